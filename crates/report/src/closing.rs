@@ -5,8 +5,8 @@ use crate::findings::verdict::Comparison;
 use crate::units;
 use crate::words::{self, Answer, LONGER};
 
-/// How many verdicts there are of each kind, and what to do where most are open; none where a run
-/// asks no question.
+/// Counts the verdicts of each kind and, if most are open, says what to do; `None` if the run
+/// compares nothing.
 pub fn closing(findings: &Findings) -> Option<String> {
     let asked = findings.comparisons.iter().filter(|one| !one.a_a);
     let mut answers: Vec<(Answer, String)> = asked
@@ -15,7 +15,7 @@ pub fn closing(findings: &Findings) -> Option<String> {
     if answers.is_empty() {
         return None;
     }
-    // What holds on one placement only comes after what holds on all.
+    // Answers that hold on one placement only come after those that hold on all.
     answers.sort();
     let kinds = answers.chunk_by(|one, other| one == other);
     let kinds = kinds.map(|same| format!("{} {}", same.len(), same[0].1));
@@ -32,7 +32,7 @@ pub fn closing(findings: &Findings) -> Option<String> {
     Some(text)
 }
 
-/// A comparison's answer as it stands after a number.
+/// A comparison's answer, to follow a number.
 fn counted(comparison: &Comparison) -> String {
     match Answer::of(comparison) {
         Answer::Depends => "dependent on placement".to_owned(),
@@ -41,7 +41,7 @@ fn counted(comparison: &Comparison) -> String {
     }
 }
 
-/// What to do where noise hides most of what was asked.
+/// The advice if noise hides most answers.
 const MOSTLY_OPEN: &str = ". Most are not resolved: stop other programs, let `rpcgauge doctor` say how \
                            quiet this machine is";
 

@@ -25,7 +25,7 @@ const TRIAL: [&str; 7] = [
     "reason",
 ];
 
-/// A column of the trials that were measured: its name, and what is in it.
+/// A column of measured trials: its name and its value.
 type Column = (&'static str, fn(&TrialRow) -> String);
 
 /// The columns before the metrics.
@@ -100,7 +100,7 @@ fn both_ways(trial: &TrialRow, of: fn(&DirectionCounts) -> u64) -> String {
     shown(trial.link.as_ref().map(sum))
 }
 
-/// The header line's names.
+/// The names in the header line.
 pub fn columns() -> Vec<String> {
     let [measured, link] = [&MEASURED[..], &LINK].map(|all| all.iter().map(|(name, _)| *name));
     let own = TRIAL.into_iter().chain(measured).map(str::to_owned);
@@ -137,7 +137,7 @@ pub fn render(findings: &Findings) -> String {
     header + &rows.into_iter().map(|(_, row)| row).collect::<String>()
 }
 
-/// The line of a trial, with why it failed if it did.
+/// The line of a trial; `reason` says why it failed, if it did.
 fn line(
     (index, variant, invocation, block, placement): (u32, &str, u32, u32, Placement),
     reason: Option<&String>,

@@ -54,7 +54,7 @@ pub enum ReportError {
         /// What is wrong with it.
         problem: String,
     },
-    /// Findings that cannot be written.
+    /// The findings cannot be written as JSON.
     #[error("cannot write this as JSON: {0}")]
     Json(#[from] serde_json::Error),
     /// A file cannot be written.
@@ -62,7 +62,7 @@ pub enum ReportError {
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The operating system's error.
         source: io::Error,
     },
 }

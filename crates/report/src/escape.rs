@@ -1,18 +1,18 @@
 //! Escapes text that somebody else wrote, for each output.
 //!
 //! Error texts, log lines and names come from servers and study files. Each output has its own
-//! rule; nothing of theirs is written past it.
+//! rule, and no such text is written without it.
 
 use rpcgauge_study::printable::is_printable;
 
-/// For a page: as [`terminal`], but for the ends of lines. The page's template makes markup harmless.
+/// For a page: as [`terminal`], but keeps line ends. The page's template escapes markup.
 pub fn page(text: &str) -> String {
     let lines: Vec<String> = text.split('\n').map(terminal).collect();
     lines.join("\n")
 }
 
 /// For a cell of a Markdown table or a line of a list: one line, no markup, no HTML, no mention.
-/// What GitHub would show as it stands is left as it is, so that the text reads well unrendered too.
+/// Characters that GitHub shows literally are not escaped, so that the text reads well unrendered too.
 pub fn markdown(text: &str) -> String {
     let text = terminal(text);
     let text = text.trim_start();
@@ -38,8 +38,8 @@ pub fn markdown(text: &str) -> String {
     safe
 }
 
-/// Whether a character means something to GitHub between what is before and after it in its text.
-/// The text may be at the start of a line.
+/// Whether GitHub reads a character as markup between the text before it and the text after it. The
+/// text may start a line.
 fn is_markup(character: char, before: &str, after: &str) -> bool {
     let follows = |wanted: &[char]| after.starts_with(wanted);
     let ends_word = after.is_empty() || after.starts_with(' ');
@@ -49,8 +49,8 @@ fn is_markup(character: char, before: &str, after: &str) -> bool {
         '_' => {
             !(before.ends_with(char::is_alphanumeric) && after.starts_with(char::is_alphanumeric))
         }
-        // A definition of a link, a footnote or a task starts a line. Without a definition, only
-        // what is behind the bracket makes a link of it.
+        // A link definition, a footnote or a task starts a line. Elsewhere, brackets are a link only
+        // with what follows the closing one.
         '[' => before.is_empty(),
         ']' => follows(&['(', '[']),
         // A heading, or the number of an issue.
@@ -77,9 +77,8 @@ fn is_emoji(after: &str) -> bool {
     behind.len() < after.len() && behind.starts_with(':')
 }
 
-/// For a terminal: one line, in which any white space is a plain space and what is not printable
-/// stands by its number, so that a server can neither move the cursor nor colour, reorder or hide what
-/// follows.
+/// For a terminal: one line. White space becomes a plain space, and an unprintable character becomes
+/// its Unicode escape, so that a server can neither move the cursor nor colour, reorder or hide what follows.
 pub fn terminal(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for character in text.chars() {
@@ -93,7 +92,7 @@ pub fn terminal(text: &str) -> String {
 }
 
 /// For a CSV field (RFC 4180): one line, quoted where needed. A text that a spreadsheet would run as a
-/// formula gets an apostrophe before it.
+/// formula is prefixed with an apostrophe.
 pub fn csv(text: &str) -> String {
     let text = terminal(text);
     let is_formula = text.starts_with(['=', '+', '-', '@']);
@@ -145,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn markdown_leaves_alone_what_is_none() {
+    fn markdown_leaves_plain_text_alone() {
         for text in [
             "2.30× faster [2.23, 2.38]: 1.92 ms against 4.41 ms per call (p50).",
             "Intel(R) Xeon(R) Processor, 2 cores, container (docker)",

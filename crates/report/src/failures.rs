@@ -1,4 +1,4 @@
-//! Failed trials as reports list them: those of one variant and placement with one reason together.
+//! Failed trials as reports list them, grouped by variant, placement and reason.
 
 use std::collections::BTreeMap;
 
@@ -8,15 +8,15 @@ use crate::findings::{FailedTrial, Findings};
 use crate::units;
 use crate::words::joined;
 
-/// Of more failures than this, the first are listed and the others counted: reasons can differ by
-/// a port or a path alone, and each has a log of some kilobytes with it.
+/// At most this many failures are listed; the others are counted. Reasons can differ in a port or a path
+/// alone, and each has a log of some kilobytes.
 pub(crate) const MAX_LISTED: usize = 20;
 
 /// Trials that failed in the same way.
 pub(crate) struct Failure<'a> {
     /// The first of them.
     pub(crate) first: &'a FailedTrial,
-    /// All of them, by number.
+    /// The numbers of all of them.
     pub(crate) trials: Vec<u32>,
 }
 
@@ -30,15 +30,14 @@ impl Failure<'_> {
     }
 }
 
-/// The failures that are listed, in the order they came, and how many trials failed in other ways.
+/// The listed failures, in order of occurrence, and the number of trials that failed in other ways.
 pub(crate) struct Failures<'a> {
     pub(crate) listed: Vec<Failure<'a>>,
     pub(crate) others: usize,
 }
 
 impl<'a> Failures<'a> {
-    /// Failures of variants with a measured trial; why the others could not run is
-    /// shown elsewhere.
+    /// Failures of variants with a measured trial; [`crate::findings::VariantFindings::not_run`] explains the others.
     pub(crate) fn of(findings: &'a Findings) -> Self {
         let mut places: BTreeMap<(&str, Placement, &str), usize> = BTreeMap::new();
         let mut listed: Vec<Failure<'a>> = Vec::new();
@@ -77,7 +76,7 @@ mod tests {
     use super::*;
     use crate::fixture::{Builder, Sample, findings, two};
 
-    /// A run in which all trials of `rest` but the first fail, with the reasons given.
+    /// A run in which all trials of `rest` but the first fail, for the reasons given.
     fn failing(reasons: impl Fn(usize) -> String) -> Sample {
         let builder = Builder {
             invocations: 20,

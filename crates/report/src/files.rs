@@ -1,4 +1,4 @@
-//! The report's files beside a run, each written whole or not at all.
+//! The report's files in a run's directory, each written whole or not at all.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
@@ -24,7 +24,7 @@ pub const CSV: &str = "trials.csv";
 /// prevent the others.
 ///
 /// # Errors
-/// [`ReportError::Write`] with the first such file, or what keeps the report from being drawn.
+/// [`ReportError::Write`] with the first file that cannot be written, or the error of rendering one.
 pub fn write_all(directory: &Path, findings: &Findings) -> Result<Vec<PathBuf>, ReportError> {
     let texts = [
         json::render(findings)?,
@@ -56,7 +56,7 @@ pub(crate) fn write_texts(
 }
 
 fn write(directory: &Path, path: &Path, text: &str) -> io::Result<()> {
-    // Opened here and not by tempfile, whose errors name the temporary file as well.
+    // Opened here rather than by tempfile, whose errors also name the temporary file.
     let open = |temporary: &Path| {
         OpenOptions::new()
             .write(true)
@@ -66,7 +66,7 @@ fn write(directory: &Path, path: &Path, text: &str) -> io::Result<()> {
     let mut file = tempfile::Builder::new()
         .prefix(".report-")
         .make_in(directory, open)?;
-    // Past the wrapper, whose errors name the temporary file.
+    // Written to the inner file: the wrapper's errors name the temporary file.
     file.as_file_mut().write_all(text.as_bytes())?;
     file.persist(path).map_err(|error| error.error)?;
     Ok(())
@@ -77,7 +77,7 @@ mod tests {
     use crate::fixture;
 
     #[test]
-    fn a_file_that_cannot_be_written_keeps_none_of_the_others() {
+    fn a_file_that_cannot_be_written_does_not_prevent_the_others() {
         let place = tempfile::tempdir().unwrap();
         std::fs::create_dir(place.path().join(super::JSON)).unwrap();
         let findings = fixture::findings(&fixture::live());

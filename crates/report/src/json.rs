@@ -8,11 +8,11 @@ use crate::error::ReportError;
 use crate::findings::Findings;
 use crate::words;
 
-/// Writes findings as JSON in one line: indented, timelines would make it several times as long. Each
-/// comparison and claim has its sentence beside it, which is not part of the findings.
+/// Writes findings as one line of JSON: indentation would make timelines several times as long. Each
+/// comparison, claim and crossing also gets its sentence, which is not part of the findings.
 ///
 /// # Errors
-/// [`ReportError::Json`] where a histogram cannot be written.
+/// [`ReportError::Json`] if the findings cannot be serialized.
 pub fn render(findings: &Findings) -> Result<String, ReportError> {
     let mut value = object(findings)?;
     let margin = findings.study.margin;
@@ -52,7 +52,7 @@ pub(crate) fn pretty(value: &impl Serialize) -> Result<String, ReportError> {
     Ok(printable::json(text) + "\n")
 }
 
-/// A value without the fields that hold nothing: what could not be measured is absent.
+/// A value without its null fields: what could not be measured is absent.
 fn object(value: &impl Serialize) -> Result<Value, ReportError> {
     fn strip(value: &mut Value) {
         match value {

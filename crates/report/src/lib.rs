@@ -9,9 +9,9 @@
 //! Findings of two runs ─► diff, and AppRun ─► app::AppFindings ─► the same document tree and renderers
 //! ```
 //!
-//! [`Findings`] are numbers and closed sets of values, which `evaluate` computes. What is said about them is
-//! decided once, in `document`; its words are in `words`, the metrics in `metric`. A renderer draws the tree, and computes
-//! nothing. Everything a server sent is escaped where it is written ([`escape`]).
+//! [`Findings`] are numbers and closed sets of values, which `evaluate` computes. `document` decides once what a
+//! report says about them; its sentences come from `words`, the names and units of metrics from `metric`. A renderer
+//! draws the tree and computes nothing. Every text from a server is escaped where it is written ([`escape`]).
 
 pub mod app;
 mod closing;
@@ -39,7 +39,7 @@ pub use evaluate::PlannedSearch;
 pub use findings::Findings;
 pub use terminal::Style;
 
-/// Values by their keys, in the order in which the keys first come.
+/// Groups values by key, in the order of the keys' first occurrence.
 fn by_key<K: PartialEq, V>(pairs: impl IntoIterator<Item = (K, V)>) -> Vec<(K, Vec<V>)> {
     let mut all: Vec<(K, Vec<V>)> = Vec::new();
     for (key, value) in pairs {
@@ -51,7 +51,7 @@ fn by_key<K: PartialEq, V>(pairs: impl IntoIterator<Item = (K, V)>) -> Vec<(K, V
     all
 }
 
-/// Values, each once.
+/// The distinct values, in the order of their first occurrence.
 fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
     let all = by_key(values.into_iter().map(|value| (value, ())));
     all.into_iter().map(|(value, _)| value).collect()
@@ -64,6 +64,6 @@ mod tests;
 #[path = "../tests/common/mod.rs"]
 mod fixture;
 
-// The fixture's own users outside of this crate know it by this name.
+// The fixture is also compiled outside this crate, and refers to this crate by this name.
 #[cfg(test)]
 extern crate self as rpcgauge_report;

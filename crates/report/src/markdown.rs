@@ -64,7 +64,7 @@ fn block(text: &mut String, block: &Block) {
         Block::Table(one) => table(text, one),
         Block::Verdicts(all) => verdicts(text, all),
         Block::Claims(all, _) => claims(text, all),
-        // Its figures are in the tables, and the page draws it; a log is in trials.jsonl too.
+        // Only the page draws charts; their figures are in the tables.
         Block::Chart(_) => {}
     }
 }
@@ -122,7 +122,7 @@ fn verdicts(text: &mut String, verdicts: &Verdicts) {
     }
 }
 
-/// Each comparison in a line, the placements beside each other.
+/// A table with a row for each comparison and a column for each placement.
 fn summary(text: &mut String, verdicts: &Verdicts) {
     let titles = &verdicts.placements;
     let several = titles.len() > 1;

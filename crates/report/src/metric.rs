@@ -1,6 +1,6 @@
-//! The metrics: one table of where each comes from in a record, and of its words.
+//! The metrics: one table of how each is computed from a record, and of its words.
 //!
-//! Its name in a study, its direction and its question are in `study/src/plan/metric.rs`.
+//! The name of a metric in a study, its direction and its question are in `study/src/plan/metric.rs`.
 
 use rpcgauge_stats::Better;
 use rpcgauge_study::histogram::{RESOLUTION, Times, Unit};
@@ -15,20 +15,19 @@ use crate::units;
 /// A report's row for a metric.
 pub(crate) struct Row {
     metric: Metric,
-    /// In a heading.
+    /// Its name in a heading.
     pub(crate) name: &'static str,
-    /// What it is, which says how it is judged, in which unit it is shown, and its words for better
-    /// and worse.
+    /// Decides how it is judged, the unit in which it is shown, and its words for better and worse.
     pub(crate) kind: Kind,
     /// What a variant does better or worse: `responds` 2× faster.
     verb: &'static str,
-    /// What is behind two figures.
+    /// The words after two figures.
     phrase: &'static str,
     of_trial: fn(&UnpackedTrial<'_>) -> Option<f64>,
     of_cell: fn(&Figures) -> Option<f64>,
 }
 
-/// A trial, with its latency unpacked once; none where no call succeeded.
+/// A trial with its unpacked latency, which is `None` if no call succeeded.
 pub(crate) struct UnpackedTrial<'a> {
     measured: &'a TrialFigures,
     latency: Option<Times>,
@@ -62,11 +61,11 @@ pub(crate) enum Kind {
     Goodput,
     /// Bytes: counted, and independent of the machine. With the words for fewer and more.
     Bytes([&'static str; 2]),
-    /// Processor time per call, ns. With the words for less and more.
+    /// CPU time per call, ns. With the words for less and more.
     Cpu([&'static str; 2]),
 }
 
-/// Every metric, in the order in which columns hold them. A new one comes last.
+/// Every metric, in the order of the CSV columns. A new one comes last.
 static TABLE: [Row; Metric::NAMES.len()] = [
     Row {
         metric: Metric::LatencyP50,
@@ -210,12 +209,12 @@ static TABLE: [Row; Metric::NAMES.len()] = [
 
 const SPAN: Kind = Kind::Mean { is_latency: false };
 
-/// A histogram that holds a value.
+/// The unpacked histogram; `None` if it is empty.
 pub(crate) fn filled(histogram: &Histogram) -> Option<Times> {
     Some(histogram.unpack()).filter(|unpacked| !unpacked.is_empty())
 }
 
-/// The median of a histogram that holds a value, ns.
+/// The median of a histogram, ns; `None` if it is empty.
 pub(crate) fn median_ns(histogram: &Histogram) -> Option<f64> {
     Some(filled(histogram)?.quantile(0.5))
 }
@@ -235,7 +234,7 @@ fn cpu(trial: &UnpackedTrial<'_>, side: Option<Cpu>) -> Option<f64> {
     per_call(trial.measured.sent_calls(), side?.total_ns)
 }
 
-/// A trial's sum divided by its number of calls.
+/// A trial's sum divided by its number of calls; `None` without calls.
 pub(crate) fn per_call(calls: u64, amount: u64) -> Option<f64> {
     (calls > 0).then(|| amount as f64 / calls as f64)
 }
@@ -264,21 +263,20 @@ pub(crate) fn of_cell(metric: Metric, cell: &Figures) -> Option<f64> {
     (row(metric).of_cell)(cell)
 }
 
-/// How far apart a cell's figure and another are at least, as a part of it, where they are not the same: clocks
-/// and histograms count in steps.
+/// The smallest relative difference between a cell's figure and another: clocks and histograms count in steps.
 pub(crate) fn resolution(metric: Metric, cell: &Figures) -> f64 {
     let unit = cell.latency.as_ref().map(|l| l.histogram.unit());
     let (unit, value) = (unit.unwrap_or(Unit::Ns), of_cell(metric, cell));
     match (row(metric).kind, value) {
         (Kind::Quantile(_), Some(value)) if value > 0.0 => unit.resolution(value),
-        // Values stand for those half a step around them.
+        // Each value represents those up to half a step around it.
         (Kind::Mean { .. }, Some(_)) => RESOLUTION / 2.0,
         (Kind::Quantile(_) | Kind::Mean { .. }, _) => 0.0,
         (Kind::Goodput | Kind::Bytes(_) | Kind::Cpu(_), _) => 0.0,
     }
 }
 
-/// Which way of a metric is the good one.
+/// Which direction of a metric is better.
 pub(crate) fn better(metric: Metric) -> Better {
     if metric.higher_is_better() {
         Better::Higher
@@ -295,8 +293,8 @@ pub(crate) fn is_counted(metric: Metric) -> bool {
     }
 }
 
-/// Whether a metric would be attributed to the server although a saturated client determined it. In a
-/// stage trial the client's work is part of what is measured, and bytes and CPU are what they are.
+/// Whether a metric would be attributed to the server although a saturated client determined it. Stage
+/// trials measure the client's work too, and a saturated client does not change bytes and CPU time.
 pub(crate) fn is_about_server(metric: Metric, timing: Timing) -> bool {
     let timed = match row(metric).kind {
         Kind::Quantile(_) | Kind::Goodput => true,
@@ -307,7 +305,7 @@ pub(crate) fn is_about_server(metric: Metric, timing: Timing) -> bool {
 }
 
 impl Row {
-    /// What a variant does: a server or a client its calls, a codec its operation.
+    /// The verb for a variant: that of calls, or a codec's operation.
     pub(crate) fn verb(&self, operation: Option<Operation>) -> &'static str {
         let is_latency = matches!(
             self.kind,
@@ -320,7 +318,7 @@ impl Row {
         }
     }
 
-    /// What is behind two figures. A codec makes and reads messages, and calls nothing.
+    /// The words after two figures; for a codec they are about messages instead of calls.
     pub(crate) fn phrase(&self, operation: Option<Operation>) -> String {
         match operation {
             None => self.phrase.to_owned(),
@@ -331,7 +329,7 @@ impl Row {
         }
     }
 
-    /// The words for the better and the worse of two variants. A codec makes and reads messages.
+    /// The words for the better and the worse of two variants; for a codec they are about messages.
     pub(crate) fn sides(&self, operation: Option<Operation>) -> [&'static str; 2] {
         match self.kind {
             Kind::Quantile(_) | Kind::Mean { .. } => ["faster", "slower"],
@@ -343,7 +341,7 @@ impl Row {
         }
     }
 
-    /// The words for better and worse of one variant before and after.
+    /// The words for a change of one variant to the better or to the worse.
     pub(crate) fn changes(&self) -> [&'static str; 2] {
         match self.kind {
             Kind::Quantile(_) | Kind::Mean { .. } => ["faster", "slower"],
@@ -371,7 +369,7 @@ impl Row {
         }
     }
 
-    /// What the figure is in, as a column's name ends.
+    /// The suffix of a column's name that gives the figure's unit.
     pub(crate) fn suffix(&self) -> &'static str {
         match self.kind {
             Kind::Goodput => "_per_s",

@@ -1,4 +1,4 @@
-//! The smaller outputs: CSV, Markdown, JSON, files.
+//! Tests of CSV, Markdown, JSON and files.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use rpcgauge_study::printable::is_printable;
 use crate::fixture::{findings, linked, live, quickstart, two};
 use crate::{Style, csv, files, html, json, markdown, terminal};
 
-/// The fields of CSV (RFC 4180), as many in each row.
+/// The fields of CSV (RFC 4180), which has the same number in each row.
 fn fields(text: &str) -> Vec<Vec<String>> {
     assert!(text.ends_with("\r\n"), "it ends with a line end");
     let mut reader = ::csv::ReaderBuilder::new();
@@ -96,7 +96,7 @@ fn a_reason_cannot_be_a_formula() {
     );
 }
 
-/// A text of a server, a study or a machine, wherever one stands.
+/// Puts control characters wherever a text of a server, a study or a machine can be.
 #[test]
 fn no_output_holds_what_cannot_be_shown() {
     let steering = "\u{1b}[31m\u{7}\u{9b}\u{ad}\u{61c}\u{202e}\u{2028}\u{e0041}";

@@ -1,16 +1,16 @@
-//! Numbers as people read them: three significant digits, a unit that fits, thousands apart.
+//! Formats numbers for people: three significant digits, a unit that fits, separated thousands.
 
 use std::time::{Duration, UNIX_EPOCH};
 
 use rpcgauge_study::clock::Utc;
 
-/// A unit of time, and how many nanoseconds it has.
+/// The units of time, each with its nanoseconds.
 const TIME_UNITS: Units = [("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
 
-/// A unit of size in bytes. Decimal, as networks and protocols count.
+/// The units of size, each with its bytes: decimal, as networks and protocols count.
 const SIZE_UNITS: Units = [("B", 1.0), ("kB", 1e3), ("MB", 1e6), ("GB", 1e9)];
 
-/// What is shown where nothing was measured.
+/// The text for a figure that was not measured.
 pub const NONE: &str = "–";
 
 pub(crate) fn none() -> String {
@@ -24,7 +24,7 @@ type Units = [(&'static str, f64); 4];
 fn in_unit(units: &Units, value: f64) -> String {
     let (unit, size) = fitting(units, value);
     let decimals = match size {
-        // Whole nanoseconds and bytes: a fraction of them was not measured.
+        // Nanoseconds and bytes are shown as whole numbers, as they are measured.
         1.0 => 0,
         size => decimals(value / size),
     };
@@ -33,12 +33,12 @@ fn in_unit(units: &Units, value: f64) -> String {
 
 /// The unit that fits a value, and its size.
 fn fitting(units: &Units, value: f64) -> (&'static str, f64) {
-    // Three digits are shown, so that 999.5 of a unit is 1.00 of the next one.
+    // Three digits are shown, so 999.5 of a unit is shown as 1.00 of the next one.
     let fits = |(_, size): &&(&str, f64)| value >= size * 0.9995;
     *units.iter().rev().find(fits).unwrap_or(&units[0])
 }
 
-/// A time on its own. One below 100 ns that is not a whole number of them is a mean, and shown as one.
+/// A time with its unit. Below 100 ns, a fraction shows that it is a mean.
 pub fn time(ns: f64) -> String {
     if ns < 99.95 && ns.fract() != 0.0 {
         return format!("{} ns", fixed(ns, decimals(ns)));
@@ -68,7 +68,7 @@ fn round_in_unit(units: &Units, value: f64) -> String {
     format!("{value} {unit}")
 }
 
-/// A size on its own. One that is not a whole number of bytes is a mean, and shown as one.
+/// A size with its unit. Below 100 B, a fraction shows that it is a mean.
 pub fn size(bytes: f64) -> String {
     let tenths = (bytes * 10.0).round();
     if bytes < 100.0 && tenths % 10.0 != 0.0 {
@@ -77,15 +77,15 @@ pub fn size(bytes: f64) -> String {
     in_unit(&SIZE_UNITS, bytes)
 }
 
-/// A rate that was asked for or chosen, per second: `500`, `0.5`, `1,414.2`. Five significant digits, since
-/// a search's are the results of divisions.
+/// A target rate, per second: `500`, `0.5`, `1,414.2`. At least five significant digits, since a search
+/// computes its rates by division.
 pub fn rate(per_second: f64) -> String {
     let decimals = (4.0 - per_second.abs().log10().floor()).clamp(0.0, 12.0);
     let text = fixed(per_second, decimals as usize);
     without_zeros(text)
 }
 
-/// A number without zeros at the end of its decimals.
+/// A number without trailing zeros in its decimals.
 fn without_zeros(text: String) -> String {
     if text.contains('.') {
         text.trim_end_matches('0').trim_end_matches('.').to_owned()
@@ -106,18 +106,18 @@ pub fn number(value: f64) -> String {
     fixed((value / step).round() * step, 0)
 }
 
-/// A time beside one that it would look like: with as many digits as tell it from that.
+/// A time with enough digits to tell it from another.
 pub(crate) fn time_beside(ns: f64, other: f64) -> String {
     let (unit, size) = fitting(&TIME_UNITS, other);
     format!("{} {unit}", number_beside(ns / size, other / size))
 }
 
-/// A part of a whole in per cent, beside one that it would look like.
+/// A share in per cent, with enough digits to tell it from another.
 pub(crate) fn percent_beside(share: f64, other: f64) -> String {
     format!("{}%", number_beside(share * 100.0, other * 100.0))
 }
 
-/// A number beside one that it would look like.
+/// A number with enough digits to tell it from another.
 pub(crate) fn number_beside(value: f64, other: f64) -> String {
     const MAX_DIGITS: i32 = 15;
     let whole = value.abs().max(other.abs()).log10().floor() as i32;
@@ -130,7 +130,7 @@ pub(crate) fn number_beside(value: f64, other: f64) -> String {
     without_zeros(text)
 }
 
-/// A size that was estimated, in whole numbers; below 10 with a decimal.
+/// An estimated or rounded number: whole, or with one decimal below 10.
 pub(crate) fn about(size: f64) -> String {
     match size {
         size if size < 9.95 => fixed(size, usize::from(size.fract() != 0.0)),
@@ -139,7 +139,7 @@ pub(crate) fn about(size: f64) -> String {
     }
 }
 
-/// How large a difference is: per cent up to a factor of 2 (`23%`), a factor beyond.
+/// The size of a difference: per cent below a factor of 2 (`23%`), otherwise a factor (`4.00×`).
 pub(crate) fn difference(factor: f64) -> String {
     if factor < 2.0 {
         percent(factor - 1.0)
@@ -148,29 +148,29 @@ pub(crate) fn difference(factor: f64) -> String {
     }
 }
 
-/// A whole number with its thousands apart.
+/// A whole number with separated thousands.
 pub fn count(value: u64) -> String {
     grouped(&value.to_string())
 }
 
-/// A number of things, by the name of one: `1 block`, `1,200 blocks`.
+/// A number of things, given the singular: `1 block`, `1,200 blocks`.
 pub(crate) fn counted(number: u64, one: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {one}{plural}", count(number))
 }
 
-/// A part of a whole, in per cent.
+/// A share, in per cent.
 pub(crate) fn percent(share: f64) -> String {
     match share * 100.0 {
         percent if percent > 0.0 && percent < 0.1 => "< 0.1%".to_owned(),
-        // Nearly all is not all.
+        // So that nearly all does not look like all.
         percent if percent < 9.95 || (99.5..99.95).contains(&percent) => format!("{percent:.1}%"),
         percent if (99.95..100.0).contains(&percent) => "> 99.9%".to_owned(),
         percent => format!("{percent:.0}%"),
     }
 }
 
-/// How many decimals a ratio needs: a small difference must be seen beside 1.
+/// The number of decimals of a ratio: a small difference from 1 must be visible.
 pub(crate) fn ratio_decimals(ratio: f64) -> usize {
     match ratio.abs() {
         r if r < 1.1 => 3,
@@ -185,11 +185,10 @@ pub(crate) fn ratio(ratio: f64) -> String {
     fixed(ratio, ratio_decimals(ratio))
 }
 
-/// The end of an interval beyond this means only that nothing is known: its digits would
-/// mean nothing.
+/// An interval's end beyond this is shown without its value, which would mean nothing.
 pub(crate) const MAX_RATIO: f64 = 1_000.0;
 
-/// Two ratios with the same decimals; fewer of a large one.
+/// Two ratios with at most `decimals` decimals; a large one has fewer.
 pub(crate) fn ratios(ratios: [f64; 2], decimals: usize) -> (String, String) {
     let [first, second] = ratios.map(|ratio| end(ratio, decimals.min(ratio_decimals(ratio))));
     (first, second)
@@ -200,7 +199,7 @@ pub(crate) fn interval([low, high]: [f64; 2], decimals: usize) -> String {
     format!("[{}, {}]", end(low, decimals), end(high, decimals))
 }
 
-/// An end of an interval; of one that is too far off only that.
+/// An end of an interval; beyond [`MAX_RATIO`] only that fact.
 fn end(ratio: f64, decimals: usize) -> String {
     if ratio > MAX_RATIO {
         return format!("over {}", fixed(MAX_RATIO, 0));
@@ -211,12 +210,12 @@ fn end(ratio: f64, decimals: usize) -> String {
     fixed(ratio, decimals)
 }
 
-/// A time of the wall clock, UTC: `2026-11-20 10:15`.
+/// A wall-clock time, UTC: `2026-11-20 10:15`.
 pub(crate) fn wall_clock(ms: u64) -> String {
     Utc::from(UNIX_EPOCH + Duration::from_millis(ms)).to_minute()
 }
 
-/// A time of the wall clock to the millisecond, UTC: `10:15:00.250`.
+/// A wall-clock time to the millisecond, UTC: `10:15:00.250`.
 pub(crate) fn wall_clock_to_ms(ms: u64) -> String {
     let (s, ms) = (ms / 1_000, ms % 1_000);
     let (h, min, s) = (s / 3_600 % 24, s / 60 % 60, s % 60);

@@ -1,4 +1,4 @@
-//! What changed beside the figures: floors, verdicts, environment, settings.
+//! Changes other than those of figures: floors, verdicts, environment, settings and objectives.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +22,7 @@ pub struct FloorChange {
     pub placement: Placement,
     /// After over before: the median over the variants that both runs have.
     pub ratio: f64,
-    /// How many variants that is.
+    /// The number of these variants.
     pub variants: u64,
 }
 
@@ -35,24 +35,24 @@ pub struct VerdictChange {
     pub against: String,
     /// What is compared.
     pub metric: Metric,
-    /// What it was, in a word or two.
+    /// The first run's answer, in a word or two.
     pub was: String,
-    /// What it is.
+    /// The second run's answer.
     pub is: String,
     /// The first run's sentence.
     pub before: String,
-    /// The second run's.
+    /// The second run's sentence.
     pub after: String,
 }
 
 /// Something that differs between two runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Difference {
-    /// What: a setting by its key in a study, or something of the machine or the programs.
+    /// What differs: the key of a setting in a study, or a property of the machine or the programs.
     pub what: String,
-    /// In the first run; empty where it was not there.
+    /// Its value in the first run; empty if that has none.
     pub before: String,
-    /// In the second run; empty where it is not there.
+    /// Its value in the second run; empty if that has none.
     pub after: String,
 }
 
@@ -61,11 +61,11 @@ pub struct Difference {
 pub struct SettingsChange {
     /// The variant.
     pub variant: String,
-    /// What differs.
+    /// The settings that differ.
     pub differences: Vec<Difference>,
 }
 
-/// The floors, for each placement that both runs calibrated.
+/// The changes of the floors, for each placement under which both runs measured some.
 pub(super) fn floors(before: &Findings, after: &Findings) -> Vec<FloorChange> {
     let mut ratios: BTreeMap<Placement, Vec<f64>> = BTreeMap::new();
     for (old, new) in common(before, after) {
@@ -90,7 +90,7 @@ pub(super) fn floors(before: &Findings, after: &Findings) -> Vec<FloorChange> {
     ratios.into_iter().filter_map(change).collect()
 }
 
-/// The verdicts that changed, and how many did not. Those without a common placement are neither.
+/// The verdicts that changed, and the number of those that did not. Verdicts without a common placement are neither.
 pub(super) fn verdicts(before: &Findings, after: &Findings) -> (Vec<VerdictChange>, u64) {
     let key = |c: &Comparison| (c.of.clone(), c.against.clone(), c.metric);
     let (mut changes, mut unchanged) = (Vec::new(), 0);
@@ -119,11 +119,11 @@ pub(super) fn verdicts(before: &Findings, after: &Findings) -> (Vec<VerdictChang
     (changes, unchanged)
 }
 
-/// The answer under each of some placements.
+/// The answers by placement.
 type Answers = Vec<(Placement, Answer)>;
 
-/// The answers of two comparisons under the placements that both have: one that only one run has
-/// is not a change of a verdict.
+/// The answers of two comparisons under the placements that both have: an additional placement does not change
+/// a verdict.
 fn common_answers(old: &Comparison, new: &Comparison) -> (Answers, Answers) {
     let common = old.placements.iter().filter_map(|was| {
         let place = was.placement;
@@ -133,7 +133,7 @@ fn common_answers(old: &Comparison, new: &Comparison) -> (Answers, Answers) {
     common.unzip()
 }
 
-/// Answers in a word or two, for each placement where they differ.
+/// The answers in a few words: one answer if all agree, otherwise each with its placement.
 fn label(answers: &[(Placement, Answer)]) -> String {
     match answers {
         [(_, first), rest @ ..] if rest.iter().all(|(_, answer)| answer == first) => {
@@ -148,7 +148,7 @@ fn label(answers: &[(Placement, Answer)]) -> String {
     }
 }
 
-/// What differs between two runs, of what each has by name.
+/// The differences between the named values of two runs.
 pub(crate) fn differences(
     before: &BTreeMap<String, String>,
     after: &BTreeMap<String, String>,
@@ -166,7 +166,7 @@ pub(crate) fn differences(
     differ.map(difference).collect()
 }
 
-/// What differs between the environments.
+/// The differences between the environments.
 pub(super) fn environment(before: &Findings, after: &Findings) -> Vec<Difference> {
     let facts = |run: &Findings| -> BTreeMap<String, String> {
         let environment = run.environment.as_ref();
@@ -182,7 +182,7 @@ pub(super) fn environment(before: &Findings, after: &Findings) -> Vec<Difference
     differences(&facts(before), &facts(after))
 }
 
-/// The variants that call in different ways.
+/// The variants whose settings differ.
 pub(super) fn settings(before: &Findings, after: &Findings) -> Vec<SettingsChange> {
     let named = |how: &HowItCalls| {
         let mut named = how.settings.clone();
@@ -208,7 +208,7 @@ pub(super) fn settings(before: &Findings, after: &Findings) -> Vec<SettingsChang
         .collect()
 }
 
-/// The objectives of both runs, in the first one's order. One may have been asked of one run alone.
+/// The objectives of both runs, in the first run's order. An objective may belong to one run only.
 pub(super) fn objectives(
     before: &Findings,
     after: &Findings,
@@ -236,7 +236,7 @@ pub(super) fn objectives(
     changes
 }
 
-/// Whether two objectives ask the same, however they are written.
+/// Whether two objectives are the same, however they are written.
 fn asks_the_same(a: &Objective, b: &Objective) -> bool {
     (a.measure, a.sign, a.bound) == (b.measure, b.sign, b.bound)
 }

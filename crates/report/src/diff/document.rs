@@ -15,7 +15,7 @@ use crate::metric::{better, row};
 use crate::units;
 use crate::words::{self, Labels};
 
-/// The metrics in the table, from left to right, and when their columns are dropped.
+/// The metrics in the table, from left to right, with the titles and ranks of their columns.
 const SHOWN: [(Metric, &str, u8); 6] = [
     (Metric::LatencyP50, "p50", 0),
     (Metric::LatencyP99, "p99", 1),
@@ -26,7 +26,7 @@ const SHOWN: [(Metric, &str, u8); 6] = [
 ];
 
 impl Document {
-    /// Everything that there is to say of the differences of two runs.
+    /// The report of the differences between two runs.
     pub(crate) fn of_diff(diff: &Diff) -> Self {
         let floors = diff.floors.iter().map(|floor| {
             format!(
@@ -56,7 +56,7 @@ impl Document {
         Self::of_runs([&diff.before, &diff.after], floors, sections)
     }
 
-    /// Two runs, and what there is to say of them.
+    /// A report about two runs with these facts and sections.
     pub(crate) fn of_runs(
         [before, after]: [&RunLabel; 2],
         facts: impl IntoIterator<Item = String>,
@@ -96,7 +96,7 @@ fn label(run: &RunLabel) -> String {
     )
 }
 
-/// A section that is always shown; of one without blocks nothing is shown.
+/// A section that is always shown, unless it has no blocks.
 pub(crate) fn section(
     id: &'static str,
     title: impl Into<String>,
@@ -105,7 +105,7 @@ pub(crate) fn section(
     Section::new(id, title, Shown::Always, blocks)
 }
 
-/// A table; none without a row.
+/// A table; `None` without a row.
 pub(crate) fn filled(table: Table) -> Option<Block> {
     (!table.rows.is_empty()).then_some(Block::Table(table))
 }
@@ -121,7 +121,7 @@ pub(crate) fn signed(sign: char, answer: Answer, text: String) -> Item {
     }
 }
 
-/// What both searches came to.
+/// The results of both searches.
 fn capacity(diff: &Diff) -> Section {
     let facts = diff.capacity.iter().map(|change| {
         let runs = [("before", &change.before), ("after", &change.after)];
@@ -137,7 +137,7 @@ fn capacity(diff: &Diff) -> Section {
     section("capacity", "Capacity", facts)
 }
 
-/// What became of every objective, before and after.
+/// The outcomes of every objective, before and after.
 fn objectives(diff: &Diff) -> Section {
     let item = |change: &BeforeAfter<ObjectiveFindings>| {
         let (sign, answer) = turn(change);
@@ -147,7 +147,7 @@ fn objectives(diff: &Diff) -> Section {
     section("objectives", "Objectives", list)
 }
 
-/// Whether an objective is reached or missed now and was not before.
+/// The sign of an objective: whether its outcome changed, and in which direction.
 fn turn(change: &BeforeAfter<ObjectiveFindings>) -> (char, Answer) {
     use ObjectiveOutcome::{Missed, Reached};
     let outcomes = [&change.before, &change.after].map(|o| o.as_ref().map(|o| o.outcome));
@@ -193,7 +193,7 @@ fn changes(diff: &Diff) -> Section {
     });
     let method = Block::Note(format!(
         "Each run has its own noise from the machine. So a figure is compared with its run's floor and with \
-         the variant that it is paired with, and counts as changed only where both agree: at most {} of \
+         the variant that it is paired with, and counts as changed only if both agree: at most {} of \
          diffs report a change by chance.",
         words::margin_percent(1.0 - diff.confidence)
     ));
@@ -203,7 +203,7 @@ fn changes(diff: &Diff) -> Section {
 /// A resolved change in a sentence.
 fn changed(diff: &Diff, change: &MetricChange) -> String {
     let against: Vec<String> = change.shifts.iter().map(|s| shift(change, s)).collect();
-    // The only change that is judged without what both runs share.
+    // A change without shifts is only judged if a service no longer answers most calls.
     let phrase = if !change.shifts.is_empty() {
         against.join(", ")
     } else if change.ratio == 0.0 {
@@ -234,7 +234,7 @@ fn changed(diff: &Diff, change: &MetricChange) -> String {
     )
 }
 
-/// A change against one thing that both runs share.
+/// A change relative to one base that both runs share.
 fn shift(change: &MetricChange, shift: &Shift) -> String {
     let phrase = words::change_phrase(change.metric, shift.ratio);
     let factor = words::Factor::of(better(change.metric), shift.ratio, shift.interval);
@@ -250,7 +250,7 @@ fn shift(change: &MetricChange, shift: &Shift) -> String {
     phrase + &interval + &against
 }
 
-/// The verdicts that changed, and how many did not.
+/// The section of verdicts: those that changed, and the number of others.
 fn verdicts(diff: &Diff) -> Section {
     let item = |change: &VerdictChange| Item {
         below: vec![
@@ -281,7 +281,7 @@ fn verdicts(diff: &Diff) -> Section {
     section("verdicts", "Verdicts", blocks)
 }
 
-/// The ratios after/before of all variants under a placement, and the figures that they are of.
+/// The ratios after/before of all variants under a placement, and the figures of both runs.
 fn figures(diff: &Diff, placement: Placement) -> Section {
     let here = || diff.metrics.iter().filter(|m| m.placement == placement);
     let mut names: Vec<&str> = Vec::new();
@@ -311,14 +311,14 @@ fn figures(diff: &Diff, placement: Placement) -> Section {
         ]);
     }
     let mut legend =
-        "Against the run's floor, bytes as they are. ▲ better, ▼ worse, = no difference, ? not \
-                      resolved"
+        "Ratios are relative to the run's floor; bytes are compared directly. ▲ better, ▼ worse, = no \
+                      difference, ? not resolved"
             .to_owned();
     if here().any(|m| m.outcome == Change::Unanswered) {
         legend += ", F calls that did not succeed could have changed it";
     }
     if here().any(|m| m.shifts.is_empty()) {
-        legend += ", ( ) as measured, with the machine's noise";
+        legend += ", ( ) not relative to the floor: includes the machine's noise";
     }
     if here().any(|m| m.outcome == Change::ClientBound) {
         legend += ", C client-bound: says nothing about the server";
@@ -331,7 +331,7 @@ fn figures(diff: &Diff, placement: Placement) -> Section {
     section("figures", title, filled(table))
 }
 
-/// The outcome of a change, behind its ratio.
+/// The sign of a change's outcome, to follow its ratio.
 pub(crate) fn sign(change: Change) -> &'static str {
     match change {
         Change::Better => "▲",
@@ -356,7 +356,7 @@ fn or_none(text: &str) -> &str {
     if text.is_empty() { "none" } else { text }
 }
 
-/// What must be known of the figures above. Dynamic code is beside the changes themselves.
+/// The cautions about the figures. The dynamic-code caution is shown with each change.
 fn cautions(diff: &Diff) -> Section {
     let fact = |cell: &CautionsChange| {
         let [before, after] = [&cell.before, &cell.after].map(|of| Labels::of(of).names);
@@ -374,7 +374,8 @@ fn cautions(diff: &Diff) -> Section {
     section("cautions", "Cautions, by trials", facts)
 }
 
-/// What else differs: terms, the settings of variants with what they do in words, and variants of one run.
+/// The section of other differences: properties of the runs, settings of variants, and variants that only one run
+/// has. `does` is the words after a variant with different settings.
 pub(crate) fn others(
     terms: &[Difference],
     (does, settings): (&str, &[SettingsChange]),
@@ -403,7 +404,7 @@ pub(crate) fn others(
     section("others", "What else differs", facts)
 }
 
-/// Labels with what other programs may have said; none without a label.
+/// Facts whose texts may come from other programs; `None` without facts.
 fn filled_facts(facts: impl Iterator<Item = (String, String)>) -> Option<Block> {
     let facts = facts.map(|(label, text)| (label, Text::foreign(text)));
     let facts: Vec<(String, Text)> = facts.collect();

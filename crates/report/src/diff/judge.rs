@@ -1,4 +1,4 @@
-//! What became of each figure between two runs.
+//! Judges how each figure changed between two runs.
 
 use rpcgauge_stats::{Estimate, Outcome, VerdictRule, judge_changes};
 use rpcgauge_study::plan::Metric;
@@ -11,10 +11,10 @@ use crate::findings::trial::Unfit;
 use crate::findings::{Figures, Findings};
 use crate::metric::{self, better, is_counted};
 
-/// A change, and what it is judged by, where both runs have it.
+/// A change that is not judged yet, and what it is judged by, if both runs have that.
 type Open = (MetricChange, Option<(Held, Option<Uneven>)>);
 
-/// All changes. A variant's second name is not a separate variant: it is what the others are judged by.
+/// All changes. Controls are not judged: they show the noise that the others are judged by.
 pub(super) fn metrics(before: &Findings, after: &Findings, margin: f64) -> Vec<MetricChange> {
     let mut open: Vec<Open> = Vec::new();
     for (old, new) in common(before, after).filter(|(old, _)| old.repeats.is_none()) {
@@ -42,9 +42,9 @@ pub(super) fn metrics(before: &Findings, after: &Findings, margin: f64) -> Vec<M
     judged.collect()
 }
 
-/// A metric of a variant in two runs; none if a run has no figure. A trial in which no call
-/// succeeded has a goodput of 0, which has no logarithm: a service on which most calls fail
-/// is worse, and nothing is said where it answers in some trials.
+/// A metric of a variant in two runs; `None` if a run has no figure. A trial in which no call
+/// succeeded has a goodput of 0, which has no logarithm. So goodput is worse if only the second run has
+/// no successful call in most of its trials, and not resolved if this holds for other numbers of trials.
 fn change(figure: Figure<'_>, runs: [&Findings; 2], figures: [&Figures; 2]) -> Option<Open> {
     let metric = figure.metric;
     let [was, is] = figures;
@@ -84,7 +84,7 @@ fn change(figure: Figure<'_>, runs: [&Findings; 2], figures: [&Figures; 2]) -> O
         .then_some((change, held.map(|held| (held, uneven))))
 }
 
-/// Judges a change as one of several comparisons.
+/// Judges a change as one of `comparisons`, so that chance changes stay rare over all of them.
 fn judge(
     change: &mut MetricChange,
     held: &Held,
@@ -123,7 +123,7 @@ fn judge(
         .collect();
 }
 
-/// The outcome of changes by [`judge_changes`].
+/// The change for an outcome of [`judge_changes`].
 pub(crate) fn came_to(outcome: Option<Outcome>) -> Change {
     match outcome {
         None | Some(Outcome::NotResolved { .. }) => Change::NotResolved,

@@ -1,9 +1,9 @@
-//! Two runs against each other.
+//! Compares two runs.
 //!
-//! Between two runs the speed of the machine changes. So a figure is not compared with its earlier value, but
-//! relative to what both runs measured beside it: the floor, and the variant that it is compared with
-//! ([`Base`]). It is better or worse where both say so, beyond what both runs' A/A pairs show, with
-//! intervals that all hold together ([`rpcgauge_stats::judge_changes`]).
+//! The speed of the machine changes between two runs. So a figure is not compared with its earlier value, but
+//! relative to two bases that each run measured at the same time: the floor, and the variant that it is
+//! compared with ([`Base`]). It is better or worse if both bases show this beyond what the runs' A/A pairs
+//! show, with intervals that hold simultaneously ([`rpcgauge_stats::judge_changes`]).
 
 mod changes;
 pub(crate) mod document;
@@ -33,36 +33,36 @@ use crate::json;
 /// The version of the differences' schema that this program writes.
 pub const SCHEMA: u32 = 2;
 
-/// What differs between two runs.
+/// The differences between two runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Diff {
     /// The version of this schema.
     pub schema: u32,
-    /// The run that is compared with.
+    /// The first run, which is the baseline.
     pub before: RunLabel,
-    /// The run that is judged.
+    /// The second run, which is judged.
     pub after: RunLabel,
-    /// The margin of "no difference": the larger of both runs'.
+    /// The margin of "no difference": the larger one of the two runs.
     pub margin: f64,
-    /// The share of diffs of unchanged code in which nothing is better or worse.
+    /// The confidence level: the share of diffs of unchanged code that report no change.
     pub confidence: f64,
     /// Every metric of every variant and placement that both runs have.
     pub metrics: Vec<MetricChange>,
-    /// What must be known of those figures: client-bound trials, drift, failed calls and the like.
+    /// Cautions about those figures: client-bound or unsettled trials, failed calls and the like.
     pub cautions: Vec<CautionsChange>,
-    /// The highest rates that hold all objectives, where a run searched for it.
+    /// The highest rates that hold all objectives, if a run searched for one.
     pub capacity: Option<BeforeAfter<CapacityFindings>>,
-    /// What the runs had to reach, and whether they did.
+    /// The objectives of the runs, and whether they were reached.
     pub objectives: Vec<BeforeAfter<ObjectiveFindings>>,
-    /// How the floors compare with each other: what changed on the machine.
+    /// The changes of the floors, which show how the machine's speed changed.
     pub floors: Vec<FloorChange>,
     /// Verdicts that have changed.
     pub verdicts: Vec<VerdictChange>,
-    /// Verdicts that are the same.
+    /// The number of verdicts that are the same.
     pub verdicts_unchanged: u64,
-    /// What differs between the machines and programs.
+    /// The differences between the machines and programs.
     pub environment: Vec<Difference>,
-    /// Variants of the same name that call in different ways.
+    /// Variants of the same name whose settings differ.
     pub settings: Vec<SettingsChange>,
     /// Variants that only the first run has.
     pub only_before: Vec<String>,
@@ -70,7 +70,7 @@ pub struct Diff {
     pub only_after: Vec<String>,
 }
 
-/// Which run this is.
+/// Identifies a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RunLabel {
     /// The study's name.
@@ -83,12 +83,12 @@ pub struct RunLabel {
     pub planned: u64,
 }
 
-/// A figure that at least one of two runs has, and that is not judged.
+/// A finding of two runs that is not judged; at least one run has it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BeforeAfter<T> {
-    /// The first run's; absent where it has none.
+    /// The first run's; absent if it has none.
     pub before: Option<T>,
-    /// The second run's; absent where it has none.
+    /// The second run's; absent if it has none.
     pub after: Option<T>,
 }
 
@@ -111,27 +111,27 @@ pub struct MetricChange {
     pub before: f64,
     /// The second run's figure.
     pub after: f64,
-    /// After over before of these two figures. It depends on both machines' speeds, and is not judged except
-    /// for the goodput of a service on which no call succeeds any more.
+    /// The ratio of these two figures, after over before. It depends on both machines' speeds, and is only judged
+    /// for the goodput of a service on which most calls fail now.
     pub ratio: f64,
-    /// After over before, each against something that both runs share: what is judged. Empty where they
-    /// do not share all of it, and where nothing is judged.
+    /// The ratios after over before relative to each shared base, which are judged. Empty if the runs do not share
+    /// all bases, or if nothing is judged.
     pub shifts: Vec<Shift>,
-    /// Whether dynamic code made and read the messages in a run.
+    /// Whether dynamic code encoded and decoded the messages in a run.
     pub dynamic_code: bool,
     /// The outcome.
     pub outcome: Change,
 }
 
-/// A figure's ratio to what both runs share, after over before.
+/// The change of a figure's ratio to a base that both runs share, after over before.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Shift {
-    /// What it is compared with.
+    /// The base.
     #[serde(flatten)]
     pub base: Base,
     /// The ratio of the ratios.
     pub ratio: f64,
-    /// Its interval; absent where a run has fewer than two invocations.
+    /// Its interval; absent if a run has fewer than two invocations.
     pub interval: Option<[f64; 2]>,
 }
 
@@ -141,35 +141,35 @@ pub struct Shift {
 pub enum Change {
     /// Better after than before.
     Better,
-    /// Worse.
+    /// Worse after than before.
     Worse,
     /// The whole interval of each shift lies inside the margin.
     NoDifference,
     /// The two runs do not decide it.
     NotResolved,
-    /// The runs do not share what it would be compared with: a floor, a variant that it is compared with
-    /// and that calls in the same way, an A/A pair.
+    /// The runs do not share the bases: a floor, a paired variant that calls in the same way, and an A/A
+    /// pair.
     NoBase,
     /// The runs have different shares of unsuccessful calls, and counting these could change the
     /// verdict.
     Unanswered,
-    /// Under load, the client was at its limit in most trials of a run: nothing is said of the
-    /// server.
+    /// Most trials of a run were unfit, the more of them because the client was at its limit under load: they say
+    /// nothing about the server.
     ClientBound,
-    /// In most trials of a run the link was not held.
+    /// Most trials of a run were unfit, the more of them because the link was not held.
     LinkNotHeld,
 }
 
-/// What must be known of a variant's figures in two runs.
+/// The cautions about a variant's figures in two runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CautionsChange {
     /// The variant.
     pub variant: String,
     /// Where client and server ran.
     pub placement: Placement,
-    /// The first run's.
+    /// The first run's cautions.
     pub before: Vec<Caution>,
-    /// The second run's.
+    /// The second run's cautions.
     pub after: Vec<Caution>,
 }
 
@@ -197,7 +197,7 @@ pub fn compare(before: &Findings, after: &Findings) -> Diff {
     }
 }
 
-/// The metrics that make a call slower, or a service carry fewer.
+/// The metrics of speed: latency and goodput.
 const SPEED: [Metric; 4] = [
     Metric::LatencyP50,
     Metric::LatencyMean,
@@ -211,8 +211,8 @@ pub fn share_a_variant(before: &Findings, after: &Findings) -> bool {
 }
 
 impl Diff {
-    /// Whether any latency or goodput could be judged: it has an interval against what both runs share,
-    /// or no call succeeds any more.
+    /// Whether any latency or goodput could be judged: it has an interval for each shared base, or most calls
+    /// fail now.
     pub fn judges_speed(&self) -> bool {
         let has_intervals = |change: &MetricChange| {
             let shifts = &change.shifts;
@@ -222,7 +222,7 @@ impl Diff {
             .any(|change| has_intervals(change) || change.outcome == Change::Worse)
     }
 
-    /// The latencies and goodputs that are worse by more than the two runs can tell.
+    /// The latencies and goodputs that are worse, by more than noise.
     pub fn slower(&self) -> impl Iterator<Item = &MetricChange> {
         self.speed()
             .filter(|change| change.outcome == Change::Worse)
@@ -233,7 +233,7 @@ impl Diff {
         all.filter(|change| SPEED.contains(&change.metric))
     }
 
-    /// What there is to say of the differences.
+    /// The report of the differences.
     pub fn document(&self) -> Document {
         Document::of_diff(self)
     }
@@ -241,7 +241,7 @@ impl Diff {
     /// The differences as JSON, indented, with a line end.
     ///
     /// # Errors
-    /// [`ReportError::Json`].
+    /// [`ReportError::Json`] if they cannot be serialized.
     pub fn to_json(&self) -> Result<String, ReportError> {
         json::pretty(self)
     }
@@ -275,7 +275,7 @@ fn common<'a>(
         .filter_map(|v| Some((v, after.variant(&v.name)?)))
 }
 
-/// The cells of both runs that have a caution in one of them.
+/// The cautions of both runs, for each cell that has one in either.
 fn cautions(before: &Findings, after: &Findings) -> Vec<CautionsChange> {
     let cells = common(before, after).flat_map(|(old, new)| {
         let cells = old.cells.iter();

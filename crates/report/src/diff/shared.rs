@@ -1,7 +1,7 @@
-//! What two runs share, and a figure compared with it.
+//! The bases that two runs share, and a figure relative to them.
 //!
-//! Blocks of two runs are not pairs: the machine ran at another speed. So each figure is divided, block
-//! by block, by what was measured beside it in the same run, and these ratios are compared between the
+//! Blocks of two runs are not pairs, since the machine's speed differed. So each figure is divided, block
+//! by block, by a base that was measured in the same block, and these ratios are compared between the
 //! runs (docs/method.md).
 
 use std::collections::BTreeMap;
@@ -17,15 +17,15 @@ use crate::findings::Findings;
 use crate::findings::trial::{TrialRow, Unfit};
 use crate::metric::{is_counted, resolution};
 
-/// What a figure is compared with, so that the machine's speed cancels.
+/// The base that a figure is divided by, so that the machine's speed cancels.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "base", rename_all = "kebab-case")]
 pub enum Base {
-    /// Nothing: it is counted, and does not depend on the machine.
+    /// No base: the figure is counted, and does not depend on the machine.
     Nothing,
     /// The floor of a variant, in its own run.
     Floor {
-        /// The variant itself; where it calls differently in the two runs, the one it is compared with.
+        /// The variant itself, or the one it is compared with if its own calls differ between the runs.
         of: String,
     },
     /// The variant that it is compared with, in its own run.
@@ -53,12 +53,13 @@ pub(super) struct Figure<'a> {
 /// A figure's trials in one run.
 pub(super) struct Trials<'a> {
     rows: Vec<&'a TrialRow>,
-    /// Of those that say something in the metric.
+    /// The rows that say something about the metric.
     free: Vec<&'a TrialRow>,
 }
 
 impl Trials<'_> {
-    /// Why most of them say nothing in the metric, where they do not: the more frequent reason.
+    /// The more frequent reason why trials say nothing about the metric; `None` unless this holds for more than
+    /// half of them.
     pub(super) fn unfit(&self, metric: Metric) -> Option<Unfit> {
         let reasons = || self.rows.iter().filter_map(|row| row.unfit(metric));
         let are_most = self.free.len() * 2 < self.rows.len();
@@ -104,7 +105,7 @@ impl<'a> Figure<'a> {
         }
     }
 
-    /// The figure and its base in each block of a run that has both, by invocation.
+    /// The pairs of the figure and its base, one per block that has both, by invocation.
     fn beside(self, base: &Base, run: &Findings) -> Vec<Vec<Pair>> {
         let name = match base {
             Base::Nothing => self.variant,
@@ -158,7 +159,7 @@ impl<'a> Figure<'a> {
         })
     }
 
-    /// How far a run may be off by its A/A pair.
+    /// The ratio of a run's A/A pair, which shows its noise.
     fn a_a(self, run: &Findings) -> Option<Estimate> {
         let pairs = controls(&run.variants, run.variant(self.variant)?);
         pairs.into_iter().find_map(|pair| {
@@ -168,16 +169,16 @@ impl<'a> Figure<'a> {
     }
 }
 
-/// A figure against all that two runs share.
+/// A figure relative to all bases that two runs share.
 pub(super) struct Held {
     pub(super) against: Vec<(Base, InRuns)>,
-    /// The ratio of the bases; none if there is only one.
+    /// The ratio of the bases to each other; `None` if there is only one.
     pub(super) bases: Option<InRuns>,
     pub(super) a_a: [Estimate; 2],
 }
 
 impl Held {
-    /// None where the runs do not share all of it.
+    /// `None` if the runs do not share all bases.
     pub(super) fn new(figure: Figure<'_>, runs: [&Findings; 2]) -> Option<Self> {
         let [before, after] = runs;
         let a_a = [figure.a_a(before)?, figure.a_a(after)?];
@@ -218,8 +219,8 @@ fn calls_the_same(variant: &str, [before, after]: [&Findings; 2]) -> bool {
     how(before) == how(after)
 }
 
-/// The variants that one is compared with by the runs' pairs, then those that are compared with it: each
-/// in both runs, and called in the same way.
+/// The variants that the runs' pairs compare this one with, then those they compare with it: only variants that
+/// both runs have and that call in the same way.
 fn partners<'a>(variant: &str, runs: [&'a Findings; 2]) -> Vec<&'a str> {
     let [before, after] = runs;
     let pairs = || {

@@ -1,8 +1,8 @@
-//! What a chart holds: parts of bars with their sizes, lines with their places on axes.
+//! Charts: bars of parts with their sizes, and lines with their positions on axes.
 
 use std::borrow::Cow;
 
-/// A chart, or several on one thing.
+/// A chart, or several about one subject.
 pub(crate) struct Chart {
     pub(crate) weight: Weight,
     pub(crate) title: String,
@@ -13,7 +13,7 @@ pub(crate) struct Chart {
 }
 
 impl Chart {
-    /// A chart of bars or plots; none without any.
+    /// A chart of bars or plots; `None` without any.
     pub(crate) fn new(
         weight: Weight,
         title: &str,
@@ -31,19 +31,19 @@ impl Chart {
     }
 }
 
-/// The order in which charts are left out of a page that would be too large: the highest first.
+/// The order in which charts are dropped from a page that would be too large: the highest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Weight {
     Bars,
     Curves,
     Timelines,
-    /// Any chart of another placement than the study's own.
+    /// Any chart of a placement other than the study's own.
     Further,
 }
 
-/// Stacked bars, and what their colours mean.
+/// Stacked bars and the key of their colours.
 pub(crate) struct Bars {
-    /// Class and name of every part that one of the bars has.
+    /// Class and name of every part that occurs in a bar.
     pub(crate) key: Vec<Named>,
     pub(crate) scales: Vec<Scale>,
 }
@@ -58,10 +58,11 @@ pub(crate) const fn named(class: &'static str, name: &'static str) -> Named {
 
 /// Bars on one scale.
 pub(crate) struct Scale {
-    /// What these variants share, where the study has groups.
+    /// The title of the variants' group, if the study has groups.
     pub(crate) title: Option<String>,
-    /// What the whole width stands for, and in words.
+    /// The value of the full width.
     pub(crate) full: f64,
+    /// That value in words.
     pub(crate) width: String,
     pub(crate) bars: Vec<Bar>,
 }
@@ -76,9 +77,9 @@ pub(crate) struct Bar {
     pub(crate) spans: Vec<Part>,
     /// The whole bar, in words.
     pub(crate) total: String,
-    /// What is below it.
+    /// The text below it.
     pub(crate) detail: String,
-    /// Where the floor is.
+    /// The value of the floor, which is marked.
     pub(crate) floor: Option<f64>,
 }
 
@@ -95,35 +96,36 @@ pub(crate) struct Part {
     pub(crate) named: Named,
     pub(crate) size: f64,
     pub(crate) value: String,
-    /// What is in it, where there is room.
+    /// The text in it, if there is room.
     pub(crate) label: String,
 }
 
-/// Lines over two axes. Places are 0 to 1, upwards and to the right.
+/// Lines over two axes. Positions are 0 to 1, upwards and to the right.
 #[derive(Default)]
 pub(crate) struct Plot {
     pub(crate) title: String,
-    /// What it shows, for a reader who does not see it.
+    /// A description for screen readers.
     pub(crate) label: String,
     pub(crate) size: Size,
     pub(crate) x: Vec<Tick>,
     pub(crate) y: Vec<Tick>,
     pub(crate) lines: Vec<Line>,
-    /// Where trials begin, and where spikes are.
+    /// The positions of trials' starts.
     pub(crate) trials: Vec<f64>,
+    /// The positions of spikes.
     pub(crate) spikes: Vec<f64>,
-    /// What happened meanwhile, each kind with from where to where.
+    /// Runtime events: for each kind, the start and end of each event.
     pub(crate) marks: Vec<(Named, Vec<[f64; 2]>)>,
-    /// Where two lines cross, each with its interval.
+    /// The positions at which two lines cross, each with its interval.
     pub(crate) crossings: Vec<(f64, [f64; 2])>,
-    /// The legend's heads after the line's name; none where the lines need no legend.
+    /// The legend's heads after the line's name; empty if the lines need no legend.
     pub(crate) heads: Vec<&'static str>,
     pub(crate) below: String,
-    /// What lies below that, folded: its name, and a table.
+    /// A folded table below that, with its name.
     pub(crate) table: Option<(&'static str, super::Table)>,
 }
 
-/// How much room a plot gets.
+/// The width of a plot.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Size {
     /// A third of the page's width.
@@ -151,19 +153,19 @@ pub(crate) struct Tick {
     pub(crate) label: String,
 }
 
-/// From values to a place between 0 and 1.
+/// Maps values to positions between 0 and 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Axis {
     Linear { high: f64 },
     Log { low: f64, high: f64 },
 }
 
-/// Values that differ by more than this factor stand on a logarithmic axis.
+/// Values that differ by more than this factor get a logarithmic axis.
 const LOG_FROM: f64 = 8.0;
 
 impl Axis {
-    /// An axis that shows values from `low` to `high`: logarithmic where they are far apart,
-    /// otherwise linear from 0.
+    /// An axis for values from `low` to `high`: logarithmic if they are far apart, otherwise linear
+    /// from 0.
     pub(crate) fn over(low: f64, high: f64) -> Self {
         let (low, high) = (low.max(1.0), high.max(1.0));
         if high / low > LOG_FROM {
@@ -176,7 +178,7 @@ impl Axis {
         }
     }
 
-    /// Where a value is, 0 to 1.
+    /// The position of a value on the axis, from 0 to 1.
     pub(crate) fn place(self, value: f64) -> f64 {
         let place = match self {
             Self::Linear { high } => value / high,
@@ -185,7 +187,7 @@ impl Axis {
         place.clamp(0.0, 1.0)
     }
 
-    /// Round values on the axis, at most about six.
+    /// Round values on the axis, usually up to six.
     fn round_values(self) -> Vec<f64> {
         match self {
             Self::Linear { high } => {
@@ -213,7 +215,7 @@ impl Axis {
         }
     }
 
-    /// A logarithmic axis from one value to another, with a little room beside them.
+    /// A logarithmic axis from one value to another, with a little room at both ends.
     pub(crate) fn log(low: f64, high: f64) -> Self {
         Self::Log {
             low: low / 1.15,

@@ -1,4 +1,4 @@
-//! Published figures, and what became of them.
+//! Published figures, and whether the run reproduces them.
 
 use super::verdicts::{claimed, drawn, ratios, reach, turned};
 use super::{Answer, Block, Drawn, Section, Shown};
@@ -11,17 +11,18 @@ use crate::words::{self, About};
 pub(crate) struct Claim {
     pub(crate) sign: (char, Answer),
     pub(crate) outcome: String,
-    /// The two variants, and what is compared of them.
+    /// The metric and the two variants.
     pub(crate) about: String,
-    /// The published sentence, and where it is.
+    /// The published sentence and its source.
     pub(crate) says: String,
-    /// The published ratio, or the figures where these have none; and both.
+    /// The published ratio, or the figures if they have no ratio.
     pub(crate) published: String,
+    /// The published ratio, if any, and the figures.
     pub(crate) published_in_full: String,
     pub(crate) measured: Vec<Measured>,
 }
 
-/// What was measured under a placement.
+/// The measurement under a placement.
 pub(crate) struct Measured {
     /// The placement, if there are several.
     pub(crate) place: Option<&'static str>,
@@ -31,7 +32,7 @@ pub(crate) struct Measured {
 }
 
 impl Measured {
-    /// What was found, and how its size compares.
+    /// The measurement in words, and how its size compares.
     pub(crate) fn words(&self) -> String {
         match self.size {
             Some(size) => format!("{}, {size}", self.text),

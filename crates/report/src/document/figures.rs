@@ -14,8 +14,7 @@ use crate::words::{self, Labels};
 /// The rank of a column that only the page shows.
 const PAGE: u8 = MAX_IN_TEXTS + 1;
 
-/// The column of how late calls were sent, and its rank where calls are due at a rate: their latency has
-/// it within it.
+/// The column of the send delay, and its rank if calls are due at a rate: their latency includes the delay.
 const DELAY: &str = "delay p99";
 const DELAY_RANK_AT_A_RATE: u8 = 1;
 
@@ -73,12 +72,12 @@ fn of(times: &Option<Distribution>, figure: fn(&Distribution) -> Option<f64>) ->
     figure(times.as_ref()?).map(units::time)
 }
 
-/// The client's figure, and the server's where it is known.
+/// The client's figure, and the server's if known.
 fn both_sides(client: String, server: Option<String>) -> String {
     words::joined([Some(client), server].into_iter().flatten(), " + ")
 }
 
-/// The figures of some groups. A column that no variant has is left out.
+/// The figures of these groups. Columns without any figure are left out, except for the most important.
 pub(super) fn table(groups: &[Group<'_>]) -> Table {
     let members = || members(groups);
     let is_codec = |variant: &VariantFindings| variant.how.is_codec();
@@ -110,16 +109,16 @@ pub(super) fn table(groups: &[Group<'_>]) -> Table {
     let notes = [
         (
             has(DELAY),
-            "delay p99: how long after they were due calls were sent",
+            "delay p99: the time from when calls were due until they were sent",
         ),
         (
             has(KERNEL),
-            "kernel: how much of the median call two bare loops take at least for the same bytes (the \
+            "kernel: the share of the median call that two bare loops take for the same bytes (the \
              floor)",
         ),
         (
             measured(groups).any(|(_, figures)| figures.link.is_some()),
-            "over a link the floor goes over it too, and its part is that of network and kernel",
+            "over a link, the floor goes over the link too, and its share is that of network and kernel",
         ),
         (
             !all_codecs && members().any(|(variant, _)| is_codec(variant)),
@@ -136,7 +135,7 @@ pub(super) fn table(groups: &[Group<'_>]) -> Table {
 pub(super) fn sections(findings: &Findings) -> Vec<Section> {
     let (mut tables, mut legend, mut notes) = (Vec::new(), Vec::new(), Vec::new());
     for placement in &findings.study.placements {
-        // What is a part of calls is with these.
+        // Codecs that are only parts of calls are shown with the parts.
         let variants = findings.variants.iter();
         let variants = variants.filter(|variant| !findings.is_part(variant));
         let groups = groups::groups(findings, variants, *placement);
@@ -147,7 +146,7 @@ pub(super) fn sections(findings: &Findings) -> Vec<Section> {
             tables.push((*placement, table, [client(&groups), spikes(&groups)]));
         }
     }
-    // How to read them is said once, below the last.
+    // Only the last table has the notes and the legend.
     if let Some((_, last, _)) = tables.last_mut() {
         (last.legend, last.notes) = (distinct(legend), distinct(notes));
     }
@@ -164,8 +163,8 @@ pub(super) fn sections(findings: &Findings) -> Vec<Section> {
     sections.collect()
 }
 
-/// The instrument's own CPU time and delay, in every report: the columns of both may not have
-/// room.
+/// The client's own CPU share and send delay as a sentence: every report shows them, even if their columns are
+/// dropped.
 fn client(groups: &[Group<'_>]) -> Option<String> {
     let shares = measured(groups).filter_map(|(v, f)| Some((f.client_share_max?, &v.name)));
     let (share, busiest) = shares.max_by(|a, b| a.0.total_cmp(&b.0))?;
@@ -174,7 +173,7 @@ fn client(groups: &[Group<'_>]) -> Option<String> {
     let delays = measured(groups).filter_map(|(variant, figures)| {
         let name = &variant.name;
         let delay = figures.send_delay.as_ref()?;
-        // Too few calls for a percentile have a longest one still.
+        // With too few calls for a percentile, the maximum is shown.
         Some(match delay.p99_ns {
             Some(ns) => (ns, "99% of its calls", name),
             None => (delay.max_ns, "its calls", name),
@@ -187,7 +186,7 @@ fn client(groups: &[Group<'_>]) -> Option<String> {
     Some(text + ".")
 }
 
-/// How many spikes there were, and the highest.
+/// The number of spikes, and the highest; `None` without spikes.
 fn spikes(groups: &[Group<'_>]) -> Option<String> {
     let timelines = || measured(groups).map(|(variant, figures)| (variant, &figures.timeline));
     let found: u64 = timelines().map(|(_, t)| t.spikes_found).sum();
@@ -203,7 +202,7 @@ fn spikes(groups: &[Group<'_>]) -> Option<String> {
     ))
 }
 
-/// The stages of all variants that were timed by stages, mean and median; none without any.
+/// The mean and median of each stage, for all variants that were timed by stages; `None` without any.
 pub(super) fn stages(groups: &[Group<'_>]) -> Option<Table> {
     let staged = measured(groups).filter(|(_, figures)| !figures.stages.is_empty());
     let staged: Vec<(&str, &[StageFindings])> = staged
@@ -265,7 +264,7 @@ pub(super) fn how(variants: &[&VariantFindings]) -> Block {
     }))
 }
 
-/// The placements that some variants were planned under.
+/// The placements under which at least one of these variants was planned.
 pub(super) fn placements(findings: &Findings, variants: &[&VariantFindings]) -> Vec<Placement> {
     let all = findings.study.placements.iter().copied();
     let is_planned = |place: &Placement| variants.iter().any(|v| v.cell(*place).is_some());

@@ -1,4 +1,4 @@
-//! Which comparisons and variants of a study belong together.
+//! Groups comparisons and variants of a study that belong together.
 
 use std::collections::BTreeSet;
 
@@ -17,8 +17,7 @@ pub(crate) struct Asked<'a> {
 }
 
 impl<'a> Asked<'a> {
-    /// What one of its comparisons is about: without the group's name before both variants', where all
-    /// its comparisons are of that group.
+    /// What one of its comparisons is about. Names have no group prefix if all comparisons are of one group.
     pub(crate) fn about(&self, findings: &'a Findings, comparison: &'a Comparison) -> About<'a> {
         let group = |c: &Comparison| findings.variant(&c.of).map(|v| v.group.as_deref());
         let about = About::from(comparison);
@@ -30,7 +29,7 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// The parts of the study that its variants belong to.
+    /// The groups of the study that its variants belong to.
     fn parts(&self, findings: &'a Findings) -> BTreeSet<Option<&'a str>> {
         let names = self.comparisons.iter().flat_map(|c| [&c.of, &c.against]);
         let variants = names.filter_map(|name| findings.variant(name));
@@ -51,13 +50,13 @@ pub(crate) fn a_a_checks(findings: &Findings) -> impl Iterator<Item = &Compariso
     findings.comparisons.iter().filter(|c| c.a_a)
 }
 
-/// A part of a study: questions on the same variants, and these variants.
+/// Questions about the same variants, and those variants.
 pub(crate) struct Together<'a> {
     pub(crate) questions: Vec<Asked<'a>>,
     pub(crate) variants: Vec<&'a VariantFindings>,
 }
 
-/// The parts of a study in the order of their questions; last the variants that no question is about.
+/// The parts of a study, in the order of their questions. Variants without a question come last.
 pub(crate) fn together(findings: &Findings) -> Vec<Together<'_>> {
     let mut all: Vec<(BTreeSet<Option<&str>>, Vec<Asked<'_>>)> = Vec::new();
     for question in questions(findings) {
@@ -88,31 +87,31 @@ pub(crate) fn together(findings: &Findings) -> Vec<Together<'_>> {
     groups
 }
 
-/// A variant, and what was planned and measured of it under a placement.
+/// A variant and its cell under a placement.
 pub(crate) type Member<'a> = (&'a VariantFindings, &'a Cell);
 
-/// Variants of a study that are looked at together.
+/// Variants of a study that are shown together.
 pub(crate) struct Group<'a> {
-    /// The part of the study they belong to, and what their names share: `list n=10`.
+    /// The study's group they belong to, and the shared parts of their names: `list: n=10`.
     pub(crate) title: Option<String>,
     pub(crate) members: Vec<Member<'a>>,
 }
 
-/// Every variant of some groups.
+/// Every variant of these groups.
 pub(crate) fn members<'a>(groups: &[Group<'a>]) -> impl Iterator<Item = Member<'a>> {
     let groups = groups.iter();
     groups.flat_map(|group| group.members.iter().copied())
 }
 
-/// Every variant of some groups that was measured.
+/// Every measured variant of these groups.
 pub(crate) fn measured<'a>(
     groups: &[Group<'a>],
 ) -> impl Iterator<Item = (&'a VariantFindings, &'a Figures)> {
     members(groups).filter_map(|(variant, cell)| Some((variant, cell.figures.as_deref()?)))
 }
 
-/// Those of some variants that were planned under a placement, in the study's order; those of one part
-/// of the study together, within it those that are compared with each other.
+/// The variants that were planned under a placement, in the study's order: grouped by the study's groups, and
+/// within each by comparison with each other.
 pub(crate) fn groups<'a>(
     findings: &Findings,
     variants: impl IntoIterator<Item = &'a VariantFindings>,
@@ -169,7 +168,7 @@ fn compared<'a>(findings: &Findings, part: Vec<Member<'a>>) -> Vec<Vec<Member<'a
     sets.map(|(_, members)| members).collect()
 }
 
-/// The group's name, and where it has several titles what all of its variants' names share.
+/// The group's name; if the group is split, also the shared parts of the variants' names.
 fn title(members: &[Member<'_>], several: bool) -> Option<String> {
     let group = members.first()?.0.group.as_deref()?;
     let mut names = members.iter().map(|(variant, _)| {

@@ -1,4 +1,4 @@
-//! The links that variants go over: what was set, and how well they held it.
+//! The tables of links: their settings, and whether they were held.
 
 use rpcgauge_study::link::{format_delay, format_loss, format_rate};
 use rpcgauge_study::words::Named as _;
@@ -54,7 +54,7 @@ fn table(groups: &[Group<'_>]) -> Option<Table> {
     let like = links()
         .filter_map(|link| Some(format!("the link {} is {}", link.name, link.like.as_ref()?)));
     table.notes = distinct(like);
-    table.notes.push(format!("{HOW_TO_READ} A link was not held in a trial if {}. CPU is not taken from trials over a link (docs/link.md).", words::NOT_HELD));
+    table.notes.push(format!("{HOW_TO_READ} A link was not held in a trial if {}. CPU is not measured over a link (docs/link.md).", words::NOT_HELD));
     let foreign: u64 = links().fold(0, |all, link| all.saturating_add(link.foreign_drops));
     if foreign > 0 {
         let packets = units::counted(foreign, "packet");
@@ -65,11 +65,11 @@ fn table(groups: &[Group<'_>]) -> Option<Table> {
     (!table.rows.is_empty()).then_some(table)
 }
 
-const HOW_TO_READ: &str = "Up / down, where the two differ. set: rate and one-way delay; round trip: of a probe, \
-    before any call; base: the machine's own part of it; dropped: at the tail of a queue; lost: as set; late: \
-    how much later than due packets left; held: trials in which the link was held, of all trials.";
+const HOW_TO_READ: &str = "Up / down, if the two differ. set: rate and one-way delay; round trip: of a probe, \
+    before any call; base: the machine's own part of it; dropped: at the tail of a queue; lost: by the set loss; \
+    late: the time from when a packet was due until it left; held: trials in which the link was held, of all trials.";
 
-/// The facts of each direction, given once if they are the same.
+/// The text of each direction, or one text if they are the same.
 fn both(link: &LinkFindings, of: impl Fn(&LinkDirection) -> String) -> String {
     let ways = [&link.up, &link.down].map(of);
     words::joined(distinct(ways), " / ")
@@ -121,7 +121,7 @@ mod tests {
         assert!(findings.variants[0].cells[0].cautions.is_empty());
     }
 
-    /// The link's thread used a tenth of the core.
+    /// The link's thread uses a tenth of the core.
     #[test]
     fn a_link_whose_core_was_full_was_not_held() {
         let not_held = |client_share| {
@@ -147,7 +147,7 @@ mod tests {
         };
         insta::assert_snapshot!(said(0).0, @"grpc responds 1.46× faster than rest [1.39, 1.53]: 102 µs against 150 µs per call (p50).");
         insta::assert_snapshot!(said(3).0, @"grpc responds 1.48× faster than rest [1.35, 1.62]: 102 µs against 150 µs per call (p50).");
-        insta::assert_snapshot!(said(12).0, @"No verdict on grpc against rest in p50 latency: 102 µs against 150 µs per call (p50). The link was not held in 12 of 12 blocks: packets left it more than 100 µs late at p99 or were lost outside its queues, its round trip was off by as much, or it and the client used more than 80% of their core, so this is another link than was asked for; take a quieter machine, or a slower link.");
+        insta::assert_snapshot!(said(12).0, @"No verdict on grpc against rest in p50 latency: 102 µs against 150 µs per call (p50). The link was not held in 12 of 12 blocks: packets left it more than 100 µs late at p99 or were lost outside its queues, its round trip was off by as much, or it and the client used more than 80% of their core, so this is not the link that was asked for; use a quieter machine, or a slower link.");
         assert_eq!([0, 3, 12].map(|not_held| said(not_held).1), [0, 1, 1]);
     }
 

@@ -1,4 +1,4 @@
-//! What was measured of live services: results, objectives, ramps and searches.
+//! The sections about live services: results, objectives, ramps and searches.
 
 use rpcgauge_study::objective::Measure;
 use rpcgauge_study::record::{CLIENT_BOUND_SHARE, FailureKind};
@@ -10,7 +10,7 @@ use crate::findings::{Cell, Distribution, Figures, Findings, StepFindings, Varia
 use crate::units::{self, none, ns};
 use crate::words;
 
-/// What no figure of a load includes: requests are encoded before they are due, or on another thread, and a
+/// The work that no figure of a load includes: requests are encoded before they are due, or on another thread, and a
 /// call ends with the last byte of its response.
 pub(super) const LEFT_OUT: &str = "the client's own encoding of requests and decoding of responses";
 
@@ -36,7 +36,7 @@ pub(super) fn results(findings: &Findings) -> Vec<Section> {
     cells.map(section).collect()
 }
 
-/// The facts about a live service: a label and a text each.
+/// The facts about a live service, each a label and a text.
 fn facts(variant: &VariantFindings, figures: &Figures) -> Block {
     let mut facts: Vec<(&str, Text)> = vec![
         ("called", Text::from(&variant.how.called)),
@@ -119,11 +119,11 @@ fn times(of: &Distribution) -> String {
     words::joined(shown.map(|(name, time)| format!("{name} {time}")), ", ")
 }
 
-/// Kinds of failures that are listed; the rest are counted together.
+/// At most this many kinds of failures are listed; the others are counted together.
 const MAX_KINDS: usize = 10;
 
-/// Each kind of failure, the most frequent first, with its most frequent text, and of how many where
-/// not all have it.
+/// Each kind of failure, the most frequent first, with its most frequent text, and that text's count if not
+/// all failures have it.
 fn errors(figures: &Figures) -> Vec<Text> {
     let mut kinds: Vec<(&FailureKind, &u64)> = figures.calls.failed.iter().collect();
     kinds.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
@@ -142,7 +142,7 @@ fn errors(figures: &Figures) -> Vec<Text> {
     let others = (!left_out.is_empty()).then(|| {
         let kinds = units::counted(left_out.len() as u64, "other kind");
         Text::from(format!(
-            "and {} × {kinds}, in report.json",
+            "and {} failures of {kinds}, in report.json",
             units::count(calls)
         ))
     });
@@ -156,7 +156,7 @@ fn bytes(figures: &Figures) -> String {
     let [sent, received] = [bytes.sent, bytes.received].map(|of| units::size(of.total()));
     let with_failed = match figures.calls.failed_total() {
         0 => "",
-        _ => ", with the responses of failed calls",
+        _ => " (responses of failed calls included)",
     };
     format!("{sent} sent per call, {received} received per successful call{with_failed}")
 }
@@ -174,7 +174,7 @@ fn connections(variant: &VariantFindings, figures: &Figures) -> String {
     if connections.failed > 0 {
         let has = |kind| figures.errors.iter().any(|error| error.kind == kind);
         let cause = match (has(FailureKind::OutOfFiles), has(FailureKind::OutOfPorts)) {
-            (true, _) => ", since this machine is out of files: raise `ulimit -n`",
+            (true, _) => ", since this process is out of file descriptors: raise `ulimit -n`",
             (_, true) => ", since this machine is out of local ports",
             _ => "",
         };
@@ -197,13 +197,13 @@ fn client(figures: &Figures) -> String {
     format!("{cpu} of CPU per call, {memory} of memory at most, {share} of a core{bound}")
 }
 
-/// How responses were checked: there is no message to compare them with.
+/// How responses were checked: there is no expected message to compare them with.
 fn checked(figures: &Figures) -> String {
     let answered = units::count(figures.calls.answered);
     format!("{answered} responses, by their status and headers; their messages are not decoded")
 }
 
-/// Each objective with what became of it.
+/// Each objective with its outcome.
 pub(super) fn objectives(findings: &Findings) -> Section {
     let several = findings.live().count() > 1;
     let item = |found: &ObjectiveFindings| {
@@ -241,7 +241,7 @@ pub(super) fn objectives(findings: &Findings) -> Section {
     Section::new("objectives", "Objectives", Shown::Always, list)
 }
 
-/// The tables that are beside a live service's figures: a search, then ramps.
+/// The sections of a search and of ramps.
 pub(super) fn listings(findings: &Findings) -> Vec<Section> {
     let cells = findings.variants.iter().flat_map(VariantFindings::measured);
     let figures = cells.map(|(_, figures)| figures);
@@ -250,7 +250,7 @@ pub(super) fn listings(findings: &Findings) -> Vec<Section> {
     searches.chain(ramps.map(ramp)).collect()
 }
 
-/// What is behind the number of a ramp's step.
+/// The columns after the step's number in the table of a ramp.
 const STEP: [Figure<StepFindings>; 9] = [
     number("at", 6, |s| match s.start_ns {
         0 => Some("0 s".to_owned()),
@@ -270,9 +270,9 @@ const STEP: [Figure<StepFindings>; 9] = [
     }),
 ];
 
-const STEP_NOTE: &str = "Succeeded: the responses that came in the step. Everything else is about the calls that were \
-     due in it, whenever they were sent or ended. A percentile stands only where a call lies beyond it. Delay: how long after it was due a call \
-     was sent.";
+const STEP_NOTE: &str = "Succeeded: the responses that arrived in the step. Everything else is about the calls that \
+     were due in it, whenever they were sent or ended. A percentile is given only if a call lies beyond it. Delay: \
+     the time from when a call was due until it was sent.";
 
 fn ramp(figures: &Figures) -> Section {
     let step = |(place, step): (usize, &StepFindings)| row(place.to_string(), &STEP, Some(step));
@@ -284,7 +284,7 @@ fn ramp(figures: &Figures) -> Section {
     Section::new("ramp", "Ramp", Shown::Always, [Block::Table(table)])
 }
 
-/// What is behind the rate that a search's trial was asked for.
+/// The columns after the rate in the table of a search's trials.
 const TRIAL: [Figure<CapacityTrial>; 8] = [
     number("sent/s", 5, |t| Some(units::number(t.sent_rate))),
     number("goodput", 3, |t| Some(units::number(t.goodput))),
@@ -300,9 +300,9 @@ const TRIAL: [Figure<CapacityTrial>; 8] = [
     }),
 ];
 
-const TRIAL_NOTE: &str = "Every trial, in the order they ran. A rate counts as held when every objective \
-     held in three trials and missed in one at most, as missed when one missed in two. Delay: how long \
-     after it was due a call was sent. Client share: of its core.";
+const TRIAL_NOTE: &str = "Every trial, in the order they ran. A rate counts as held if every objective held in \
+     three trials and at most one trial missed one, as missed if two trials did. Delay: the time from when a call \
+     was due until it was sent. Client share: of its core.";
 
 fn capacity(found: &CapacityFindings) -> Section {
     let sentences = words::capacity::sentences(found).into_iter().enumerate();
@@ -320,7 +320,7 @@ fn capacity(found: &CapacityFindings) -> Section {
     Section::new("capacity", "Capacity", Shown::Always, blocks)
 }
 
-/// Calls of a step as a rate; none of one without any.
+/// A number of calls of a step as a rate; `None` if no calls were due in the step.
 fn per_second(step: &StepFindings, calls: u64) -> Option<String> {
     let seconds = step.lasted_ns as f64 / 1e9;
     (step.started > 0 && seconds > 0.0).then(|| units::number(calls as f64 / seconds))
@@ -369,7 +369,7 @@ mod tests {
         assert_eq!(lines.len(), MAX_KINDS + 1);
         assert_eq!(
             lines[MAX_KINDS].words(),
-            "and 630 × 90 other kinds, in report.json"
+            "and 630 failures of 90 other kinds, in report.json"
         );
     }
 
@@ -409,7 +409,7 @@ mod tests {
         let with_failed = "48 B sent per call, 54 B received per successful call";
         assert_eq!(
             bytes(&figures),
-            format!("{with_failed}, with the responses of failed calls")
+            format!("{with_failed} (responses of failed calls included)")
         );
         figures.calls.failed.clear();
         assert_eq!(bytes(&figures), with_failed);
@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn attempts_that_failed_for_want_of_files_say_so() {
+    fn attempts_that_failed_without_file_descriptors_say_so() {
         let findings = crate::fixture::findings(&crate::fixture::live());
         let variant = &findings.variants[0];
         let mut figures = variant.cells[0].figures.as_deref().unwrap().clone();

@@ -1,8 +1,8 @@
 //! The report as a tree of headings, texts, tables, verdicts and charts.
 //!
-//! It is built from the findings here, once, and the terminal, Markdown and the page each render it.
-//! They choose where a part of it goes and how it looks; what it says is decided here. Every text may
-//! include what a server or a study sent, so that each renderer escapes all of them ([`crate::escape`]).
+//! It is built once, from the findings; the terminal, Markdown and the page each render it. A renderer
+//! decides the place and look of a part, this module its content. Every text may include text from a
+//! server or a study, so each renderer escapes all of them ([`crate::escape`]).
 
 mod chart;
 mod charts;
@@ -32,20 +32,20 @@ use crate::terminal::Style;
 use crate::words::Labels;
 use crate::{html, markdown, terminal, units};
 
-/// What there is to say of a run, or of two.
+/// The report of a run, or of the difference between two.
 pub struct Document {
     pub(crate) title: String,
     pub(crate) question: String,
     /// What was measured, when and where.
     pub(crate) facts: Vec<String>,
-    /// What weakens all of it.
+    /// The cautions about the whole run.
     pub(crate) cautions: Vec<String>,
     pub(crate) sections: Vec<Section>,
 }
 
 /// A part of a report under its own heading.
 pub(crate) struct Section {
-    /// Its name in an address.
+    /// Its HTML id, for links.
     pub(crate) id: &'static str,
     pub(crate) title: String,
     pub(crate) shown: Shown,
@@ -69,16 +69,16 @@ impl Section {
     }
 }
 
-/// Where a section is shown at once.
+/// Where a section is shown without being unfolded or asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shown {
     /// Everywhere.
     Always,
-    /// On the page and in Markdown; on a terminal where all is asked for.
+    /// On the page and in Markdown; on a terminal only in verbose output.
     InFiles,
-    /// Nowhere: it is folded on the page and in Markdown, and on a terminal shown where all is asked for.
+    /// Nowhere: folded on the page and in Markdown, and on a terminal only in verbose output.
     Folded,
-    /// In texts; the page has it with each group of variants.
+    /// In texts, folded in Markdown; the page shows the same with each group of variants.
     InTexts,
 }
 
@@ -111,7 +111,7 @@ impl Block {
         )
     }
 
-    /// A list; none without an item.
+    /// A list; `None` without an item.
     pub(crate) fn list(items: impl IntoIterator<Item = Item>) -> Option<Self> {
         let items: Vec<Item> = items.into_iter().collect();
         (!items.is_empty()).then_some(Self::List(items))
@@ -146,7 +146,7 @@ pub(crate) struct Text(pub(crate) Vec<Span>);
 pub(crate) enum Span {
     Plain(String),
     Strong(String),
-    /// What another program sent or said, which must not reorder what is beside it.
+    /// Text from another program, which must not reorder the text beside it.
     Foreign(String),
 }
 
@@ -169,7 +169,7 @@ impl Text {
         self
     }
 
-    /// All of it.
+    /// Its plain text.
     pub(crate) fn words(&self) -> String {
         let words = self.0.iter().map(|span| match span {
             Span::Plain(text) | Span::Strong(text) | Span::Foreign(text) => &**text,
@@ -189,20 +189,20 @@ impl<T: Into<String>> From<T> for Text {
 pub(crate) struct Table {
     pub(crate) columns: Vec<Column>,
     pub(crate) rows: Vec<Vec<String>>,
-    /// What must be known of each row; empty where the table has no such column.
+    /// The cautions about each row; empty if the table has no such column.
     pub(crate) cautions: Vec<Labels>,
-    /// The class of each row's part of a bar, which a page shows as a colour; empty without one.
+    /// Each row's class of a bar's part, which a page shows as a colour; empty without bars.
     pub(crate) swatches: Vec<&'static str>,
-    /// The rows that begin a group, but for the first.
+    /// The first row of each group, except for the first group's.
     pub(crate) breaks: Vec<usize>,
-    /// What the letters of the cautions mean, where these stand by their letters.
+    /// The meaning of the cautions' letters, for renderers that show letters.
     pub(crate) legend: Vec<String>,
     /// How to read it.
     pub(crate) notes: Vec<String>,
 }
 
 impl Table {
-    /// A table without rows: a head, and figures behind it.
+    /// A table without rows: a head column, then one column for each figure.
     pub(crate) fn of_figures<T>(head: Column, figures: &[Figure<T>]) -> Self {
         Self {
             columns: with_head(head, figures.iter().map(|(column, _)| column.clone())),
@@ -210,7 +210,7 @@ impl Table {
         }
     }
 
-    /// Adds rows that belong together, apart from those above them.
+    /// Adds rows as a group of their own.
     pub(crate) fn add_group(&mut self, rows: impl IntoIterator<Item = Vec<String>>) {
         let first = self.rows.len();
         self.rows.extend(rows);
@@ -220,12 +220,12 @@ impl Table {
     }
 }
 
-/// Columns or cells: the first, and those behind it.
+/// Columns or cells: the first, then the others.
 pub(crate) fn with_head<T>(head: T, others: impl IntoIterator<Item = T>) -> Vec<T> {
     std::iter::once(head).chain(others).collect()
 }
 
-/// A column of figures: its head, and what is in it.
+/// A column of figures: its head and the text of a cell.
 pub(crate) type Figure<T> = (Column, fn(&T) -> Option<String>);
 
 pub(crate) const fn number<T>(
@@ -236,22 +236,22 @@ pub(crate) const fn number<T>(
     (Column::number(title, rank), figure)
 }
 
-/// A row of figures, with a dash where there is none.
+/// A row of figures, with a dash for a missing one.
 pub(crate) fn row<T>(head: String, figures: &[Figure<T>], of: Option<&T>) -> Vec<String> {
     let cell = |(_, figure): &Figure<T>| of.and_then(figure).unwrap_or_else(units::none);
     with_head(head, figures.iter().map(cell))
 }
 
-/// A column, and how long it stays where there is little room.
+/// A column, with its rank for being dropped if there is too little room.
 #[derive(Debug, Clone)]
 pub(crate) struct Column {
     pub(crate) title: Cow<'static, str>,
-    /// 0 always stays; the highest number is dropped first. Texts have none above [`MAX_IN_TEXTS`].
+    /// 0 is never dropped; the highest is dropped first. Texts never show ranks above [`MAX_IN_TEXTS`].
     pub(crate) rank: u8,
     pub(crate) right: bool,
 }
 
-/// The highest rank of a column that a text shows where it has room; the page shows all.
+/// The highest rank of a column that texts show if they have room; the page shows all.
 pub(crate) const MAX_IN_TEXTS: u8 = 12;
 
 impl Column {
@@ -273,7 +273,7 @@ impl Column {
 }
 
 impl Document {
-    /// The whole report of some findings.
+    /// The whole report of these findings.
     pub(crate) fn of(findings: &Findings) -> Self {
         let is_single_load = findings.live().count() == 1;
         let mut sections = live::listings(findings);
@@ -312,7 +312,7 @@ impl Document {
         terminal::whole(self, style)
     }
 
-    /// Draws it as a page.
+    /// Writes it as an HTML page.
     pub fn html(&self) -> String {
         html::whole(self)
     }

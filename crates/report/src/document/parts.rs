@@ -5,12 +5,12 @@ use super::{Column, Section, Table, with_head};
 use crate::findings::{Findings, Part, Parts, VariantFindings};
 use crate::{units, words};
 
-/// A table for each placement under which a codec was measured beside the calls.
+/// A table for each placement under which a codec was measured as well as calls.
 pub(super) fn sections(findings: &Findings) -> Vec<Section> {
     groups::tables(findings, "parts", "Where a call's time goes", table)
 }
 
-/// A variant, and the parts of its call.
+/// A variant and the parts of its call.
 type Row<'a> = (&'a VariantFindings, &'a Parts);
 
 fn table(groups: &[Group<'_>]) -> Option<Table> {
@@ -56,12 +56,12 @@ fn row(variant: &VariantFindings, parts: &Parts, has_network: bool) -> Vec<Strin
 fn notes(rows: &[Row<'_>]) -> Vec<String> {
     let mut notes = vec![
         "kernel: two bare loops with the same bytes (the floor); client: its CPU beyond the floor's and its \
-         codec's; codec: making and reading both messages, on both sides; server: the rest"
+         codec's; codec: encoding and decoding both messages, on both sides; server: the rest"
             .to_owned(),
     ];
     if rows.iter().any(|(_, parts)| parts.network.is_some()) {
         notes.push(
-            "network: what the link must take, its delays and the sending of the bytes; kernel: the floor over \
+            "network: the minimum time on the link, for its delays and the sending of the bytes; kernel: the floor over \
              the link beyond that"
                 .to_owned(),
         );
@@ -69,7 +69,7 @@ fn notes(rows: &[Row<'_>]) -> Vec<String> {
     let is_by_stack = |variant: &VariantFindings| variant.how.is_by_stack();
     if rows.iter().any(|(variant, _)| is_by_stack(variant)) {
         notes.push(
-            "by a stack's client: kernel and server are those of the call by rpcgauge's client, and the \
+            "calls by a stack's client: kernel and server are from the same call by rpcgauge's client, and the \
              client is the rest"
                 .to_owned(),
         );
@@ -82,15 +82,15 @@ fn notes(rows: &[Row<'_>]) -> Vec<String> {
         }
     };
     without(
-        "the codec of the server is not measured, and within its part",
+        "the server's codec is not measured, and is counted in the server's part",
         |parts| parts.codec_of_server_ns.is_none(),
     );
     without(
-        "the codec of the client is not measured, and within its part",
+        "the client's codec is not measured, and is counted in the client's part",
         |parts| parts.codec_of_client_ns.is_none(),
     );
     without(
-        "the CPU of the client is not measured, and its part is within the server",
+        "the client's CPU is not measured, and its part is counted in the server's",
         |parts| parts.client.is_none(),
     );
     notes

@@ -1,4 +1,4 @@
-//! What a report says of its run: what was measured, on what machine, what failed, how to read it.
+//! A report's texts about its run: what was measured, on what machine, what failed, and how to read it.
 
 use rpcgauge_study::record::{Environment, Fault};
 use rpcgauge_study::run::Writing;
@@ -10,7 +10,7 @@ use crate::findings::{Cell, Figures, Findings, RequestsSent, VariantFindings};
 use crate::units;
 use crate::words::{self, caution};
 
-/// How much was measured, when, and on what machine.
+/// The facts about a run: how much was measured, when, and on what machine.
 pub(super) fn facts(findings: &Findings) -> Vec<String> {
     let started_at_ms = findings.progress.started_at_ms;
     let environment = findings.environment.as_ref();
@@ -26,7 +26,7 @@ pub(super) fn facts(findings: &Findings) -> Vec<String> {
     facts.into_iter().flatten().collect()
 }
 
-/// How much of the plan was measured, in words.
+/// The measured, failed and missing trials, in words.
 fn progress(findings: &Findings) -> String {
     let p = &findings.progress;
     if p.is_complete() {
@@ -50,10 +50,10 @@ fn progress(findings: &Findings) -> String {
     text
 }
 
-/// How many requests live services were sent.
+/// The number of requests sent to live services.
 fn requests(findings: &Findings) -> Option<String> {
     let all = &findings.requests_sent[..];
-    // A trial that is not recorded may have sent some before the run was killed.
+    // A trial without a record may have sent requests before the run was killed.
     let at_least = match findings.progress.missing {
         0 => "",
         _ => "at least ",
@@ -69,7 +69,7 @@ fn requests(findings: &Findings) -> Option<String> {
             ", ",
         ),
     };
-    Some(sent + ", with first calls, warm-up and retries")
+    Some(sent + ", including first calls, warm-up and retries")
 }
 
 fn machine(e: &Environment) -> String {
@@ -78,7 +78,7 @@ fn machine(e: &Environment) -> String {
     format!("{}, {cores}{}", e.processor, place.collect::<String>())
 }
 
-/// What weakens all of a report.
+/// The cautions and warnings about the whole run.
 pub(crate) fn cautions(findings: &Findings) -> Vec<String> {
     let several = findings.live().count() > 1;
     let environment = findings.environment.as_ref();
@@ -102,7 +102,7 @@ pub(crate) fn cautions(findings: &Findings) -> Vec<String> {
     distinct(cautions)
 }
 
-/// The caution on a run whose `what` another rpcgauge is still recording.
+/// The caution about a run that another rpcgauge is still writing; `what` is the plural of its records.
 pub(crate) fn still_running(running: Writing, what: &str) -> String {
     let pid = running.pid.map(|pid| format!(" (pid {pid})"));
     format!(
@@ -137,7 +137,7 @@ pub(super) fn failures(findings: &Findings) -> Section {
     Section::new("failed", "What failed", Shown::Always, blocks)
 }
 
-/// What failed of the calls and connections of subjects; a live service's is with its result.
+/// The failed calls and connections of subjects; those of a live service are with its result.
 pub(super) fn calls(findings: &Findings) -> Section {
     let subjects = findings.variants.iter().filter(|v| !v.is_live());
     let list = Block::list(subjects.flat_map(|variant| {
@@ -152,7 +152,7 @@ pub(super) fn calls(findings: &Findings) -> Section {
     )
 }
 
-/// Trials that failed in the same way: which, why, whose fault it was, and the first one's log.
+/// Trials that failed in the same way: their numbers, reason and fault, and the log of the first.
 fn failure(failure: &Failure<'_>) -> Item {
     let trial = failure.first;
     let fault = match trial.fault {
@@ -169,7 +169,7 @@ fn failure(failure: &Failure<'_>) -> Item {
     }
 }
 
-/// What failed of a variant's calls and connections; none where nothing did.
+/// The failed calls and connections of a variant; `None` if there are none.
 fn failed_calls(variant: &VariantFindings, cell: &Cell, figures: &Figures) -> Option<Item> {
     let cautions = cell.cautions.iter().filter(|c| caution::is_of_calls(c));
     let cautions = words::joined(cautions.map(|c| caution::clause(c, false)), "; ");
@@ -214,14 +214,14 @@ pub(super) fn environment(findings: &Findings) -> Option<Section> {
     ))
 }
 
-/// The machine, name by name; what makes it noisy is among the cautions.
+/// The facts about the machine, by name. Warnings about noise are among the cautions.
 pub(crate) fn machine_facts(environment: &Environment) -> [(&'static str, String); 8] {
     let or_unknown = |text: &Option<String>| text.clone().unwrap_or_else(|| "not known".to_owned());
     let idle = &environment.idle;
     let mut idle_text = if idle.asked == idle.got {
         idle.got.to_string()
     } else {
-        format!("{} asked, {} got", idle.asked, idle.got)
+        format!("asked for {}, got {}", idle.asked, idle.got)
     };
     if let Some(reason) = &idle.reason {
         idle_text += &format!(" ({reason})");
@@ -238,8 +238,8 @@ pub(crate) fn machine_facts(environment: &Environment) -> [(&'static str, String
     ]
 }
 
-/// How far the machine moved a floor during the run: the one that it moved furthest, since floors
-/// of other bytes and transports are not to be compared. None without two blocks of a floor.
+/// How much a floor varied over the blocks of the run: the one that varied most, since floors of different
+/// sizes and transports cannot be compared. `None` if no floor has two blocks.
 fn floor_blocks(findings: &Findings) -> Option<String> {
     let floors = findings.variants.iter().flat_map(|variant| {
         variant.measured().filter_map(move |(cell, figures)| {
@@ -251,7 +251,7 @@ fn floor_blocks(findings: &Findings) -> Option<String> {
     });
     let (moved, floor, variant, cell) = floors.max_by(|a, b| a.0.total_cmp(&b.0))?;
     Some(format!(
-        "{} to {} ({}×) over {} blocks, of {} {}: the most of any floor",
+        "{} to {} ({}×) over {} blocks, for {} {}: the floor that varied most",
         units::time(floor.lowest_round_trip_ns),
         units::time(floor.highest_round_trip_ns),
         units::ratio(moved),
@@ -261,8 +261,7 @@ fn floor_blocks(findings: &Findings) -> Option<String> {
     ))
 }
 
-/// How often variants ran: `2 blocks in each of 8 invocations`; `10 blocks` of services of which there
-/// was none.
+/// How often variants ran: `2 blocks in each of 8 invocations`; `10 blocks` for live services.
 fn design(findings: &Findings, is_live: bool) -> String {
     let study = &findings.study;
     let most = u64::from(study.invocations) * u64::from(study.blocks);
@@ -278,7 +277,7 @@ fn design(findings: &Findings, is_live: bool) -> String {
     }
 }
 
-/// How to read the rest, and the method in short.
+/// How to read the report, and the method in short.
 pub(super) fn reading(findings: &Findings) -> Section {
     let study = &findings.study;
     let [confidence, margin] = [study.confidence, study.margin].map(words::margin_percent);
@@ -303,20 +302,19 @@ pub(super) fn reading(findings: &Findings) -> Section {
         about(
             "Verdicts.",
             format!(
-                "“2.31× faster [2.24, 2.39]” means: of the ratios of the two variants inside each block, \
-                 the middle one is 2.31, and the true ratio lies between 2.24 and 2.39 with {confidence} \
+                "“2.31× faster [2.24, 2.39]” means: the ratio of the two variants, measured in each block, \
+                 has the median 2.31, and the true ratio lies between 2.24 and 2.39 with {confidence} \
                  confidence. “No difference” means that the whole interval lies within ±{margin}. “Not \
                  resolved” means that this run cannot tell; it says how much more measuring would; “1.10× \
                  faster to 1.23× slower” are the two ends of its interval. The two figures beside a ratio \
-                 are over all calls, and can differ by another ratio than the blocks do. “Depends on \
-                 placement” means that the verdict changes with the cores on which client and server run, so \
-                 that none of them holds alone."
+                 are over all calls, so their own ratio can differ from it. “Depends on placement” means \
+                 that the verdict changes with the cores on which client and server run."
             ),
         );
         about(
             "The small plots",
             "beside the verdicts show the ratio (dot) and its interval (bar), a further placement below; \
-             better is to the right, the axis is logarithmic, and its ends stand beside the question. The \
+             better is to the right, the axis is logarithmic, and its ends are given beside the question. The \
              grey band is “no difference”; between the two dashed lines nothing is resolved, since one \
              thing measured twice (A/A) differs as much. A diamond is a published ratio."
                 .to_owned(),
@@ -337,8 +335,8 @@ pub(super) fn reading(findings: &Findings) -> Section {
     about(
         "Latency",
         "runs from the moment a call was due until its response was complete. A warm-up ended when \
-         latency stopped drifting, or unsettled at its bound. Percentiles come from merged histograms \
-         with three significant digits, and are given only where at least one call lies beyond them. A \
+         latency had settled, or unsettled at its limit. Percentiles come from merged histograms \
+         with three significant digits, and are given only if at least one call lies beyond them. A \
          spike is a slice of a trial whose longest call is more than six robust standard deviations and \
          at least three times above the usual one, or twenty times."
             .to_owned(),
@@ -346,8 +344,8 @@ pub(super) fn reading(findings: &Findings) -> Section {
     if !is_live {
         about(
             "The floor",
-            "is what two bare loops take to pass the same bytes to and fro, without any protocol: the \
-             median round trip. What lies above it is the stack's; what lies below no client can save."
+            "is the median round trip of two bare loops that exchange the same bytes without any protocol. \
+             The time beyond it is spent in the stacks; no client can be faster than the floor."
                 .to_owned(),
         );
     }
@@ -355,8 +353,7 @@ pub(super) fn reading(findings: &Findings) -> Section {
     about(
         "Cautions.",
         format!(
-            "{}. Beside a caution stands how many it is about; beside a bar it stands only where it is about \
-             most trials.",
+            "{}. A caution is shown with its count; beside a bar, it is shown only if it is about most trials.",
             words::joined(meanings, "; ")
         ),
     );

@@ -1,4 +1,4 @@
-//! Slow calls by what explains them.
+//! The tables of slow calls by cause.
 
 use super::groups::{self, Group, measured};
 use super::{Column, Section, Table, with_head};
@@ -58,8 +58,8 @@ fn table(groups: &[Group<'_>]) -> Option<Table> {
 
 const HOW_TO_READ: &str = "A call is slow if it takes more than three times the median of up to 64 calls \
     before it. Slow calls that follow each other are one spike; the time beyond the median is lost. A \
-    cause is named if it covers half of that. Where no cause does, a garbage collection whose whole pause \
-    lies in the call is named, since its threads work on after the pause.";
+    cause is named if it covers half of that. If no cause does, a garbage collection whose whole pause \
+    lies in the call is named, since its threads continue to work after the pause.";
 
 #[cfg(test)]
 mod tests {

@@ -1,4 +1,4 @@
-//! The table of stacks: each message and role has one.
+//! The tables of stacks: one for each role and message.
 
 use rpcgauge_study::features::Role;
 use rpcgauge_study::settings::REFERENCE;
@@ -37,7 +37,7 @@ pub(super) fn section(findings: &Findings) -> Section {
             Block::Table(table(findings, &stacks)),
         ]);
     }
-    // How to read them is said once, below the last.
+    // Only the last table has the notes and the legend.
     if let Some(Block::Table(last)) = blocks.last_mut() {
         last.notes = notes(findings);
         last.legend = legend(findings);
@@ -57,7 +57,7 @@ fn table(findings: &Findings, stacks: &[&StackFindings]) -> Table {
     }
 }
 
-/// What must be known of a stack's figures: the cautions about both its variants.
+/// The cautions about a stack's figures: those about its two variants.
 fn labels(findings: &Findings, stack: &StackFindings) -> Labels {
     let mut cautions = Vec::new();
     for StackVariant { variant, .. } in [&stack.few, &stack.many].into_iter().flatten() {
@@ -93,18 +93,18 @@ fn notes(findings: &Findings) -> Vec<String> {
         format!(
             "p50 and p99 with {few} in flight; calls/s and CPU, the stack's own, with {many} in flight"
         ),
-        "memory: the highest peak; threads: the most at a trial's end; start-up: until the process is ready".to_owned(),
+        "memory: the highest peak; threads: the maximum at a trial's end; start-up: until the process is ready".to_owned(),
         format!("on disk: what it needs to run, without its language's runtime{reference}"),
         format!("±: the {confidence} interval over fresh starts, rounded up"),
     ]
 }
 
-/// A figure with how far its interval reaches.
+/// A figure with the half-width of its interval, as in `1.2 ms ±3%`.
 fn typical(figure: Option<Typical>, shown: fn(f64) -> String) -> Option<String> {
     let Typical { value, interval } = figure?;
     let text = shown(value);
     Some(match interval {
-        // Its bounds are multiplied and divided by the same factor.
+        // Treated as symmetric on a logarithmic scale: the figure times and divided by one factor.
         Some([low, high]) => match ((high / low).sqrt() - 1.0) * 100.0 {
             percent if percent < 100.0 => format!("{text} ±{}%", percent.ceil().max(1.0)),
             _ => format!("{text} ±over 100%"),

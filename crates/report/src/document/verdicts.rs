@@ -1,4 +1,4 @@
-//! The verdicts: each question with its comparisons, and what was found under each placement.
+//! The verdicts: each question with its comparisons, and their verdicts under each placement.
 
 use rpcgauge_stats::Better;
 
@@ -16,57 +16,58 @@ pub(crate) use crate::words::{Answer, SIGNS};
 pub(crate) struct Verdicts {
     /// Their heading on a terminal.
     pub(crate) title: &'static str,
-    /// The placements in short, the study's own first.
+    /// The short names of the placements, the study's own first.
     pub(crate) placements: Vec<&'static str>,
     pub(crate) groups: Vec<Group>,
-    /// One thing measured twice: how far the verdicts can be relied on; and their axis.
+    /// The A/A checks, which show how far the verdicts can be relied on.
     pub(crate) checks: Option<Question>,
+    /// How far the checks' axis of ratios extends to either side of 1; `None` without an estimate.
     pub(crate) checks_reach: Option<f64>,
-    /// The same in short, and how many claims held.
+    /// The checks in short, and the counts of claims by outcome.
     pub(crate) below: Vec<String>,
 }
 
-/// Questions on the same variants.
+/// Questions about the same variants.
 pub(crate) struct Group {
     pub(crate) questions: Vec<Question>,
-    /// How far its axis of ratios reaches to either side of 1; none without an estimate.
+    /// How far its axis of ratios extends to either side of 1; `None` without an estimate.
     pub(crate) reach: Option<f64>,
-    /// The name of what was measured of them.
+    /// The title of its charts and tables.
     pub(crate) title: String,
     /// The cautions of all questions together, each once.
     pub(crate) cautions: Option<String>,
-    /// What was measured of them: charts and tables.
+    /// Charts and tables of the variants.
     pub(crate) more: Vec<Block>,
 }
 
-/// A question, and what answers it.
+/// A question and its answers.
 pub(crate) struct Question {
     pub(crate) text: String,
     pub(crate) rows: Vec<Row>,
-    /// From which size on the verdicts turn, in a line for each placement.
+    /// The sizes at which the verdicts turn, a line for each placement.
     pub(crate) crossings: Vec<String>,
     pub(crate) cautions: Option<String>,
 }
 
 impl Question {
-    /// Whether the question is above its rows, and not in the place of its only one's text.
+    /// Whether the question is a heading above its rows. If there is only one row, the question is the row's text.
     pub(crate) fn has_heading(&self) -> bool {
         self.rows.len() > 1
     }
 }
 
 pub(crate) struct Row {
-    /// The question, or where one question has several comparisons what this one is about.
+    /// The question, or the row's variants and metric if the question has several comparisons.
     pub(crate) text: String,
-    /// The answer of all placements together.
+    /// The combined answer of all placements.
     pub(crate) answer: Answer,
     /// The study's own placement first.
     pub(crate) verdicts: Vec<Verdict>,
 }
 
 impl Row {
-    /// The answer that stands for all: that of the study's own placement, unless placements give
-    /// different ones.
+    /// The answer shown for the row: that of the study's own placement, unless the answer depends on
+    /// placement.
     pub(crate) fn sign(&self) -> Answer {
         match (self.answer, self.verdicts.first()) {
             (Answer::Depends, _) | (_, None) => self.answer,
@@ -74,8 +75,8 @@ impl Row {
         }
     }
 
-    /// The verdicts that the study's own does not stand for: all where the answer depends on
-    /// placements, otherwise those of another answer.
+    /// The verdicts to list separately: all if the answer depends on placement, otherwise those whose answer
+    /// is not that of the study's own placement.
     pub(crate) fn others(&self) -> impl Iterator<Item = &Verdict> {
         let own = self.verdicts.first().map(|verdict| verdict.answer);
         let depends = self.answer == Answer::Depends;
@@ -84,27 +85,28 @@ impl Row {
     }
 }
 
-/// What was found under a placement.
+/// A verdict under a placement.
 pub(crate) struct Verdict {
-    /// In short, and in words.
+    /// The placement's short name.
     pub(crate) place: &'static str,
+    /// The placement as an adverb: `on one core`.
     pub(crate) on: &'static str,
     pub(crate) answer: Answer,
-    /// In as few words as can be.
+    /// The verdict in as few words as possible.
     pub(crate) found: Found,
-    /// In full.
+    /// The verdict in full.
     pub(crate) line: Line,
     pub(crate) drawn: Option<Drawn>,
 }
 
-/// A ratio to be drawn: logarithms, better to the right.
+/// A ratio to draw: logarithms, positive if better.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Drawn {
     pub(crate) at: f64,
     pub(crate) interval: Option<[f64; 2]>,
-    /// How far "no difference" reaches to either side of 0.
+    /// How far "no difference" extends to either side of 0.
     pub(crate) margin: f64,
-    /// How far one thing measured twice reaches to either side of 0: nothing within is resolved.
+    /// How far the A/A pair extends to either side of 0: nothing within is resolved.
     pub(crate) control: Option<f64>,
     /// A published ratio.
     pub(crate) published: Option<f64>,
@@ -150,7 +152,7 @@ fn group(findings: &Findings, together: &groups::Together<'_>) -> Group {
     }
 }
 
-/// What a group's charts and tables are called: by its part of the study, if it is one.
+/// The title of a group's charts and tables, with the name of the study's group if all variants are of one.
 fn title(together: &groups::Together<'_>) -> String {
     let mut parts = together.variants.iter().map(|v| v.group.as_deref());
     let first = parts.next().flatten();
@@ -188,7 +190,7 @@ fn question(findings: &Findings, asked: &Asked<'_>) -> Question {
     }
 }
 
-/// Two variants and what is compared of them.
+/// The two variants of a comparison and its metric.
 fn subject(about: About<'_>) -> String {
     let name = metric(about.metric).name;
     format!("{} against {}, {name}", about.of, about.against)
@@ -205,7 +207,7 @@ fn verdict(about: About<'_>, v: &PlacementVerdict, line: Line, margin: f64) -> V
     }
 }
 
-/// One thing measured twice, as rows of its own.
+/// The A/A checks, as a question with a row for each.
 fn checks_of(findings: &Findings) -> Option<Question> {
     let row = |comparison: &Comparison| {
         let about = About::from(comparison);
@@ -234,7 +236,7 @@ fn checks_of(findings: &Findings) -> Option<Question> {
     })
 }
 
-/// The crossings whose largest size a question asks about: they are below it.
+/// The crossings to show below a question: those whose largest size it asks about.
 fn crossings(findings: &Findings, asked: &Asked<'_>) -> Vec<String> {
     let is_last = |pair: &String| asked.comparisons.iter().any(|c| c.pair == *pair);
     let all = findings.sweeps.iter().flat_map(|sweep| {
@@ -245,7 +247,7 @@ fn crossings(findings: &Findings, asked: &Asked<'_>) -> Vec<String> {
     all.collect()
 }
 
-/// What an A/A check says, in one line: how far the verdicts beside it can be relied on.
+/// An A/A check in one line.
 fn check(comparison: &Comparison) -> String {
     let said = comparison.placements.iter().map(|v| {
         let brief = words::a_a_brief(v);
@@ -259,9 +261,9 @@ fn check(comparison: &Comparison) -> String {
     format!("A/A check of {} in {name}: {said}", comparison.against)
 }
 
-/// What became of the published figures, counted; none where the study has none.
+/// The counts of claims by outcome; `None` if the study has no claims.
 fn claims_counted(findings: &Findings) -> Option<String> {
-    // In this order; what holds on one placement only comes after what holds on all.
+    // Outcomes that hold on one placement only come after those that hold on all.
     let mut claims: Vec<&ClaimFindings> = findings.claims.iter().collect();
     claims.sort_by_key(|c| (c.outcome, !c.depends_on_placement, c.only_under.clone()));
     let outcome = |claim: &ClaimFindings| {
@@ -277,11 +279,11 @@ fn claims_counted(findings: &Findings) -> Option<String> {
     (!counted.is_empty()).then(|| format!("Published figures: {counted}"))
 }
 
-/// Where the axis of ratios may end, so that its labels are round.
+/// The possible ends of the axis of ratios, whose labels are then round.
 const ENDS: [f64; 10] = [1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, 1_000.0];
 
-/// How far the axis of some ratios reaches to either side of 1: to the round ratio beyond the furthest.
-/// What lies further off is drawn at the axis's end.
+/// How far the axis of these ratios extends to either side of 1: to a round ratio beyond the furthest, but at most
+/// to [`MAX_RATIO`]. Ratios beyond the end are drawn at the end.
 pub(crate) fn reach(ratios: impl Iterator<Item = f64>) -> Option<f64> {
     let logs = ratios.map(|ratio| ratio.ln().abs());
     let furthest = logs.filter(|log| log.is_finite()).reduce(f64::max)?;
@@ -296,7 +298,7 @@ pub(crate) fn ratios(verdict: &PlacementVerdict) -> impl Iterator<Item = f64> {
     ends.into_iter().flatten().chain(ratio)
 }
 
-/// A verdict to be drawn; none without an estimate.
+/// A verdict to draw; `None` without an estimate.
 pub(crate) fn drawn(about: About<'_>, verdict: &PlacementVerdict, margin: f64) -> Option<Drawn> {
     let estimate = verdict.estimate?;
     let turn = |ratio: f64| turned(about.better(), ratio);
@@ -314,7 +316,7 @@ pub(crate) fn drawn(about: About<'_>, verdict: &PlacementVerdict, margin: f64) -
     })
 }
 
-/// The logarithm of a ratio, better to the right.
+/// The logarithm of a ratio, positive if better.
 pub(crate) fn turned(better: Better, ratio: f64) -> f64 {
     match better {
         Better::Higher => ratio.ln(),

@@ -1,8 +1,7 @@
-//! The highest rate that holds the objectives: what was tried, what came of it, and what stood in
-//! the way.
+//! The highest rate that holds the objectives: the trials, their outcomes, and what limits the rate.
 //!
-//! A search is carried out and reported by the same rules: [`PlannedSearch`] says at which rate the next
-//! trial is, and the findings are its result over the recorded ones.
+//! A search runs and is reported by the same rules: [`PlannedSearch`] gives the rate of the next trial, and
+//! the findings are its result over the recorded trials.
 
 use rpcgauge_stats::{Bracket, CapacitySearch, SearchEnd, SearchStep, Tried, bracket};
 use rpcgauge_study::objective::Objective;
@@ -17,7 +16,7 @@ use crate::findings::capacity::{CapacityFindings, CapacityTrial, Limit, MissedOb
 use crate::findings::objective::ObjectiveOutcome;
 use crate::metric::{filled, goodput};
 
-/// A search on its way: at which rate the next trial is, after those that ended.
+/// A running search: gives the rate of the next trial, from those that ended.
 #[derive(Debug, Clone)]
 pub struct PlannedSearch {
     search: CapacitySearch,
@@ -27,7 +26,7 @@ pub struct PlannedSearch {
 }
 
 impl PlannedSearch {
-    /// The search of a plan; none where it has none, or none that can be carried out.
+    /// The search of a plan; `None` if it has none, or none that can be carried out.
     pub fn of(plan: &Plan) -> Option<Self> {
         let Capacity {
             start,
@@ -45,7 +44,7 @@ impl PlannedSearch {
         })
     }
 
-    /// The rate of the next trial, calls per second; none where the search is over.
+    /// The rate of the next trial, calls per second; `None` if the search is over.
     pub fn next_rate(&self) -> Option<f64> {
         match self.search.next(&self.tried()) {
             SearchStep::Try(rate) if !self.broken_off => Some(rate),
@@ -53,9 +52,8 @@ impl PlannedSearch {
         }
     }
 
-    /// Notes a trial that ended. One that did not run to its end, or that missed an objective while
-    /// the client was stalled, says nothing, and one that
-    /// could not be carried out ends the search: the next one would fail as well.
+    /// Records a trial that ended. A trial that was interrupted, or that missed an objective while the client
+    /// was stalled, is ignored. One that failed ends the search: the next one would fail as well.
     pub fn ended(&mut self, record: &TrialRecord) {
         match (&record.outcome, record.rate) {
             (TrialOutcome::Measured(measured), Some(rate)) if is_whole(measured) => {
@@ -79,13 +77,13 @@ impl PlannedSearch {
     }
 }
 
-/// Whether a trial was not interrupted by the user. One that the engine gave up, since nothing but
-/// failures came, shows what it would have shown at its end.
+/// Whether a trial was not interrupted by the user. A trial that the engine gave up, since all calls
+/// failed, counts as whole: the rest of it would have shown the same.
 fn is_whole(measured: &TrialFigures) -> bool {
     measured.ending != Ending::Interrupted
 }
 
-/// The result of a plan's search; none if the plan has none.
+/// The result of a plan's search; `None` if the plan has none.
 pub(super) fn findings(plan: &Plan, ended: &Ended<'_>) -> Option<CapacityFindings> {
     let mut search = PlannedSearch::of(plan)?;
     ended.values().for_each(|record| search.ended(record));
@@ -110,7 +108,7 @@ pub(super) fn findings(plan: &Plan, ended: &Ended<'_>) -> Option<CapacityFinding
     })
 }
 
-/// What stood in the way most often at a rate.
+/// The most frequent limit of the trials at a rate.
 fn limit_at(trials: &[CapacityTrial], rate: f64) -> Option<Limit> {
     let limits: Vec<Limit> = trials
         .iter()
@@ -118,7 +116,7 @@ fn limit_at(trials: &[CapacityTrial], rate: f64) -> Option<Limit> {
         .filter_map(|trial| trial.limit)
         .collect();
     let count = |limit| limits.iter().filter(|found| **found == limit).count();
-    // On a tie, the one that says less against the service.
+    // On a tie, the one that blames the service less.
     [Limit::Service, Limit::SendDelay, Limit::ClientCpu]
         .into_iter()
         .filter(|limit| count(*limit) > 0)
@@ -185,8 +183,8 @@ fn limit(
     }
 }
 
-/// The part of a plan whose figures are shown: the trials at one rate, at which its variant then calls.
-/// The plan has as many trials as a search may take; what is not needed of them is not missing.
+/// The part of a plan whose figures are shown: the trials at one rate, which becomes its variant's rate.
+/// The plan has the maximum number of trials of a search; trials that it did not need are not missing.
 pub(super) fn carried_out<'a>(
     plan: &Plan,
     found: &CapacityFindings,

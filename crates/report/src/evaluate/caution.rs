@@ -1,4 +1,4 @@
-//! Which cautions accompany the figures of a cell, a verdict, and a whole run.
+//! Finds the cautions about the figures of a cell, a verdict, and a whole run.
 
 use rpcgauge_study::plan::Metric;
 use rpcgauge_study::record::{CodeKind, Environment};
@@ -9,10 +9,10 @@ use crate::findings::verdict::{Outcome, PlacementVerdict};
 use crate::findings::{Distribution, Figures, TrialCounts, VariantFindings};
 use crate::metric::is_counted;
 
-/// The warm-up's waiting calls are reported from this share of the measured calls on: fewer hardly move a p99.
+/// Calls left unsent by the warm-up are reported from this share of the measured calls on: fewer hardly move a p99.
 const BACKLOG_SHARE: f64 = 0.01;
 
-/// What must be known of a variant's figures under a placement.
+/// The cautions about a variant's figures under a placement.
 pub(super) fn of_cell(
     variant: &str,
     placement: Placement,
@@ -60,7 +60,7 @@ pub(super) fn of_cell(
     cautions
 }
 
-/// What must be known beside a verdict on two variants.
+/// The cautions about a verdict on two variants.
 pub(super) fn of_verdict(
     verdict: &PlacementVerdict,
     metric: Metric,
@@ -107,7 +107,7 @@ pub(super) fn of_verdict(
         let concerns = |caution: &&Caution| match caution.kind {
             // The caution about left-out blocks covers it.
             Kind::Incomplete => false,
-            // Under load the verdict includes it already.
+            // Under load, a withheld verdict gives this reason itself.
             Kind::ClientBound => judged || variant.timing == Timing::Stages,
             Kind::LinkNotHeld => judged && !is_counted(metric),
             Kind::DynamicCode => judged && !is_counted(metric),
@@ -119,7 +119,7 @@ pub(super) fn of_verdict(
     cautions
 }
 
-/// What must be known of the whole run: of the machine's state, and of a live service's own figures.
+/// The cautions about the whole run: about the machine's state, and about each live service.
 pub(super) fn of_run(
     environment: Option<&Environment>,
     variants: &[VariantFindings],
@@ -131,13 +131,13 @@ pub(super) fn of_run(
     found.chain(of_services(variants)).collect()
 }
 
-/// Whether idle states were disabled, or were not meant to be.
+/// Whether idle states were disabled, if that was asked for.
 pub(super) fn is_idle_as_asked(environment: &Environment) -> bool {
     let idle = &environment.idle;
     idle.asked != Idle::Held || idle.got == Idle::Held
 }
 
-/// That the certificate of a service was not verified.
+/// The caution that a service's certificate was not verified.
 fn unverified(variant: &VariantFindings) -> Option<Caution> {
     let service = variant.how.service.as_ref()?;
     (service.verified == Some(false) && variant.repeats.is_none())
@@ -148,17 +148,17 @@ fn unverified(variant: &VariantFindings) -> Option<Caution> {
 const STALL_FACTOR: f64 = 10.0;
 const MIN_STALL_NS: u64 = 1_000_000;
 
-/// A percentile of a distribution, with the caution on it.
+/// A percentile of a distribution, with the caution about it.
 type Tail = (CautionKind, fn(&Distribution) -> Option<f64>);
 
-/// The tails that are checked, the nearest first.
+/// The tails that are checked, the lowest first.
 const TAILS: [Tail; 2] = [
     (CautionKind::LateP99, |times| times.p99_ns),
     (CautionKind::LateP999, |times| times.p999_ns),
 ];
 
-/// The cautions of the live services among some variants. One percentile over the rates of a ramp says
-/// little, and there is none on it.
+/// The cautions about the live services among these variants. A percentile over all rates of a ramp says
+/// little, so a ramp gets none.
 fn of_services(variants: &[VariantFindings]) -> Vec<Caution> {
     let is_looked_at = |v: &&VariantFindings| v.is_live() && v.repeats.is_none();
     let of = |variant: &VariantFindings| {
@@ -173,7 +173,7 @@ fn of_services(variants: &[VariantFindings]) -> Vec<Caution> {
     variants.iter().filter(is_looked_at).flat_map(of).collect()
 }
 
-/// That calls stalled in most of a run.
+/// The caution that calls stalled in most of a run.
 fn stalls(figures: &Figures) -> Option<(CautionKind, [u64; 2])> {
     let median = figures.latency.as_ref()?.p50_ns;
     let longest = figures.timeline.usual_longest_ns?;
@@ -181,12 +181,12 @@ fn stalls(figures: &Figures) -> Option<(CautionKind, [u64; 2])> {
     is_stall.then_some((CautionKind::Stalls, [longest, median as u64]))
 }
 
-/// That most of a tail was over before its calls were sent.
+/// The caution that most of a tail latency passed before its calls were sent.
 fn late(figures: &Figures) -> Option<(CautionKind, [u64; 2])> {
     let (latency, delay) = (figures.latency.as_ref()?, figures.send_delay.as_ref()?);
     TAILS.into_iter().find_map(|(kind, tail)| {
         let (latency, delay) = (tail(latency)?, tail(delay)?);
-        // A longer delay is that of calls that failed, which have no latency.
+        // A longer delay comes from failed calls, which have no latency.
         let is_part = delay <= latency;
         (is_part && delay > latency / 2.0).then_some((kind, [delay as u64, latency as u64]))
     })
@@ -209,11 +209,11 @@ mod tests {
         let findings = findings(&sample);
         let cautions = crate::document::cautions(&findings).into_iter();
         cautions
-            .filter(|text| text.contains("spikes in most") || text.contains("delay of sends"))
+            .filter(|text| text.contains("spikes in most") || text.contains("mostly send delay"))
             .collect()
     }
 
-    /// In this many slices of a hundred the longest call takes `ns`.
+    /// Makes the longest call of the first `slices` slices take `ns`.
     fn spiking(slices: usize, ns: u64) -> impl Fn(&mut TrialFigures) {
         move |measured| {
             for slice in &mut measured.timeline.slices[..slices] {
@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn spikes_of_milliseconds_in_most_of_a_load_are_warned_of() {
         assert_eq!(shown(live(), |_| {}), [""; 0]);
-        insta::assert_snapshot!(shown(live(), spiking(60, 4_200_000)).join("\n"), @"spikes in most of the run: in half of its slices a call took 4.20 ms or longer, 41.6× the median (101 µs); look for what comes again and again, such as garbage collection, a timer or another program");
+        insta::assert_snapshot!(shown(live(), spiking(60, 4_200_000)).join("\n"), @"spikes in most of the run: in half of its slices a call took 4.20 ms or longer, 41.6× the median (101 µs); look for something periodic, such as garbage collection, a timer or another program");
         for (slices, ns) in [(40, 4_200_000), (60, 900_000)] {
             assert_eq!(shown(live(), spiking(slices, ns)), [""; 0], "{slices} {ns}");
         }
@@ -239,7 +239,7 @@ mod tests {
         assert_eq!(
             shown(live(), failing),
             [""; 0],
-            "most slices had failures alone"
+            "most slices had only failures"
         );
         let each = shown(versus(1.0, 0.01), spiking(60, 4_200_000));
         assert!(each[0].starts_with("grpc: ") && each[1].starts_with("rest: "));
@@ -268,7 +268,7 @@ mod tests {
         assert_eq!(left(1), "");
     }
 
-    /// As many calls of one length, and as many of another.
+    /// A histogram of two groups of calls, each a number of calls and their time.
     fn times(parts: [(u64, u64); 2]) -> Histogram {
         let mut times = Unpacked::new(3).unwrap();
         for (calls, ns) in parts {
@@ -285,8 +285,8 @@ mod tests {
                 measured.send_delay = times([(2_000 - calls, 1_000), (calls, delay_ns)]);
             }
         };
-        insta::assert_snapshot!(shown(live(), late(5, 49_000_000)).join("\n"), @"p99.9 is mostly the delay of sends (49.0 ms of 50.0 ms): calls waited for a connection or for this client, and it says little about the service");
-        insta::assert_snapshot!(shown(live(), late(50, 49_000_000)).join("\n"), @"p99 is mostly the delay of sends (49.0 ms of 50.0 ms): calls waited for a connection or for this client, and it says little about the service");
+        insta::assert_snapshot!(shown(live(), late(5, 49_000_000)).join("\n"), @"p99.9 is mostly send delay (49.0 ms of 50.0 ms): calls waited for a connection or for this client, and it says little about the service");
+        insta::assert_snapshot!(shown(live(), late(50, 49_000_000)).join("\n"), @"p99 is mostly send delay (49.0 ms of 50.0 ms): calls waited for a connection or for this client, and it says little about the service");
         assert_eq!(shown(live(), late(5, 20_000_000)), [""; 0]);
         assert_eq!(
             shown(live(), late(50, 60_000_000)),

@@ -19,13 +19,13 @@ use crate::findings::{
 };
 use crate::metric::{filled, goodput, median_ns};
 
-/// Distinct error texts that are listed; others are counted.
+/// The maximum number of distinct error texts listed; the others are counted.
 const MAX_ERRORS: usize = 10;
 
-/// A trial that ran to its end, and its figures.
+/// A measured trial's record and its figures.
 pub(crate) type MeasuredTrial<'a> = (&'a TrialRecord, &'a TrialFigures);
 
-/// Merges the measured trials of a cell; none if there are none.
+/// Merges the measured trials of a cell; `None` if there are none.
 pub(crate) fn figures(
     variant: &str,
     trials: &[MeasuredTrial<'_>],
@@ -123,7 +123,7 @@ pub(crate) fn figures(
     }))
 }
 
-/// How many calls a closed loop has in flight, asked for and reached.
+/// The number of calls that a closed loop has in flight, asked for and reached; `None` without a closed loop.
 fn in_flight(trials: &[MeasuredTrial<'_>], settings: &Settings) -> Option<InFlight> {
     let in_flight = settings.target.in_flight()?;
     let reached = trials.iter().filter_map(|(_, m)| m.most_in_flight).min()?;
@@ -134,7 +134,7 @@ fn in_flight(trials: &[MeasuredTrial<'_>], settings: &Settings) -> Option<InFlig
     })
 }
 
-/// Divides sums over a cell by their number of calls, which is at least one.
+/// Divides sums over a cell by a number of calls, which is at least one.
 #[derive(Clone, Copy)]
 struct PerCall(f64);
 
@@ -171,7 +171,7 @@ impl PerCall {
     }
 }
 
-/// The merged distribution of histograms; none if they hold no value.
+/// The merged distribution of histograms; `None` if they hold no value.
 fn distribution<'h>(
     variant: &str,
     histograms: impl Iterator<Item = &'h Histogram>,
@@ -179,7 +179,7 @@ fn distribution<'h>(
     Ok(merged(variant, histograms)?.map(Distribution::of))
 }
 
-/// Merges histograms; none if they hold no value.
+/// Merges histograms; `None` if they hold no value.
 fn merged<'h>(
     variant: &str,
     histograms: impl Iterator<Item = &'h Histogram>,
@@ -245,8 +245,8 @@ fn between_stages(stages: &[StageFindings], latency: Option<&Distribution>) -> O
         .map(|call| (call.mean_ns - staged).max(0.0))
 }
 
-/// The floor of a cell. Each of its blocks is compared with the variant's own trial in that block: both
-/// met the machine at the same speeds.
+/// The floor of a cell. Its share of a call compares it block by block with the variant's own trial: the machine
+/// ran at the same speed for both.
 fn floor(
     variant: &str,
     records: &[&FloorRecord],
@@ -271,8 +271,8 @@ fn floor(
         }
     }
     let pairs: Vec<_> = invocations.into_values().collect();
-    // Calls under load wait for each other, which is not the kernel's part. Bare loops that take longer than the
-    // call were disturbed.
+    // Calls under load wait for each other, so the floor's share of them means nothing. A floor that takes longer
+    // than the call was disturbed.
     let share = PairedRatios::from_pairs(&pairs)
         .and_then(|ratios| compare(&ratios, &Bootstrap::default()))
         .ok()
@@ -293,9 +293,9 @@ fn floor(
     }))
 }
 
-/// Message sizes: the mean over trials, weighted by the calls that succeeded. A trial without a
-/// response has no size of one, and may have sent nothing; if no trial has one, the requests that
-/// were sent are those of calls that were started.
+/// Message sizes: the mean over trials, weighted by the calls that succeeded. A trial without successful calls
+/// does not count: it has no response size, and may have sent nothing. If no call of any trial succeeded,
+/// request sizes are weighted by the calls that were started.
 fn payload(trials: &[MeasuredTrial<'_>]) -> Payload {
     let mean = |size: fn(&Payload) -> Option<f64>, weight: fn(&TrialFigures) -> u64| {
         let known = || trials.iter().filter(|(_, m)| weight(m) > 0);
@@ -316,7 +316,7 @@ fn payload(trials: &[MeasuredTrial<'_>]) -> Payload {
     }
 }
 
-/// The first calls of each start, which all trials of a start have.
+/// The first calls after a start: medians over the starts. All trials of one start have the same figures.
 fn cold(trials: &[MeasuredTrial<'_>]) -> Option<Cold> {
     let starts: BTreeMap<u32, Cold> = trials
         .iter()
@@ -338,7 +338,7 @@ fn code(trials: &[MeasuredTrial<'_>]) -> Vec<CodeKind> {
     all.filter(is).collect()
 }
 
-/// The most frequent error texts, and how many others there are.
+/// The most frequent error texts, and the number of others.
 fn errors(trials: &[MeasuredTrial<'_>]) -> (Vec<ErrorSample>, u64) {
     let mut counts: BTreeMap<(FailureKind, &str), u64> = BTreeMap::new();
     for sample in trials.iter().flat_map(|(_, m)| &m.error_samples) {
@@ -353,7 +353,7 @@ fn errors(trials: &[MeasuredTrial<'_>]) -> (Vec<ErrorSample>, u64) {
             count,
         })
         .collect();
-    // A stable sort: texts of the same count stay in the order of their kinds, then the alphabet's.
+    // A stable sort: texts with the same count stay ordered by kind, then alphabetically.
     errors.sort_by_key(|error| std::cmp::Reverse(error.count));
     let left_out = errors.len().saturating_sub(MAX_ERRORS) as u64;
     errors.truncate(MAX_ERRORS);
@@ -364,7 +364,7 @@ fn sum(values: impl Iterator<Item = u64>) -> u64 {
     values.fold(0, u64::saturating_add)
 }
 
-/// The steps of a variant's trials, each step of all trials together; none without a ramp.
+/// The steps of a ramp, each merged over a variant's trials; empty without a ramp.
 fn steps(variant: &str, trials: &[MeasuredTrial<'_>]) -> Result<Vec<StepFindings>, ReportError> {
     let most = trials.iter().map(|(_, m)| m.steps.len()).max().unwrap_or(0);
     let mut steps = Vec::new();
@@ -386,16 +386,16 @@ fn steps(variant: &str, trials: &[MeasuredTrial<'_>]) -> Result<Vec<StepFindings
     Ok(steps)
 }
 
-/// The same step of all trials, each with how long the trial took; there is at least one.
+/// Merges one step of several trials, each with the time that its trial took. There is at least one.
 fn step(variant: &str, same: &[(&Step, u64)], start_ns: u64) -> Result<StepFindings, ReportError> {
     let total = |of: fn(&Step) -> u64| sum(same.iter().map(|(s, _)| of(s)));
     let latency = distribution(variant, same.iter().map(|(s, _)| &s.latency))?;
     let send_delay = distribution(variant, same.iter().map(|(s, _)| &s.send_delay))?;
     let answered_within = total(|s| s.answered_within);
-    // A load may end inside its ramp (--calls, Ctrl-C).
+    // A load can end before its ramp does (--calls, Ctrl-C).
     let lasted = |(step, elapsed_ns): &(&Step, u64)| {
         let lasted = step.time_ns.min(elapsed_ns.saturating_sub(start_ns));
-        // As much of it as of its calls was due while the client ran.
+        // The client ran for the same share of this time as of the step's calls.
         let running = step.started.saturating_sub(step.stalled);
         let part = u128::from(lasted) * u128::from(running) / u128::from(step.started.max(1));
         match step.stalled {
@@ -412,7 +412,7 @@ fn step(variant: &str, same: &[(&Step, u64)], start_ns: u64) -> Result<StepFindi
         time_ns: first.time_ns,
         lasted_ns,
         started: total(|s| s.started),
-        // In older records only calls that were never begun are known to have no delay.
+        // Older records do not count all calls that were never sent: those have no delay either.
         sent: total(|s| s.started.saturating_sub(s.never_sent))
             .min(send_delay.as_ref().map_or(0, |delays| delays.count)),
         answered: total(|s| s.answered),

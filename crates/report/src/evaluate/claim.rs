@@ -1,4 +1,4 @@
-//! Published figures against measured ones.
+//! Compares published figures with measured ones.
 
 use rpcgauge_stats::check_claim;
 use rpcgauge_study::plan::{Claim, Plan};
@@ -71,8 +71,8 @@ fn stacks(plan: &Plan, claim: &Claim) -> Vec<String> {
     stacks
 }
 
-/// What was measured under a placement. `is_about` says whether it is of the stacks that were published,
-/// and of no others.
+/// The outcome of a claim under a placement. `is_about` says whether the measured stacks are all among the
+/// published ones.
 fn measured(judged: Judged, published_ratio: Option<f64>, is_about: bool) -> ClaimMeasured {
     let check = published_ratio
         .zip(judged.stats)

@@ -1,4 +1,4 @@
-//! From the blocks of two variants to a verdict under each placement.
+//! Compares two variants block by block, and judges them under each placement.
 
 use std::collections::BTreeMap;
 
@@ -17,10 +17,10 @@ use crate::findings::verdict::{
 use crate::findings::{Figures, VariantFindings};
 use crate::metric::{self, better};
 
-/// Where a trial is, apart from its variant: placement, invocation, block.
+/// A trial's place in the plan, apart from its variant: placement, invocation, block.
 type Block = (Placement, u32, u32);
 
-/// The trials of a plan as they are in blocks, and which of them were measured.
+/// The trials of a plan by block, and the rows of those that were measured.
 pub(crate) struct Blocks<'a> {
     plan: &'a Plan,
     variants: &'a [VariantFindings],
@@ -28,24 +28,24 @@ pub(crate) struct Blocks<'a> {
     rows: BTreeMap<u32, &'a TrialRow>,
 }
 
-/// A comparison under one placement, with what the statistics said of it.
+/// A comparison under one placement, with the verdict of the statistics.
 pub(crate) struct Judged {
     pub(crate) verdict: PlacementVerdict,
-    /// None where there was nothing to judge.
+    /// `None` if there is no verdict.
     pub(crate) stats: Option<stats::Verdict>,
 }
 
-/// The pairs of figures of two variants, and the blocks that gave none.
+/// The pairs of figures of two variants, and counts of the blocks, including those without a pair.
 pub(crate) struct Paired {
-    /// By invocation; where nothing is restarted, by block.
+    /// By invocation; for live services, which are not restarted, also by block.
     pub(crate) invocations: BTreeMap<(u32, u32), Vec<stats::Pair>>,
     counts: BlockCounts,
-    /// The least difference that the figures can have.
+    /// The smallest relative difference that the figures can show.
     resolution: f64,
 }
 
 impl<'a> Blocks<'a> {
-    /// Arranges the measured trials as the plan has them.
+    /// Arranges the measured trials by the plan's blocks.
     pub(crate) fn new(
         plan: &'a Plan,
         variants: &'a [VariantFindings],
@@ -96,8 +96,8 @@ impl<'a> Blocks<'a> {
         })
     }
 
-    /// Judges two variants under every placement that the plan has both of them under; under the
-    /// first placement where there is none, to say that nothing was measured.
+    /// Judges two variants under every placement under which the plan has both. If there is none, the
+    /// first placement gets a verdict that says that nothing was measured.
     pub(crate) fn judge_all(
         &self,
         of: &str,
@@ -186,7 +186,7 @@ impl<'a> Blocks<'a> {
         } = &mut outcome
             && is_live
         {
-            // Each of its blocks was taken for an invocation, and only more blocks can be had.
+            // Each block counted as an invocation, but a live service can only have more blocks.
             more.invocations = 0;
         }
         let value = |figures: Option<&Figures>| figures.and_then(|f| metric::of_cell(metric, f));
@@ -213,7 +213,7 @@ impl<'a> Blocks<'a> {
         &self.variants[variant as usize]
     }
 
-    /// The blocks that the plan has both variants in, with the two trials' places in it.
+    /// The blocks in which the plan has both variants, with the indices of the two trials.
     fn blocks(
         &self,
         of: u32,
@@ -253,7 +253,7 @@ impl<'a> Blocks<'a> {
             match (figure(of, metric), figure(against, metric)) {
                 (Some(of), Some(against)) => {
                     counts.used += 1;
-                    // Where nothing is restarted every block stands for itself.
+                    // A live service is not restarted, so its blocks are the independent units.
                     let block = if self.plan.is_live() { block } else { 0 };
                     invocations
                         .entry((invocation, block))
@@ -274,7 +274,7 @@ impl<'a> Blocks<'a> {
     fn shown(&self, estimate: &stats::Estimate) -> Estimate {
         let mut shown = Estimate::of(estimate);
         if self.plan.is_live() {
-            // Each of its blocks was taken for an invocation.
+            // Each block counted as an invocation.
             shown.invocations = 1;
         }
         shown
@@ -304,7 +304,7 @@ impl<'a> Blocks<'a> {
         Some(self.paired(place(of)?, place(against)?, metric, placement))
     }
 
-    /// The first A/A pair that there is of this metric and placement.
+    /// The first A/A pair that has an estimate for this metric and placement.
     fn control(
         &self,
         of: u32,
@@ -325,8 +325,8 @@ impl<'a> Blocks<'a> {
     }
 }
 
-/// The A/A pairs that a variant's verdicts may be compared with, each the second name and the original: those of its own
-/// group before any other, those timed in the same way before any other, then in the study's order.
+/// The A/A pairs that can serve as controls of a variant's verdicts, each as `[again, original]`. Pairs of its own group
+/// come first, then those with its own timing, then the others in the study's order.
 pub(crate) fn controls(variants: &[VariantFindings], judged: &VariantFindings) -> Vec<[u32; 2]> {
     let all = || (0..).zip(variants);
     let pair = |(again, variant): (u32, &VariantFindings)| {
@@ -345,7 +345,7 @@ pub(crate) fn controls(variants: &[VariantFindings], judged: &VariantFindings) -
     pairs
 }
 
-/// A figure that has a logarithm.
+/// A row's figure, if it is positive and finite, so that it has a logarithm.
 pub(crate) fn figure(row: &TrialRow, metric: Metric) -> Option<f64> {
     row.figures
         .get(metric)

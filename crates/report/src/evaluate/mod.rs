@@ -1,11 +1,11 @@
-//! From a plan, an environment and records to what they mean.
+//! Computes findings from a plan, an environment and records.
 //!
 //! ```text
 //! records ─► one per trial ─► cells (variant × placement): histograms merged ─► Figures
-//!                      └────► rows (one a trial) ─► blocks ─► Comparisons, Claims
+//!                      └────► rows (one per trial) ─► blocks ─► Comparisons, Claims
 //! ```
 //!
-//! Pure: the same input gives the same findings, in whatever order the records come.
+//! Pure: the same input gives the same findings, whatever the order of the records.
 
 mod capacity;
 mod caution;
@@ -67,11 +67,11 @@ impl Findings {
 
     /// The findings from a plan's records, complete or not, in any order.
     ///
-    /// A trial may have several records, when a failed one was run again: a measured one counts
-    /// before a failed one, and of two equal ones the later.
+    /// A failed trial that was run again has several records. Only one counts: a measured record
+    /// rather than a failed one, and otherwise the later.
     ///
     /// # Errors
-    /// [`ReportError`] where plan and records do not fit together.
+    /// [`ReportError`] if the records do not match the plan.
     pub fn new(
         plan: &Plan,
         environment: Option<&Environment>,
@@ -131,7 +131,7 @@ impl Findings {
             claims,
             objectives: match capacity {
                 None => objective::judge(&plan.objectives, &variants),
-                // They are what the search is for, and judged trial by trial.
+                // A search judges its objectives trial by trial.
                 Some(_) => Vec::new(),
             },
             capacity,
@@ -144,8 +144,8 @@ impl Findings {
     }
 }
 
-/// What the lab noted about the machine, each thing once. That idle states were not disabled is a caution,
-/// which has the lab's reason.
+/// The lab's warnings about the machine, without duplicates. Without the reason why idle states were not
+/// disabled too: a caution has it.
 fn warnings(environment: &Environment) -> Vec<String> {
     let reason = environment.idle.reason.as_ref();
     let in_caution = reason.filter(|_| !caution::is_idle_as_asked(environment));
@@ -158,7 +158,7 @@ fn warnings(environment: &Environment) -> Vec<String> {
     warnings
 }
 
-/// The record that counts of each trial that ended, in the plan's order.
+/// Each ended trial's record that counts, by the trial's index in the plan.
 type Ended<'a> = BTreeMap<u32, &'a TrialRecord>;
 
 fn ended<'a>(plan: &Plan, trials: &'a [TrialRecord]) -> Result<Ended<'a>, ReportError> {
@@ -189,8 +189,7 @@ fn measured<'a>(ended: &Ended<'a>) -> impl Iterator<Item = MeasuredTrial<'a>> {
     })
 }
 
-/// The floors in a fixed order, since which window is the first must not depend on the
-/// records' order.
+/// The floors in a fixed order: which one is first must not depend on the order of the records.
 fn ordered(floors: &[FloorRecord]) -> Vec<&FloorRecord> {
     let mut floors: Vec<&FloorRecord> = floors.iter().collect();
     floors.sort_by(|a, b| {
@@ -202,8 +201,7 @@ fn ordered(floors: &[FloorRecord]) -> Vec<&FloorRecord> {
     floors
 }
 
-/// What is evaluated: a plan, the record of each of its trials that counts, and what was recorded beside
-/// them.
+/// The input of an evaluation: a plan, the record of each trial that counts, and records of floors and events.
 struct Recorded<'r> {
     plan: &'r Plan,
     ended: &'r Ended<'r>,
@@ -265,7 +263,7 @@ impl Recorded<'_> {
             .iter()
             .filter(|t| t.variant == index && t.placement == placement);
         let measured = trials.len() as u64;
-        // A ramp has no warm-up that could drift, nor has a trial that was to have none.
+        // Neither a ramp nor a trial without a warm-up can be unsettled.
         let warmup = &self.plan.warmup;
         let has_warmup = [warmup.calls, warmup.time_ms]
             .into_iter()
@@ -309,8 +307,8 @@ impl Recorded<'_> {
     }
 }
 
-/// Whether a trial's link, if it went over one, did what it was set to, and left the client room on its core: calls
-/// that wait for the core do not wait for the network.
+/// Whether a trial's link, if it went over one, did what it was set to, and left the client enough of the core they
+/// share: calls that wait for the core do not wait for the network.
 fn is_link_held(record: &TrialRecord, measured: &TrialFigures) -> bool {
     let Some(link) = &measured.link else {
         return true;
@@ -322,21 +320,21 @@ fn is_link_held(record: &TrialRecord, measured: &TrialFigures) -> bool {
     let shares = link
         .core_share()
         .zip(measured.client_share.or_else(client))
-        // Only there is it one core.
+        // Unless the scheduler places them, link and client share one core.
         .filter(|_| record.trial.placement != Placement::Free);
     link.is_held() && shares.is_none_or(|(link, client)| link + client <= CLIENT_BOUND_SHARE)
 }
 
-/// The client's share of its core; none over a link, whose thread runs on the same core and does kernel work of
+/// The client's share of its core; `None` over a link, whose thread runs on the same core and does kernel work of
 /// the receiver there.
 fn client_share(measured: &TrialFigures) -> Option<f64> {
     measured.client_share.filter(|_| measured.link.is_none())
 }
 
-/// Distinct reasons that are listed where nothing was measured of a variant; others are counted.
+/// The maximum number of distinct reasons listed for a variant without measured trials; the others are counted.
 pub(crate) const MAX_REASONS: usize = 10;
 
-/// Why nothing was measured of a variant: each distinct reason once.
+/// The distinct reasons why a variant has no measured trials.
 fn reasons(variant: u32, ended: &Ended<'_>) -> Vec<String> {
     let mut reasons: Vec<String> = Vec::new();
     for trial in ended.values().filter(|t| t.trial.variant == variant) {
@@ -391,8 +389,8 @@ fn progress(planned: usize, ended: &Ended<'_>) -> PlanProgress {
     }
 }
 
-/// What each live service was sent, in the order of the variants. One call is made of each variant before its
-/// trials, and none of a twin.
+/// The number of requests sent to each live service, in the order of the variants. One call is made for each
+/// variant before its trials, and none for its control.
 fn requests_sent(plan: &Plan, trials: &[TrialRecord]) -> Vec<RequestsSent> {
     let of_variant = |(index, variant): (u32, &Variant)| {
         let Target::Live(live) = &variant.settings.target else {

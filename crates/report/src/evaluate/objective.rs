@@ -1,4 +1,4 @@
-//! Whether the variants reached what they had to.
+//! Whether the variants reached their objectives.
 
 use rpcgauge_study::objective::{Measure, Objective};
 
@@ -33,7 +33,7 @@ pub(crate) fn judge(
     .collect()
 }
 
-/// What an objective is compared with: the calls of a variant, of a step, or of one trial.
+/// The figures that objectives are checked against: of a variant, of a step, or of one trial.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Evidence<'a> {
     /// Calls that were due while the client ran.
@@ -44,7 +44,7 @@ pub(crate) struct Evidence<'a> {
 }
 
 impl<'a> Evidence<'a> {
-    /// Nothing where nothing was measured.
+    /// No calls if nothing was measured.
     fn of(figures: Option<&'a Figures>) -> Self {
         figures.map_or_else(Self::default, |figures| Self {
             started: figures.calls.attributable(),
@@ -64,7 +64,7 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// What was found, and whether it meets an objective.
+/// A figure, and whether it meets an objective.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Held {
     pub(crate) figure: Option<f64>,
@@ -73,10 +73,9 @@ pub(crate) struct Held {
     pub(crate) outcome: ObjectiveOutcome,
 }
 
-/// The step of a ramp that decides an objective, which each of them must reach: the first that misses
-/// it, else the first with too few calls, else the one with the figure nearest to missing it. A
-/// pause has nothing to reach; a step that the load ended before has shown nothing. None without
-/// steps.
+/// The step of a ramp that decides an objective, which every step must reach: the first that misses
+/// it, else the first without a figure, else the one nearest to missing it. Pauses do not count; a step that the
+/// load did not get to has too few calls. `None` without steps.
 fn deciding(objective: &Objective, steps: &[StepFindings]) -> Option<(usize, Held)> {
     let held: Vec<(usize, Held)> = steps
         .iter()
@@ -98,8 +97,8 @@ fn deciding(objective: &Objective, steps: &[StepFindings]) -> Option<(usize, Hel
     first.or(nearest).copied()
 }
 
-/// Checks an objective against all calls that were due. One that never succeeded is later than any
-/// bound: a service that turns calls away is not fast.
+/// Checks an objective against all calls that were due. A call that never succeeded counts as later than
+/// any bound: a service that rejects calls is not fast.
 pub(crate) fn held_against(objective: &Objective, evidence: &Evidence<'_>) -> Held {
     let (calls, needed) = (evidence.started, objective.measure.min_calls());
     let figure = (calls >= needed).then(|| figure(objective.measure, evidence));
@@ -117,7 +116,7 @@ pub(crate) fn held_against(objective: &Objective, evidence: &Evidence<'_>) -> He
     }
 }
 
-/// What is compared with the bound; infinite for a latency of calls that never succeeded.
+/// The figure to compare with the bound; infinite for a latency of calls that never succeeded.
 fn figure(measure: Measure, evidence: &Evidence<'_>) -> f64 {
     let of_all = |time: fn(&Distribution) -> f64| match evidence.latency {
         Some(latency) if evidence.answered == evidence.started => time(latency),
@@ -133,16 +132,15 @@ fn figure(measure: Measure, evidence: &Evidence<'_>) -> f64 {
 }
 
 impl Evidence<'_> {
-    /// The share of the calls that never succeeded: those that failed, and those that were still
-    /// open at the end.
+    /// The share of the calls that never succeeded: those that failed, and those still in flight at the end.
     fn unanswered(&self) -> f64 {
         self.started.saturating_sub(self.answered) as f64 / self.started as f64
     }
 
-    /// A percentile of the latency of all calls, those that never succeeded last; infinite where
-    /// it is one of them.
+    /// A percentile of the latency of all calls, with those that never succeeded last; infinite if it falls
+    /// on one of those.
     fn latency_at(&self, percentile: f64) -> f64 {
-        // 99.9 × 1,000 / 100 is to be 999, whatever the last bit of it.
+        // 99.9 × 1,000 / 100 must give rank 999 in spite of rounding errors.
         const ROUNDING: f64 = 1e-6;
         let Some(histogram) = self.latency.map(|latency| latency.histogram.unpack()) else {
             return f64::INFINITY;
@@ -153,7 +151,7 @@ impl Evidence<'_> {
         if rank > answered {
             return f64::INFINITY;
         }
-        // Half a call before the one at that rank, so that rounding cannot reach the next.
+        // Half a rank lower, so that rounding cannot reach the next call.
         histogram.quantile((rank - 0.5) / answered)
     }
 }

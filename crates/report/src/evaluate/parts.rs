@@ -6,7 +6,7 @@ use rpcgauge_study::settings::{Operation, Placement, Sample, SubjectCall, Target
 
 use crate::findings::{BytesPerCall, Figures, Part, Parts, VariantFindings, named};
 
-/// The client's stages that are its codec's.
+/// The client's stages in which its codec works.
 const CODEC: [Stage; 4] = [
     Stage::Encode,
     Stage::Compress,
@@ -14,7 +14,7 @@ const CODEC: [Stage; 4] = [
     Stage::Decode,
 ];
 
-/// A codec's time for one side of a call, as far as it is known.
+/// A codec's time for one side of a call; `None` if it was not measured.
 #[derive(Default)]
 struct OfSide {
     ns: Option<f64>,
@@ -37,7 +37,7 @@ pub(super) fn fill(plan: &Plan, variants: &mut [VariantFindings]) {
     }
 }
 
-/// What was planned, and what was measured of it.
+/// A plan and its variants' findings.
 struct Measured<'a> {
     plan: &'a Plan,
     variants: &'a [VariantFindings],
@@ -56,7 +56,7 @@ impl Measured<'_> {
         }
     }
 
-    /// Of a call that the engine makes: its processor time is the call's, as it has one thread.
+    /// The parts of a call that the engine makes. The engine has one thread, so its CPU time is part of the call.
     fn by_engine(
         &self,
         call: &SubjectCall,
@@ -73,8 +73,8 @@ impl Measured<'_> {
         let server = self
             .codec_of(call, &call.server, Side::Server, placement)
             .unwrap_or_default();
-        // Variants may share a floor of somewhat other bytes: the link's part of a call is that of its own, and
-        // what the kernel takes is the floor's beyond the link's part of that.
+        // A variant may share a floor whose messages have another size. So the network's part comes from the call's
+        // own bytes, and the kernel's is the floor minus the network's part of the floor.
         let least = |sent, received| {
             let link = call.link.as_ref();
             link.map(|link| link.terms.least(sent, received).as_nanos() as f64)
@@ -88,7 +88,7 @@ impl Measured<'_> {
             None => of_floor,
         };
         let mut left = Left::of(figures)?;
-        // Each takes from what those before it left.
+        // Each part takes from what the earlier ones left.
         Some(Parts {
             call_ns: left.call_ns,
             network: network.map(|ns| left.take(ns)),
@@ -102,8 +102,8 @@ impl Measured<'_> {
         })
     }
 
-    /// Of a call that a stack's client makes: kernel and server are those of the engine's call to the same
-    /// server, since the client's bytes are not counted, and its processor time need not be the call's.
+    /// The parts of a call that a stack's client makes. Kernel and server are those of the engine's call to the same
+    /// server: the client's bytes are not counted, and its CPU time need not all be part of the call.
     fn by_stack(
         &self,
         by_client: &SubjectCall,
@@ -118,7 +118,7 @@ impl Measured<'_> {
         let mut all = self.plan.variants.iter();
         let beside = all.find(|other| call(other) == Some(&by_engine))?;
         let other = self.by_engine(&by_engine, self.figures(beside, placement)?, placement)?;
-        // Without its processor time, as over a link, the engine's part is in the server's.
+        // Without its CPU time, as over a link, the engine's part is counted in the server's.
         other.client?;
         let own = self
             .codec_of(&by_engine, client, Side::Client, placement)
@@ -188,7 +188,7 @@ enum Side {
 }
 
 impl Side {
-    /// What its codec does.
+    /// The operations of its codec.
     fn does(self) -> [(Operation, Sample); 2] {
         match self {
             Self::Client => [
@@ -203,7 +203,7 @@ impl Side {
     }
 }
 
-/// The call that a variant is, and that it does not repeat.
+/// A variant's call to a subject; `None` for a control and other targets.
 fn call(variant: &Variant) -> Option<&SubjectCall> {
     match &variant.settings.target {
         Target::Call(call) if variant.repeats.is_none() => Some(call),
@@ -211,7 +211,7 @@ fn call(variant: &Variant) -> Option<&SubjectCall> {
     }
 }
 
-/// What is left of the mean call, so that its parts add up.
+/// The time of the mean call that is not yet assigned to a part, so that the parts add up.
 struct Left {
     call_ns: f64,
     ns: f64,
@@ -226,7 +226,7 @@ impl Left {
         })
     }
 
-    /// A part of that size, or of what is left.
+    /// A part of this size, or of all that is left if that is less.
     fn take(&mut self, ns: f64) -> Part {
         let ns = ns.clamp(0.0, self.ns);
         self.ns -= ns;

@@ -1,12 +1,12 @@
-//! Explains slow calls: by what a runtime did meanwhile, or by time that others took from them.
+//! Explains slow calls by runtime events, or by time that other programs or the host took from them.
 //!
-//! A call is slow where it took more than three times the median of up to 64 calls before it; the time beyond
-//! that median is *lost*. A cause explains a call where it covers at least half of the lost time. Asked
-//! first is time that the call cannot have used: a stop of all threads, waiting for
-//! a core, a core that the host kept. A compilation runs beside the calls and is asked for after them. If each of
-//! them covers less, but all of them half, the one that covers the most explains the call. A deoptimization has no
-//! length: it explains a call only where nothing else does, and no more than a millisecond. So does a collection whose pause
-//! lies in the call: a collector's threads continue to work after the pause, and no event says so.
+//! A call is slow if it took more than three times the median of up to 64 calls before it; the time beyond
+//! that median is *lost*. A cause explains a call if it covers at least half of the lost time. Causes that
+//! stop the call are checked first: a stop of all threads, waiting for a core, a core that the host kept. A
+//! compilation runs concurrently with the calls and is checked after them. If no cause covers half, but all together
+//! do, the one that covers the most explains the call. Otherwise a collection whose pause lies in the call explains
+//! up to 8 ms beyond that pause: a collector's threads continue to work after it, without an event. A deoptimization
+//! has no length: it comes last, and explains at most a millisecond.
 //!
 //! Slow calls that follow or overlap each other and have one cause are one spike.
 
@@ -15,19 +15,19 @@ use rpcgauge_study::record::{EventKind, EventsRecord, RuntimeEvent, SlowCall, Wa
 use super::cell::MeasuredTrial;
 use crate::findings::spikes::{Cause, EventMark, OfCause, SpikeCauses};
 
-/// A deoptimization continues in the interpreter until the code is compiled again: it explains no more lost time of a call
-/// than this, ns.
+/// The maximum lost time of a call that a deoptimization explains, ns. After it, code runs in the interpreter until it
+/// is compiled again.
 const MAX_OF_DEOPTIMIZATION_NS: u64 = 1_000_000;
 
-/// For how long a collector works after a pause at most, ns: G1 refines the cards that the pause left, and took
-/// 2 to 6 ms for it on a process's only core.
+/// The maximum time for which a collector works after a pause, ns: G1 then refines cards, which took 2 to 6 ms on a
+/// process's only core.
 const MAX_AFTER_PAUSE_NS: u64 = 8_000_000;
 
-/// Events of one kind that are nearer to each other than this share of the timeline are drawn as one.
+/// Events of one kind are drawn as one if they are closer together than this share of the timeline.
 const NEAR: f64 = 0.001;
 
-/// Explains the slow calls of a cell's trials, each of which begins at its place in the timeline; none
-/// where no trial was watched.
+/// Explains the slow calls of a cell's trials, which begin at `starts_ns` in the timeline; `None`
+/// if no trial was watched.
 pub(crate) fn causes(
     trials: &[MeasuredTrial<'_>],
     starts_ns: &[u64],
@@ -95,7 +95,7 @@ fn spikes(watched: &Watched, events: &[&RuntimeEvent]) -> Vec<(Cause, u64)> {
     let mut until_ns = 0;
     for call in &watched.slow {
         let cause = cause(call, events);
-        // The next call is due when the one before has ended.
+        // The next call is due when the previous one has ended.
         let goes_on = call.due_ns <= until_ns;
         let end_ns = call.due_ns.saturating_add(call.latency_ns);
         until_ns = until_ns.max(end_ns.saturating_add(call.usual_ns));
@@ -110,7 +110,7 @@ fn spikes(watched: &Watched, events: &[&RuntimeEvent]) -> Vec<(Cause, u64)> {
     found
 }
 
-/// What explains a call.
+/// The cause of a slow call.
 fn cause(call: &SlowCall, events: &[&RuntimeEvent]) -> Cause {
     let span = [call.due_ns, call.due_ns.saturating_add(call.latency_ns)];
     let covered = |kind| covered_ns(events, kind, span);
@@ -122,7 +122,7 @@ fn cause(call: &SlowCall, events: &[&RuntimeEvent]) -> Cause {
     let possible = [
         (Cause::GcPause, gc),
         (Cause::Safepoint, safepoint),
-        // A side whose core the host keeps waits for it too.
+        // A process whose core the host kept also waited for that core, so the host comes first.
         (Cause::Host, disturbed.stolen_ns),
         (Cause::OtherProgram, disturbed.waited_ns),
         (Cause::Compilation, compiled),
@@ -130,7 +130,7 @@ fn cause(call: &SlowCall, events: &[&RuntimeEvent]) -> Cause {
     if let Some((cause, _)) = possible.iter().find(|(_, ns)| is_half(*ns)) {
         return *cause;
     }
-    // A collection is a safepoint too.
+    // A collection is also a safepoint.
     let stopped = gc.max(safepoint);
     let all = [stopped, disturbed.waited_ns, disturbed.stolen_ns, compiled];
     let all_ns = all.into_iter().fold(0, u64::saturating_add);
@@ -138,7 +138,7 @@ fn cause(call: &SlowCall, events: &[&RuntimeEvent]) -> Cause {
     if let Some((cause, _)) = most.filter(|_| is_half(all_ns)) {
         return *cause;
     }
-    // Pauses are rare (0.6% of the time in the study `several`): one inside a slow call is hardly there by chance.
+    // Pauses are rare (0.6% of the time in the study `several`): one inside a slow call is hardly a coincidence.
     let paused = |event: &&RuntimeEvent| {
         event.kind == EventKind::GcPause && event.begin_ns >= span[0] && event.end_ns <= span[1]
     };
@@ -155,7 +155,7 @@ fn cause(call: &SlowCall, events: &[&RuntimeEvent]) -> Cause {
     }
 }
 
-/// How much of a span events of a kind cover, ns; where they overlap, once.
+/// The time of a span that events of a kind cover, ns; overlaps count once.
 fn covered_ns(events: &[&RuntimeEvent], kind: EventKind, [from, to]: [u64; 2]) -> u64 {
     let of_kind = events.iter().filter(|event| event.kind == kind);
     let parts = of_kind.map(|event| [event.begin_ns.max(from), event.end_ns.min(to)]);
@@ -179,7 +179,7 @@ fn mark(event: &RuntimeEvent, watched: &Watched, start_ns: u64) -> EventMark {
     }
 }
 
-/// Marks that are nearer than that, by kind, as one.
+/// Joins marks of one kind that are at most `near_ns` apart.
 fn joined(mut marks: Vec<EventMark>, near_ns: u64) -> Vec<EventMark> {
     marks.sort_by_key(|mark| (mark.kind, mark.start_ns));
     let mut joined: Vec<EventMark> = Vec::new();
@@ -215,7 +215,7 @@ mod tests {
         }
     }
 
-    /// A call that lost 1,000 ns, from 10,000 on.
+    /// A call that is due at 10,000 ns and lost 1,000 ns.
     fn slow(waited_ns: u64, stolen_ns: u64) -> SlowCall {
         SlowCall {
             due_ns: 10_000,
@@ -251,7 +251,7 @@ mod tests {
             (slow(0, 0), vec![pause(100)], GcPause),
             (late, vec![pause(400)], GcPause),
             (later, vec![pause(400)], Unexplained),
-            // It ended before the call, or continues after it.
+            // The pause begins before the call, or ends after it.
             (
                 slow(0, 0),
                 vec![event(Kind::GcPause, 9_000, 10_499)],

@@ -1,4 +1,4 @@
-//! Compares servers with servers and clients with clients: the cost of each stack for the same message.
+//! Compares servers with servers and clients with clients: the cost of the same message in each stack.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,22 +14,22 @@ use crate::findings::stacks::{StackFindings, StackVariant, Typical};
 use crate::findings::trial::TrialRow;
 use crate::findings::{Figures, VariantFindings, named};
 
-/// Fewer stacks, or styles of one, are compared by their verdicts.
+/// With fewer stacks, or styles of one, verdicts are enough and there is no table.
 const MIN_STACKS: usize = 3;
 
-/// Settings that differ between the variants of a stack with few and with many calls in flight.
+/// The settings in which a stack's variants with few and with many calls in flight differ.
 const OF_LOAD: [&str; 2] = ["in-flight", "connections"];
 
-/// The variants of a stack that differ only in how many calls are in flight.
+/// The variants of a stack that differ only in the number of calls in flight.
 struct Way<'a> {
     stack: &'a str,
     called: String,
     how: BTreeMap<String, String>,
-    /// By their calls in flight.
+    /// By the number of calls in flight.
     variants: BTreeMap<u32, &'a Variant>,
 }
 
-/// The stacks of a study: its servers where it measured enough of them, then its clients.
+/// The stacks of a study, servers before clients; a role with fewer than [`MIN_STACKS`] is left out.
 pub(super) fn findings(
     plan: &Plan,
     environment: Option<&Environment>,
@@ -101,7 +101,7 @@ impl<'a> Study<'a> {
             let stack = match (role, &call.client) {
                 (Role::Server, None) => server,
                 (Role::Client, Some(client)) => &*client.stack,
-                // The engine is a client like others where it calls what they call.
+                // The engine counts as a client if it calls a server that other clients call.
                 (Role::Client, None) if servers.contains(server) => ENGINE,
                 _ => continue,
             };
@@ -185,8 +185,8 @@ impl<'a> Study<'a> {
         }
     }
 
-    /// The median of some variants' trials. A figure is its own ratio to one of its unit, so that its
-    /// interval is that of a comparison.
+    /// The typical value of a figure over the trials of these variants. Each figure is treated as a ratio to 1, so that
+    /// the interval is computed as for a comparison.
     fn typical(
         &self,
         variants: &[StackVariant],
@@ -215,13 +215,13 @@ impl<'a> Study<'a> {
         found.is_some_and(|variant| variant.measured().next().is_some())
     }
 
-    /// What was measured of a variant under the study's own placement.
+    /// The figures of a variant under the study's first placement.
     fn figures(&self, variant: &str) -> Option<&Figures> {
         named(self.variants, variant)?.figures(*self.plan.placements.first()?)
     }
 }
 
-/// The values of the first settings that tell a way from the others of its stack.
+/// The values of the first settings that distinguish a way from the others of its stack.
 fn words(way: &Way<'_>, ways: &[Way<'_>]) -> String {
     const FIRST: [&str; 3] = ["protocol", "encoding", "transport"];
     let mut others: Vec<&Way<'_>> = ways

@@ -1,4 +1,4 @@
-//! Variants that differ only in the size of their message: from which size on the other is better.
+//! Sweeps: variants that differ only in the size of their message, and the sizes at which another becomes better.
 
 use std::collections::BTreeMap;
 
@@ -14,14 +14,14 @@ use crate::findings::sweep::{
 use crate::findings::verdict::Comparison;
 use crate::metric::better;
 
-/// A variant with its size taken out.
+/// A variant, with its size apart from its other settings.
 struct Sized<'a> {
     variant: &'a Variant,
     by: &'static str,
     size: u32,
-    /// How it calls, at no size and for no time.
+    /// Its settings without the size and the length of a trial.
     alike: Settings,
-    /// The part of the study that it belongs to, without a size in its name.
+    /// The name of its group, without the size.
     part: String,
 }
 
@@ -111,7 +111,7 @@ impl<'a> Draft<'a> {
     fn add(&mut self, sized: Sized<'a>) {
         let mut all = self.series.iter_mut();
         match all.find(|series| series[0].alike == sized.alike) {
-            // One that is called in the same way under another name stands for itself.
+            // A variant with the same settings and size under another name is its own series.
             Some(series) if series.iter().all(|other| other.size != sized.size) => {
                 series.push(sized);
             }
@@ -119,7 +119,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Puts a pair beside those that differ from it in size alone.
+    /// Adds a pair to the crossing of the pairs that differ from it in size alone.
     fn compare(&mut self, pair: &Pair) {
         let find = |name: &str| {
             let mut all = self.series.iter();
@@ -175,7 +175,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// What the names of a series share, without their sizes.
+/// The parts that the names of a series share, without their sizes.
 fn name_of(series: &[Sized<'_>]) -> String {
     let names = series
         .iter()
@@ -193,7 +193,7 @@ fn name_of(series: &[Sized<'_>]) -> String {
     }
 }
 
-/// What was found under a placement; nothing where it has not several sizes.
+/// The findings under a placement; `None` unless it has several sizes.
 fn swept(
     blocks: &Blocks<'_>,
     comparisons: &[Comparison],
@@ -240,7 +240,7 @@ fn swept(
     })
 }
 
-/// The sizes at which the verdict turns.
+/// The sizes at which the better variant changes.
 fn turns(
     blocks: &Blocks<'_>,
     compared: &[(u32, &Comparison, SizeVerdict)],
@@ -251,7 +251,7 @@ fn turns(
         (!paired.invocations.is_empty()).then_some((*size, c.metric, *verdict, paired.invocations))
     });
     let paired: Vec<_> = paired.collect();
-    // What costs less is better; of a yield that is its inverse.
+    // The lower cost is better; the cost of a metric that is better when higher is its inverse.
     let cost = |metric: Metric, pair: &Costs| match better(metric) {
         Better::Lower => *pair,
         Better::Higher => Costs {
@@ -260,7 +260,7 @@ fn turns(
         },
     };
     let sizes = paired.iter().map(|(size, metric, verdict, invocations)| {
-        // An invocation that was interrupted does not have every size.
+        // An interrupted invocation does not have every size.
         let shared = invocations
             .iter()
             .filter(|(key, _)| paired.iter().all(|(.., others)| others.contains_key(*key)));
@@ -276,7 +276,7 @@ fn turns(
     let turn = |crossing: &stats::Crossing| Turn {
         size: crossing.size,
         interval: crossing.interval,
-        // They were whole numbers before.
+        // Measured sizes are whole numbers.
         between: crossing.between.map(|size| size as u32),
     };
     found.iter().map(turn).collect()

@@ -1,33 +1,32 @@
-//! The trials of a cell one after the other in slices, and the spikes among them.
+//! The trials of a cell in time slices, one trial after the other, and the spikes in them.
 //!
-//! **Spikes.** Within one trial, each slice in which a call succeeded has a longest call. On
-//! the logarithms of these, a slice is a spike when it lies above
+//! **Spikes.** Within one trial, each slice in which a call succeeded has a longest call. A slice is a spike
+//! if the logarithm of that call's latency lies above
 //!
 //! ```text
 //! median + min(max(6 × 1.4826 × MAD, ln 3), ln 20)
 //! ```
 //!
-//! that is: more than six robust standard deviations above the usual slice, and at least three
-//! times its longest call; at twenty times it in any case, since on an unsteady machine six deviations
-//! can be a factor of thousands, which no stall reaches. Median and median absolute deviation (MAD) do not move with the spikes
-//! that are looked for. Neighbouring slices make one spike. Trials with fewer than
-//! [`MIN_SLICES`] such slices are not searched.
+//! that is: more than six robust standard deviations above the median, and more than three times the usual longest
+//! call. More than twenty times is always a spike, since on an unsteady machine six deviations can be a factor of
+//! thousands, which no stall reaches. The spikes hardly change the median and the median absolute deviation (MAD).
+//! Neighbouring slices make one spike. Trials with fewer than [`MIN_SLICES`] such slices are not searched.
 
 use rpcgauge_stats::{mad, median};
 use rpcgauge_study::record::{TimelineSlice as Slice, TrialFigures, TrialRecord};
 
 use crate::findings::timeline::{Bin, Spike, TimelineFindings};
 
-/// Robust standard deviations above the usual slice from which on a slice is a spike.
+/// A spike lies more than this many robust standard deviations above the usual slice.
 const SPIKE_DEVIATIONS: f64 = 6.0;
 
-/// The least factor between the usual slice's longest call and a spike's.
+/// The minimum factor between the usual slice's longest call and a spike's.
 const SPIKE_FACTOR: f64 = 3.0;
 
-/// From this factor on a slice is a spike, however unsteady the others are.
+/// Beyond this factor a slice is a spike, however unsteady the others are.
 const SPIKE_IN_ANY_CASE: f64 = 20.0;
 
-/// What makes a median absolute deviation into a standard deviation, for normal data.
+/// The factor from a median absolute deviation to a standard deviation, for normal data.
 const MAD_TO_DEVIATION: f64 = 1.4826;
 
 /// A trial with fewer slices in which a call succeeded is not searched for spikes.
@@ -36,7 +35,7 @@ const MIN_SLICES: usize = 20;
 /// The merged timeline has at most this many bins; each holds whole slices.
 const MAX_BINS: usize = 240;
 
-/// Of more spikes than this, the highest are listed; all are counted.
+/// At most this many spikes are listed, the highest; all are counted.
 const MAX_SPIKES: usize = 20;
 
 /// Merges measured trials, in the order they ran, into one timeline.
@@ -65,7 +64,7 @@ pub(crate) fn merge(trials: &[(&TrialRecord, &TrialFigures)]) -> TimelineFinding
     timeline
 }
 
-/// The median of the slices' longest successful calls, over the slices in which calls ended.
+/// The median over the slices in which calls ended of each slice's longest successful call; `None` if it is 0.
 fn usual_longest(trials: &[(&TrialRecord, &TrialFigures)]) -> Option<u64> {
     let slices = trials.iter().flat_map(|(_, m)| &m.timeline.slices);
     let longest: Vec<f64> = slices
@@ -90,8 +89,8 @@ fn bin(slices: &[Slice], slice_ns: u64, start_ns: u64) -> Bin {
     }
 }
 
-/// The smallest number of slices per bin that gives no more than [`MAX_BINS`]; whole trials where there
-/// are more trials than that. Each trial's last bin may be a short one.
+/// The smallest number of slices per bin that gives no more than [`MAX_BINS`]; whole trials if there
+/// are more trials than that. Each trial's last bin may be shorter.
 fn slices_a_bin(trials: &[(&TrialRecord, &TrialFigures)]) -> usize {
     let lengths = || trials.iter().map(|(_, m)| m.timeline.slices.len());
     let bins = |per_bin: usize| lengths().map(|n| n.div_ceil(per_bin)).sum::<usize>();
@@ -102,7 +101,7 @@ fn slices_a_bin(trials: &[(&TrialRecord, &TrialFigures)]) -> usize {
         .unwrap_or(whole_trials)
 }
 
-/// More trials than [`MAX_BINS`] share bins.
+/// If there are more trials than [`MAX_BINS`], several share a bin.
 fn join_down_to_most(bins: &mut Vec<Bin>) {
     let together = bins.len().div_ceil(MAX_BINS).max(1);
     if together > 1 {
@@ -127,7 +126,7 @@ fn join(bins: &[Bin]) -> Bin {
     }
 }
 
-/// The spikes of one trial, or none where it is too short to be searched.
+/// The spikes of one trial; `None` if it is too short to be searched.
 fn spikes(record: &TrialRecord, measured: &TrialFigures, start_ns: u64) -> Option<Vec<Spike>> {
     let timeline = &measured.timeline;
     let longest =
@@ -275,7 +274,7 @@ mod tests {
 
     #[test]
     fn a_stall_is_a_spike_however_unsteady_the_rest_is() {
-        // From 0.2 to 100 ms without it; a stall of 1.5 s meets each call due meanwhile.
+        // From 0.2 to 100 ms without the stall of 1.5 s, which delays every call that is due meanwhile.
         let unsteady = (0..150_u64).map(|n| 200 * 2_u64.pow((n * 37 % 10) as u32));
         let stalled = unsteady.enumerate().map(|(n, us)| match n {
             88..108 => 1_500_000 - (n as u64 - 88) * 75_000,
@@ -331,7 +330,7 @@ mod tests {
     #[test]
     fn a_bin_spans_two_trials_only_where_there_are_more_trials_than_bins() {
         let merged_of = |count| merged(&vec![trial(100..201); count]);
-        // Bins of 43 slices would be the fewest for 10,100 slices, and three a trial too many.
+        // Bins of 43 slices would do for 10,100 slices in a row, but that is three bins per trial: too many.
         let timeline = merged_of(100);
         assert!(timeline.bins.len() <= MAX_BINS);
         let starts: Vec<u64> = timeline.bins.iter().map(|bin| bin.start_ns).collect();

@@ -1,4 +1,4 @@
-//! From a measured trial to its row.
+//! Makes the row of a measured trial.
 
 use rpcgauge_study::histogram::Times;
 use rpcgauge_study::plan::Metric;
@@ -12,7 +12,7 @@ use crate::metric::{
 };
 
 impl FloorBeside {
-    /// Of the records of a trial's own floor.
+    /// The medians over the records of a trial's own floor; `None` if there are none.
     pub(crate) fn of(trial: &TrialRecord, floors: &[&FloorRecord]) -> Option<Self> {
         let is_beside = |floor: &&FloorRecord| {
             floor.placement == trial.trial.placement
@@ -29,8 +29,8 @@ impl FloorBeside {
         })
     }
 
-    /// What of it a metric is compared with, in the metric's sense: a floor's calls per second for
-    /// goodput. None of what the machine has no part in.
+    /// The floor's figure for a metric: its calls per second for goodput. `None` for bytes, which do not depend
+    /// on the machine.
     pub(crate) fn beside(&self, metric: Metric) -> Option<f64> {
         match metric::row(metric).kind {
             Kind::Goodput => Some(1e9 / self.round_trip_ns),
@@ -41,7 +41,8 @@ impl FloorBeside {
     }
 }
 
-/// The calling loop's processor time per call, the median of some floors; none over a link, as of calls.
+/// The calling loop's CPU time per call: the median over floors. Floors over a link do not count, as CPU time of
+/// calls over a link does not.
 pub(super) fn floor_cpu<'f>(floors: impl Iterator<Item = &'f FloorRecord>) -> Option<f64> {
     let on_loopback = floors.filter(|floor| floor.link.is_none());
     let all: Vec<f64> = on_loopback.map(|floor| floor.client_cpu_ns).collect();
@@ -49,8 +50,8 @@ pub(super) fn floor_cpu<'f>(floors: impl Iterator<Item = &'f FloorRecord>) -> Op
 }
 
 impl TrialRow {
-    /// Why it says nothing in a metric, where it does not. Each trial by its own timing: a stage trial can be
-    /// compared with a load.
+    /// Why it says nothing about a metric; `None` if it does. Each trial's own timing decides, since a stage trial
+    /// can be compared with a load.
     pub(crate) fn unfit(&self, metric: Metric) -> Option<Unfit> {
         if self.link_not_held && !is_counted(metric) {
             return Some(Unfit::LinkNotHeld);

@@ -1,11 +1,11 @@
 //! Two reasons for no verdict (docs/method.md).
 //!
 //! **Unsuccessful calls.** Latency counts the calls that succeeded. If one variant has more unsuccessful
-//! calls than the other, the extra ones may have been its slowest, or its fastest. What calls
-//! cost is divided by the successful ones, but the share of the unsuccessful ones is not known.
+//! calls than the other, the extra ones may have been its slowest, or its fastest. CPU time and bytes include those
+//! of the unsuccessful calls, whose part is not known.
 //!
-//! **Calls that were sent late.** At a rate, calls to a live service can wait here before they are sent, and that is
-//! in their latency.
+//! **Calls that were sent late.** At a rate, calls to a live service can wait in the client before they are sent, and
+//! their latency includes that wait.
 
 use rpcgauge_stats::{Share, shares_differ};
 use rpcgauge_study::plan::Metric;
@@ -17,12 +17,12 @@ use crate::metric::{self, Kind};
 /// Two variants with different shares of unsuccessful calls.
 pub(crate) struct Uneven {
     pub(crate) shares: Unanswered,
-    /// How far the logarithm of the ratio of/against may be off by it, down and up.
+    /// By how much they may shift the logarithm of the ratio of/against, down and up.
     pub(crate) reach: [f64; 2],
 }
 
 impl Uneven {
-    /// None where the shares are the same, as far as can be seen.
+    /// `None` if the shares do not differ significantly.
     pub(crate) fn of(metric: Metric, of: &Figures, against: &Figures) -> Option<Self> {
         let [own, other] = [of, against].map(|figures| Share {
             part: figures
@@ -46,8 +46,8 @@ impl Uneven {
     }
 }
 
-/// How far the logarithm of a variant's figure may be off, down and up, by a share of its calls that did not
-/// succeed; none if it has no figure. Nothing is known if no call succeeded.
+/// By how much a share of unsuccessful calls may shift the logarithm of a variant's figure, down and up; `None` if
+/// it has no figure, and without bounds if no call succeeded.
 fn reach(metric: Metric, figures: &Figures, share: f64) -> Option<[f64; 2]> {
     let answered = figures.calls.answered as f64;
     if answered == 0.0 {
@@ -58,7 +58,7 @@ fn reach(metric: Metric, figures: &Figures, share: f64) -> Option<[f64; 2]> {
         Kind::Quantile(quantile) => quantile,
         // Had they succeeded, they might have taken any time, or none at all.
         Kind::Mean { .. } => return Some([-more.ln_1p(), f64::INFINITY]),
-        // Their responses may be of any size, and what was received beyond the answers' bodies may be theirs.
+        // Their responses may be of any size, and every received byte but the successful bodies may be theirs.
         Kind::Bytes(_) => {
             let known = match (metric, figures.bytes) {
                 (Metric::CallBytes, Some(bytes)) => {
@@ -69,9 +69,9 @@ fn reach(metric: Metric, figures: &Figures, share: f64) -> Option<[f64; 2]> {
             };
             return Some([known.ln() - more.ln_1p(), f64::INFINITY]);
         }
-        // They may have taken all of it, or nothing.
+        // They may have used all the CPU time, or none.
         Kind::Cpu(_) => return Some([f64::NEG_INFINITY, more.ln_1p()]),
-        // Had they succeeded, they might have taken as long as they did, or no time at all.
+        // Had they succeeded, they might have taken as long as they took to fail, or no time at all.
         Kind::Goodput => {
             let time = |times: &Option<Distribution>| {
                 times
@@ -82,7 +82,7 @@ fn reach(metric: Metric, figures: &Figures, share: f64) -> Option<[f64; 2]> {
             return Some([0.0, more.ln_1p() + lost.ln_1p()]);
         }
     };
-    // Had they been the fastest, or the slowest.
+    // Had they succeeded, they might have been the fastest, or the slowest.
     let histogram = figures.latency.as_ref()?.histogram.unpack();
     let rank = quantile * (1.0 + more);
     let at = |rank: f64| match rank {
@@ -94,8 +94,8 @@ fn reach(metric: Metric, figures: &Figures, share: f64) -> Option<[f64; 2]> {
     Some([rank - more, rank].map(|rank| (at(rank) / middle).ln()))
 }
 
-/// Whether a difference in latency is decided by how late calls were sent: where that is most of the
-/// latency of either, and where the ratio without it is another by more than half.
+/// Whether send delay decides a difference in latency: it is most of either latency, or the ratio without it
+/// differs by more than half of the difference.
 pub(crate) fn delay_decides(
     [of, against]: [Option<&Figures>; 2],
     metric: Metric,
@@ -114,7 +114,7 @@ pub(crate) fn delay_decides(
     times.is_some_and(|(of, against)| is_decided([of, against], margin))
 }
 
-/// The same of two latencies, each with the delay in it.
+/// The same for two pairs of a latency and the delay in it.
 fn is_decided([of, against]: [(f64, f64); 2], margin: f64) -> bool {
     let is_most = |(latency, delay): (f64, f64)| delay > latency / 2.0;
     let ratio = (of.0 / against.0).ln();
@@ -135,7 +135,7 @@ mod tests {
     use crate::findings::verdict::{Outcome, Withheld};
     use crate::fixture::{Sample, findings, two, versus};
 
-    /// All that a reader is shown.
+    /// Every text that a reader of a report sees.
     fn shown(sample: &Sample) -> Vec<String> {
         let findings = findings(sample);
         let style = crate::terminal::Style {
@@ -208,7 +208,7 @@ mod tests {
         let reason = Withheld::SendDelay;
         assert_eq!(verdict.outcome, Outcome::NoVerdict { reason });
         for text in &shown(&late)[..3] {
-            assert!(text.contains("late calls were sent decides this"), "{text}");
+            assert!(text.contains("how late calls were sent"), "{text}");
             assert!(!text.contains("two running instances"), "{text}");
         }
     }
@@ -244,8 +244,8 @@ mod tests {
         }
     }
 
-    /// What 1,000 calls, each 1 µs slower than the one before, of which some do not succeed with the
-    /// first variant, make of a metric.
+    /// The reach for 1,000 calls, each 1 µs slower than the one before, of which the last `unanswered` do not
+    /// succeed with the first variant.
     fn reach_of(metric: Metric, unanswered: u64) -> Option<[f64; 2]> {
         let findings = findings(&two(1.0).build());
         let against = findings.figures("rest", Placement::TwoCores).unwrap();
@@ -292,7 +292,7 @@ mod tests {
             assert_eq!(down, any_less);
             assert!((up - 2.0_f64.ln()).abs() < 1e-9, "{up}");
         }
-        // What was received beyond the response's body may be of calls that failed.
+        // Every received byte beyond the response's body may belong to calls that failed.
         let [down, up] = reach_of(Metric::CallBytes, 500).unwrap();
         assert!(down < 0.5_f64.ln() && down > 0.3_f64.ln(), "{down}");
         assert_eq!(up, any_more);
@@ -304,7 +304,7 @@ mod tests {
                 "{metric:?}"
             );
         }
-        // None of them failed with a latency that is known.
+        // No failed call has a known latency.
         let [down, up] = reach_of(Metric::Goodput, 500).unwrap();
         assert_eq!(down, 0.0);
         assert!((up - 2.0_f64.ln()).abs() < 1e-9, "{up}");

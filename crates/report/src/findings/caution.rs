@@ -1,26 +1,25 @@
-//! What a reader must know beside a figure or a verdict: one model of it for every output.
+//! Cautions: what a reader must know to judge a figure or a verdict, in one model for every output.
 //!
-//! A caution is a kind, what it is about, and how many of how many. Its letter, its name and its
-//! sentence are in `words`, in one place.
+//! A caution has a kind, a subject and counts. Its letter, name and sentence are in `words::caution`.
 
 use rpcgauge_study::settings::Placement;
 use serde::Serialize;
 
-/// What a reader must know.
+/// A caution about a figure, a verdict or a run.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Caution {
-    /// Which thing.
+    /// Its kind.
     #[serde(rename = "caution")]
     pub kind: CautionKind,
-    /// The variant that it is about; absent where it is about a pair of them, or about the run.
+    /// The variant that it is about; absent if it is about a pair of them, or about the run.
     pub variant: Option<String>,
-    /// Under which placement; absent where it is about the run.
+    /// The placement that it is about; absent if it is about the run.
     pub placement: Option<Placement>,
-    /// How many, in the unit of the kind; absent where nothing is counted.
+    /// The count, in the unit of the kind; absent if nothing is counted.
     #[serde(skip_serializing_if = "is_zero")]
     pub count: u64,
-    /// Of how many; absent if it is not a share.
+    /// The total that `count` is a part of; absent if there is none.
     #[serde(skip_serializing_if = "is_zero")]
     pub of: u64,
 }
@@ -29,43 +28,43 @@ pub(super) fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// The kinds of cautions, in the order in which they are read.
+/// The kinds of cautions, in the order in which they are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CautionKind {
-    /// Idle states were to be disabled and were not.
+    /// Idle states were to be disabled but were not.
     IdleNotHeld,
     /// The certificate of a live service was not verified.
     Unverified,
-    /// Calls stalled in most of a run: the median of the slices' longest calls, of the median call, ns.
+    /// Calls stalled in most of a run: `count` is the median of the slices' longest calls, `of` the median call, ns.
     Stalls,
-    /// Most of the 99th percentile was over before its calls were sent: delay, of latency, ns.
+    /// Most of the 99th percentile of latency passed before its calls were sent: `count` is the delay, `of` the
+    /// latency, ns.
     LateP99,
-    /// The same of the 99.9th percentile.
+    /// The same for the 99.9th percentile.
     LateP999,
-    /// Both services were running before, and nothing was restarted: the verdict holds for these
-    /// two instances, and its blocks stand each for itself.
+    /// Both services were running before and were not restarted: the verdict holds for these two instances
+    /// only, and its blocks are its independent units.
     RunningInstances,
-    /// At a rate the variant can have one call in flight on each connection, and the
-    /// other any number.
+    /// At a rate, the variant can have one call in flight on each connection, but the other any number.
     Bounded,
     /// No A/A pair covers this metric and placement.
     NoControl,
     /// Blocks are left out of the estimate.
     BlocksLeftOut,
-    /// The user ended trials; their figures are those of the part before.
+    /// The user interrupted trials; their figures are of the part before that.
     Interrupted,
-    /// Trials ended early, since all calls failed for too long.
+    /// Trials ended early, because all calls failed for too long.
     GaveUp,
-    /// Trials ended early, since they had sent all requests that they might.
+    /// Trials ended early, because they had sent all requests that `max-requests` allows.
     MaxRequests,
-    /// Calls of the warm-ups that were due and not sent when the measured part began, and how many calls were
-    /// measured behind them.
+    /// Calls that were due in the warm-ups but not sent when the measured part began; `of` counts the measured
+    /// calls, which waited for them.
     Backlog,
     /// Calls failed; latency counts only those that succeeded.
     FailedCalls,
-    /// Calls in flight that were reached, of those asked for, in the trial that reached the fewest.
+    /// A trial had fewer calls in flight than asked for: `count` is the minimum over trials.
     FewerInFlight,
     /// Idle states were not the same in all trials.
     MixedIdle,
@@ -77,7 +76,7 @@ pub enum CautionKind {
     Unsettled,
     /// Responses that came uncompressed although a compression was asked for.
     Uncompressed,
-    /// Attempts to open a connection that failed, those of the warm-ups included.
+    /// Failed attempts to open a connection, including those of the warm-ups.
     FailedConnects,
     /// Connections that the server closed between slices; they were opened again outside the figures.
     Reopened,
@@ -85,19 +84,18 @@ pub enum CautionKind {
     LeftOutFailed,
     /// Calls that were due but never begun.
     NeverBegun,
-    /// Sends beyond a call's first: their latency has all sends in it.
+    /// Retries: the latency of a retried call includes all its attempts.
     Retried,
-    /// Calls that were due and had no body yet: their latency has the client's delay in it.
+    /// Calls that began late because their body was not made in time: their latency includes this delay.
     BodiesLate,
     /// Trials that failed or did not run.
     Incomplete,
-    /// A descriptor was interpreted to make and read messages: with generated code a verdict may be
-    /// another.
+    /// Messages were encoded and decoded by interpreting a descriptor: generated code may give another verdict.
     DynamicCode,
 }
 
 impl Caution {
-    /// One about the whole run, or about a pair of variants.
+    /// A caution about the whole run, or about a pair of variants.
     pub(crate) fn plain(kind: CautionKind, placement: Option<Placement>) -> Self {
         Self {
             kind,
@@ -108,7 +106,7 @@ impl Caution {
         }
     }
 
-    /// One about a variant.
+    /// A caution about a variant.
     pub(crate) fn about(kind: CautionKind, variant: &str, [count, of]: [u64; 2]) -> Self {
         Self {
             variant: Some(variant.to_owned()),

@@ -1,28 +1,28 @@
-//! How a variant calls.
+//! Describes how a variant calls.
 
 use std::collections::BTreeMap;
 
 use rpcgauge_study::settings::{ENGINE, LiveCall, LiveWire, Settings, Target};
 use serde::Serialize;
 
-/// How a variant calls: its settings, as the table of settings has them.
+/// How a variant calls: its settings, from the table of settings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HowItCalls {
     /// What is called: `list n=100 of python/http`, a user's own method, or a live service's target
     /// with what it is sent.
     pub called: String,
-    /// All settings but when a trial ends, in one line.
+    /// All settings except those that end a trial, in one line.
     pub line: String,
-    /// Every setting that applies, by its key in a study, with its value as a study writes it. When a
-    /// trial ends is left out: trials of another length do not call in another way.
+    /// Every setting that applies, by its key in a study, with its value as a study writes it. Settings that
+    /// end a trial are left out: a trial's length does not change how calls are made.
     pub settings: BTreeMap<String, String>,
     /// The live service that is called.
     pub service: Option<Service>,
-    /// All values of its link, whatever that is called; absent on loopback.
+    /// All values of its link, whatever the link's name; absent on loopback.
     pub link: Option<String>,
-    /// How many calls can be in flight at a time, where each takes its own connection; absent where
-    /// a connection carries many.
+    /// The maximum number of calls in flight, if each needs its own connection; absent if a connection
+    /// carries many.
     pub at_a_time: Option<u32>,
 }
 
@@ -30,18 +30,18 @@ pub struct HowItCalls {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Service {
-    /// Where it is, and what of it is called.
+    /// Its URL, including what is called.
     pub target: String,
-    /// The method of HTTP calls: `GET`; absent for gRPC.
+    /// The HTTP method: `GET`; absent for gRPC.
     pub http_method: Option<String>,
-    /// What it is sent with each call: `a body`, `no body`, `a message`, `an empty message`.
+    /// What each call sends: `a body`, `no body`, `a message`, `an empty message`.
     pub sends: String,
     /// Whether its certificate is verified; absent without TLS.
     pub verified: Option<bool>,
 }
 
 impl HowItCalls {
-    /// Reads settings by their table.
+    /// Describes these settings.
     pub fn of(settings: &Settings) -> Self {
         let service = match &settings.target {
             Target::Live(live) => Some(Service::of(live)),
@@ -70,12 +70,12 @@ impl HowItCalls {
         }
     }
 
-    /// Whether nothing is called: a codec makes and reads messages.
+    /// Whether it is a codec, which encodes and decodes messages and calls nothing.
     pub fn is_codec(&self) -> bool {
         self.settings.contains_key("codec")
     }
 
-    /// Whether a stack's client calls, not the engine.
+    /// Whether a stack's client makes the calls rather than the engine.
     pub fn is_by_stack(&self) -> bool {
         self.settings
             .get("client")

@@ -1,6 +1,6 @@
-//! What the measured trials of a cell say together.
+//! The figures of a cell's measured trials together.
 //!
-//! Times are nanoseconds, sizes bytes, shares 0 to 1 (above 1 only where a measured part exceeds
+//! Times are nanoseconds, sizes bytes, shares 0 to 1 (above 1 only if a measured part exceeds
 //! its whole by noise). What could not be measured is absent, never 0.
 
 use rpcgauge_study::histogram::Times;
@@ -13,21 +13,21 @@ use serde::Serialize;
 use super::link::LinkFindings;
 use super::timeline::TimelineFindings;
 
-/// The measured trials of a cell together.
+/// The figures of all measured trials of a cell together.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Figures {
-    /// What became of every call.
+    /// The calls by outcome.
     pub calls: Calls,
-    /// Calls that were due in the warm-up and not sent when the measured part began, at a rate.
+    /// At a rate: calls that were due in the warm-up but not yet sent when the measured part began.
     pub unsent_at_start: u64,
-    /// Calls at the starts of slices, which no other count holds.
+    /// Calls at the starts of slices, which are in no other count.
     pub left_out: u64,
     /// How many of those failed.
     pub left_out_failed: u64,
     /// Measured time of all trials together.
     pub elapsed_ns: u64,
-    /// Whether idle states were actually disabled; two values where trials differ.
+    /// Whether idle states were actually disabled; two values if trials differ.
     pub idle: Vec<Idle>,
     /// The emulated link that calls went over; absent for loopback.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -38,32 +38,32 @@ pub struct Figures {
     pub latency: Option<Distribution>,
     /// Latency of calls that failed.
     pub failed_latency: Option<Distribution>,
-    /// How long after they were due calls were sent.
+    /// The send delay: the time from when calls were due until they were sent.
     pub send_delay: Option<Distribution>,
     /// The client's stages in order, then the spans that overlap them.
     pub stages: Vec<StageFindings>,
     /// The part of the mean call that no stage accounts for.
     pub between_stages_ns: Option<f64>,
-    /// What no client could beat here.
+    /// The floor: the round trip that no client could beat on this machine.
     pub floor: Option<Floor>,
     /// Bytes per call on the connections.
     pub bytes: Option<BytesPerCall>,
     /// Sizes of the encoded messages.
     pub payload: Payload,
-    /// Processor time per call; absent over a link, whose thread does part of the receiver's work.
+    /// CPU time per call; absent over a link, whose thread does part of the receiver's work.
     pub cpu: CpuPerCall,
-    /// The highest peaks of resident memory.
+    /// The peak resident memory: the maximum over trials.
     pub memory: Memory,
-    /// The most threads at the end of a trial.
+    /// The number of threads at the end of a trial: the maximum over trials.
     pub threads: Threads,
-    /// The first calls after a start, where they were timed: each the median over fresh starts.
+    /// The first calls after a start: medians over fresh starts. Absent if they were not timed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cold: Option<Cold>,
     /// The share of its core that the client used: the median over trials.
     pub client_share: Option<f64>,
-    /// The highest such share.
+    /// The maximum of that share over trials.
     pub client_share_max: Option<f64>,
-    /// Whether generated or dynamic code made and read the messages.
+    /// Whether generated or dynamic code encoded and decoded the messages.
     pub code: Vec<CodeKind>,
     /// Connections opened in the measured parts, per call.
     pub connections_per_call: Option<f64>,
@@ -71,11 +71,11 @@ pub struct Figures {
     pub connections: Connections,
     /// Responses that came uncompressed although a compression was asked for.
     pub uncompressed_responses: u64,
-    /// Calls that were due and had no body yet: begun late by the client's fault.
+    /// Calls that began late because the client had not made their body in time.
     pub bodies_late: u64,
-    /// Calls in flight, where a number of them is asked for and recorded.
+    /// Calls in flight; absent without a closed loop, or if they were not recorded.
     pub in_flight: Option<InFlight>,
-    /// The trials in slices, one after the other.
+    /// The trials in time slices, one trial after the other.
     pub timeline: TimelineFindings,
     /// A ramp, step by step; empty for other schedules.
     pub steps: Vec<StepFindings>,
@@ -83,7 +83,7 @@ pub struct Figures {
     pub errors: Vec<ErrorSample>,
     /// Distinct error texts beyond those listed.
     pub errors_left_out: u64,
-    /// Failures whose text was not recorded: a trial keeps only some distinct ones.
+    /// Failures whose text was not recorded: a trial keeps a limited number of distinct texts.
     pub errors_without_sample: u64,
 }
 
@@ -91,13 +91,13 @@ pub struct Figures {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Connections {
-    /// The fewest that were open when a trial's measured part began.
+    /// The minimum over trials of those open when the measured part began.
     pub fewest_at_start: Option<u64>,
     /// Opened in the measured parts.
     pub opened: Option<u64>,
     /// How many of those resumed the TLS session of an earlier one.
     pub tls_resumed: u64,
-    /// Attempts to open one that failed, those of the warm-ups included.
+    /// Failed attempts to open one, including those of the warm-ups.
     pub failed: u64,
     /// Closed by the server between slices, and opened again outside the figures.
     pub reopened: u64,
@@ -107,18 +107,18 @@ pub struct Connections {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct InFlight {
-    /// As many as the variant asks for, or as a trial has calls.
+    /// The number that the variant asks for, or a trial's number of calls if that is lower.
     pub asked: u64,
-    /// The most that were reached, in the trial that reached the fewest.
+    /// The maximum that was reached, in the trial that reached the fewest.
     pub reached: u64,
 }
 
-/// A distribution of times from merged histograms. A percentile is given only where at least one
+/// A distribution of times from merged histograms. A percentile is given only if at least one
 /// call lies beyond it: the 99.9th from 1,000 calls on.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Distribution {
-    /// How many values.
+    /// The number of values.
     pub count: u64,
     /// Arithmetic mean.
     pub mean_ns: f64,
@@ -136,13 +136,13 @@ pub struct Distribution {
     pub p999_ns: Option<f64>,
     /// Largest.
     pub max_ns: f64,
-    /// The merged histogram itself: base64 of HdrHistogram's compressed V2 format, in nanoseconds; after
-    /// `ps:` in picoseconds.
+    /// The merged histogram: base64 of HdrHistogram's compressed V2 format. Values are nanoseconds, or
+    /// picoseconds with the prefix `ps:`.
     pub histogram: Histogram,
 }
 
 impl Distribution {
-    /// What a histogram that is not empty says.
+    /// The distribution of a histogram, which must not be empty.
     pub(crate) fn of(histogram: Times) -> Self {
         let percentile = |quantile| supported(&histogram, quantile);
         Self {
@@ -160,9 +160,9 @@ impl Distribution {
     }
 }
 
-/// A percentile, where at least one value lies beyond it; a median where there is a value.
+/// A quantile, if at least one value lies beyond it. The median and lower quantiles are always given.
 pub(crate) fn supported(histogram: &Times, quantile: f64) -> Option<f64> {
-    // 100 values are enough for the 99th percentile, although 100 × (1 − 0.99) is a little below 1.
+    // 100 values are enough for the 99th percentile, although 100 × (1 − 0.99) is computed as a little below 1.
     let beyond = histogram.len() as f64 * (1.0 - quantile);
     (beyond > 1.0 - 1e-6 || quantile <= 0.5).then(|| histogram.quantile(quantile))
 }
@@ -171,22 +171,22 @@ pub(crate) fn supported(histogram: &Times, quantile: f64) -> Option<f64> {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StageFindings {
-    /// Which.
+    /// The stage.
     pub stage: Stage,
     /// Mean time over the calls that had it.
     pub mean_ns: f64,
     /// Median time over the same calls.
     pub p50_ns: f64,
-    /// Its part of the mean call. A call that did not have one of the client's stages spent no time
-    /// in it, so that the means of rare stages count for less here; of a call without marks nothing
-    /// is known, so that the means of spans count in full.
+    /// Its part of the mean call. A call without one of the client's stages spent no time in it, so rare
+    /// stages count for less than their mean. Spans count in full, since nothing is known about a call
+    /// without handler marks.
     pub per_call_ns: f64,
-    /// That part over the mean call.
+    /// That part divided by the mean call.
     pub share: f64,
 }
 
-/// What two bare loops took for the same bytes over the same transport, measured in turn with the calls
-/// that stand on them.
+/// The floor of a call: two bare loops that exchange the same bytes over the same transport, measured in turn with
+/// the calls.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Floor {
@@ -196,21 +196,21 @@ pub struct Floor {
     pub mean_ns: f64,
     /// The median of the lowest block.
     pub lowest_round_trip_ns: f64,
-    /// The median of the highest block: how far the machine's speed moved the floor.
+    /// The median of the highest block: shows how much the machine's speed varied.
     pub highest_round_trip_ns: f64,
-    /// Blocks it was measured in.
+    /// The number of measured blocks.
     pub blocks: u64,
     /// Round trips measured, in all blocks.
     pub count: u64,
-    /// The calling loop's processor time per call: the median of the blocks. Absent over a link.
+    /// The calling loop's CPU time per call: the median of the blocks. Absent over a link.
     pub client_cpu_ns: Option<f64>,
     /// Bytes sent per call, in the first block.
     pub request_bytes: u64,
     /// Bytes received per call.
     pub response_bytes: u64,
-    /// The kernel's share of a call: the median over the blocks of the floor's median round trip over
-    /// the median call. Absent for load trials, whose calls wait for each other,
-    /// and where the floor took longer than the call.
+    /// The kernel's share of a call: the median over blocks of the floor's median round trip divided by
+    /// the median call. Absent for load trials, whose calls wait for each other, and if the floor took longer
+    /// than the call.
     pub share: Option<f64>,
     /// Its 95% interval; absent with fewer than two invocations.
     pub share_interval: Option<[f64; 2]>,
@@ -248,107 +248,106 @@ pub struct TrafficPerCall {
 }
 
 impl TrafficPerCall {
-    /// The call's own bytes of this direction: all but the marks.
+    /// All bytes of this direction except the marks.
     pub fn total(&self) -> f64 {
         self.headers + self.bodies + self.overhead
     }
 
-    /// All bytes of this direction, with the marks.
+    /// All bytes of this direction, including the marks.
     pub fn carried(&self) -> f64 {
         self.total() + self.marks
     }
 }
 
-/// Processor time per call.
+/// CPU time per call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CpuPerCall {
-    /// The measuring thread, or the process of a client or codec that reports it.
+    /// The measuring thread, or the process of a client or codec.
     pub client: Option<CpuSide>,
     /// The subject's process; absent for a live service.
     pub server: Option<CpuSide>,
 }
 
-/// Processor time per call of one side.
+/// CPU time per call of one side.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CpuSide {
     /// User and system together.
     pub total_ns: f64,
-    /// In user mode, in the trials in which that is known; absent, as is `system_ns`, where it is in
-    /// none.
+    /// User mode, over the trials in which it is known; if there are none, it and `system_ns` are absent.
     pub user_ns: Option<f64>,
-    /// In the kernel, in the same trials.
+    /// System (kernel) mode, over the same trials.
     pub system_ns: Option<f64>,
-    /// User and system together, in the trials that do not tell them apart; absent where all do.
+    /// User and system together, over the trials that do not tell them apart; absent if all do.
     pub unsplit_ns: Option<f64>,
 }
 
-/// What became of the calls that were due in one step of a ramp.
+/// The calls that were due in one step of a ramp, by outcome.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StepFindings {
-    /// Calls per second that were asked for at its start.
+    /// The target rate at its start, calls per second.
     pub from: f64,
-    /// Calls per second that were asked for at its end.
+    /// The target rate at its end, calls per second.
     pub to: f64,
-    /// When it began, after the ramp did.
+    /// When it began, counted from the start of the ramp.
     pub start_ns: u64,
-    /// How long it was to last.
+    /// Its planned length.
     pub time_ns: u64,
-    /// How long it lasted: less if the load ended before its ramp, 0 if it ended before this step. The
-    /// time in which the client did not run is left out.
+    /// Its actual length: shorter if the load ended within it, 0 if the load ended before it. Time in which
+    /// the client was stalled is left out.
     pub lasted_ns: u64,
     /// Calls that were due in it.
     pub started: u64,
-    /// How many of them were sent, then or later.
+    /// How many of them were sent, during the step or later.
     pub sent: u64,
-    /// How many succeeded, then or later.
+    /// How many succeeded, during the step or later.
     pub answered: u64,
     /// Calls that succeeded while it lasted, whenever they were due.
     pub answered_within: u64,
-    /// How many failed. What is neither was still open when the ramp ended.
+    /// How many failed. Calls that neither succeeded nor failed were in flight when the ramp ended.
     pub failed: u64,
-    /// How many of the failed ones are the client's fault, which did not run; absent where none are.
+    /// How many of the failed ones were due while the client was stalled; absent if none were.
     #[serde(skip_serializing_if = "super::caution::is_zero")]
     pub stalled: u64,
     /// Calls that succeeded while it lasted, per second of that time.
     pub goodput: f64,
     /// Latency of those that succeeded.
     pub latency: Option<Distribution>,
-    /// How long after they were due they were begun, or failed before that.
+    /// The send delay: the time from when a call was due until it was sent, or failed before that.
     pub send_delay: Option<Distribution>,
 }
 
 impl StepFindings {
-    /// Whether calls were asked for in it, and the load had ended before.
+    /// Whether the load ended before this step, which is not a pause.
     pub(crate) fn is_not_reached(&self) -> bool {
         let is_pause = self.from == 0.0 && self.to == 0.0;
         self.lasted_ns == 0 && self.started == 0 && !is_pause
     }
 }
 
-/// The mean call in four parts, over a link five, which add up to it.
+/// The parts of the mean call, which add up to it: four, or five over a link.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Parts {
     /// The mean call.
     pub call_ns: f64,
-    /// What the link must take: its delays, and the sending of the same bytes; absent on loopback.
+    /// The minimum time that the link takes: its delays, and the sending of the same bytes; absent on loopback.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<Part>,
     /// The floor: the mean round trip of two bare loops with the same bytes, beyond the network.
     pub kernel: Part,
-    /// What the client does beyond the floor and its codec; absent where its processor time is not known,
-    /// and then in the server's part.
+    /// The client's time beyond the floor and its codec. If its CPU time is not known, this is absent and counted
+    /// in `server`.
     pub client: Option<Part>,
-    /// Making and reading both messages, as far as it is known.
+    /// Encoding and decoding of both messages, as far as it is known.
     pub codec: Part,
     /// The rest.
     pub server: Part,
-    /// What of the codec's part is the client's; where it is absent, it is in the client's own part.
+    /// The client's share of the codec part; if absent, it is counted in `client`.
     pub codec_of_client_ns: Option<f64>,
-    /// What of it is the server's; where it is absent, it is in the server's own part.
+    /// The server's share of the codec part; if absent, it is counted in `server`.
     pub codec_of_server_ns: Option<f64>,
     /// The variants that measured the codecs.
     pub codecs: Vec<String>,
@@ -358,8 +357,8 @@ pub struct Parts {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Part {
-    /// Time of it.
+    /// Its time.
     pub ns: f64,
-    /// That time over the mean call.
+    /// That time divided by the mean call.
     pub share: f64,
 }

@@ -1,4 +1,4 @@
-//! The emulated link of a variant: what was set, and what its trials found.
+//! The emulated link of a variant: its settings, and its figures.
 
 use rpcgauge_study::link::Congestion;
 use serde::Serialize;
@@ -11,7 +11,7 @@ use super::caution::is_zero;
 pub struct LinkFindings {
     /// Its name in the study.
     pub name: String,
-    /// What a preset is like: of a wireless one, that it is a wire with wireless figures.
+    /// What a preset resembles, and its limits: a wireless preset is a wire with wireless figures.
     pub like: Option<String>,
     /// The congestion control of both ends.
     pub congestion: Congestion,
@@ -19,25 +19,26 @@ pub struct LinkFindings {
     pub up: LinkDirection,
     /// Server to client.
     pub down: LinkDirection,
-    /// The round trip that is set: both delays.
+    /// The configured round trip: both delays.
     pub set_round_trip_ns: u64,
-    /// The median round trip of probes before anything else was on it: the median over links.
+    /// The median round trip of probes on the idle link: the median over trials.
     pub round_trip_ns: u64,
-    /// What the machine itself adds to a round trip, taken off the set delay: the median over links.
+    /// The time that the machine itself adds to a round trip, subtracted from the configured delay: the median over
+    /// trials.
     pub base_ns: u64,
-    /// How much later than due the median packet left: the median over trials.
+    /// The lateness of packets, the time from when one is due until it leaves, as its median: the median over trials.
     pub lateness_p50_ns: u64,
-    /// The highest 99th percentile of a trial.
+    /// The lateness as its 99th percentile: the maximum over trials.
     pub lateness_p99_ns: u64,
-    /// The latest packet.
+    /// The maximum lateness of a packet.
     pub lateness_max_ns: u64,
-    /// Packets that were lost outside of the link's queues.
+    /// Packets that were lost outside the link's queues.
     pub foreign_drops: u64,
-    /// Segments that both ends sent again.
+    /// TCP segments retransmitted by both ends.
     pub retransmits: u64,
     /// Trials over it.
     pub trials: u64,
-    /// In how many of these it was held.
+    /// The number of these in which it was held.
     pub held: u64,
 }
 
@@ -45,25 +46,25 @@ pub struct LinkFindings {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LinkDirection {
-    /// The rate that is set, bit/s; absent where there is none, or a trace.
+    /// The configured rate, bit/s; absent if it is unlimited or follows a trace.
     pub rate_bits: Option<u64>,
-    /// The trace's file, where the rate goes by one.
+    /// The trace's file, if the rate follows one.
     pub trace: Option<String>,
-    /// The delay that is set, one way.
+    /// The configured one-way delay.
     pub delay_ns: u64,
     /// Its standard deviation.
     #[serde(skip_serializing_if = "is_zero")]
     pub jitter_ns: u64,
-    /// The part of packets that is to be lost.
+    /// The configured share of lost packets.
     pub loss: Option<f64>,
     /// Packets per call; absent without a call.
     pub packets_per_call: Option<f64>,
-    /// Bytes of IP a call.
+    /// Bytes of IP packets per call; absent without a call.
     pub bytes_per_call: Option<f64>,
-    /// Packets that were lost, as set.
+    /// Packets lost by the configured loss.
     pub lost: u64,
     /// Packets that were dropped at the tail of the queue.
     pub dropped: u64,
-    /// The mean wait of a packet that found room in the queue; absent without one.
+    /// The mean wait in the queue of packets that were not dropped; absent without one.
     pub queued_ns: Option<f64>,
 }

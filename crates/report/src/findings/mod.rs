@@ -1,6 +1,6 @@
-//! The findings' own types: what `report.json` holds (docs/report-schema.md).
+//! The types of the findings, which `report.json` holds (docs/report-schema.md).
 //!
-//! Times are nanoseconds, sizes bytes, shares 0 to 1 (above 1 only where a measured part exceeds
+//! Times are nanoseconds, sizes bytes, shares 0 to 1 (above 1 only if a measured part exceeds
 //! its whole by noise), unless a name says otherwise. What could not be measured is absent, never 0.
 
 pub mod capacity;
@@ -41,43 +41,42 @@ use verdict::{ClaimFindings, Comparison};
 /// The version of the findings' schema that this program writes.
 pub const SCHEMA: u32 = 1;
 
-/// What a run means.
+/// The findings of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Findings {
     /// The version of this schema.
     #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
     pub schema: u32,
-    /// The run directory's own note, where the findings come from one.
+    /// The version, study, seed and kind of the run; absent unless the findings come from a run directory.
     pub run: Option<RunInfo>,
-    /// What was asked.
+    /// The study.
     pub study: StudyFindings,
-    /// How much of the plan is there.
+    /// How much of the plan was carried out.
     pub progress: PlanProgress,
-    /// The machine and the programs; absent where the run ended before its first record.
+    /// The machine and the programs; absent if the run ended before its first record.
     pub environment: Option<Environment>,
-    /// What makes these findings weaker than they could be: the machine's state, or a live service's
-    /// own figures.
+    /// Cautions about the whole run: about the machine's state, or a live service.
     pub cautions: Vec<Caution>,
-    /// What the lab noted of the machine, and what the run directory lacks, one line each.
+    /// Warnings about the machine, and about what the run directory lacks, one line each.
     pub warnings: Vec<String>,
     /// The verdicts, in the study's order.
     pub comparisons: Vec<Comparison>,
-    /// Variants of several sizes, and from which size on their verdicts turn.
+    /// Variants that differ in message size, and the sizes at which the better one changes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sweeps: Vec<Sweep>,
-    /// The published figures, and what became of them here.
+    /// The published figures, and whether this run reproduces them.
     pub claims: Vec<ClaimFindings>,
-    /// What the variants had to reach, and whether they did.
+    /// The objectives, and whether the variants reached them.
     pub objectives: Vec<ObjectiveFindings>,
-    /// The highest rate that holds all objectives, where it was searched for. The variant's figures are
-    /// then those of that rate; of the lowest that was tried, where none holds.
+    /// The highest rate that holds all objectives, if there was a search for it. The variant's figures are
+    /// then those at that rate, or at the lowest rate that was tried if none holds.
     pub capacity: Option<CapacityFindings>,
-    /// The servers and the clients of the study beside each other, where it has several.
+    /// A comparison of the study's servers, and one of its clients, if it has several.
     pub stacks: Vec<StackFindings>,
-    /// What was measured of each variant, in the study's order.
+    /// The variants and their figures, in the study's order.
     pub variants: Vec<VariantFindings>,
-    /// How many requests each live service was sent; without those whose records do not say so.
+    /// The number of requests sent to each live service; without services whose records do not have it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub requests_sent: Vec<RequestsSent>,
     /// Trials that could not be measured, in the order they ran.
@@ -86,7 +85,7 @@ pub struct Findings {
     pub trials: Vec<TrialRow>,
 }
 
-/// What was asked.
+/// The study: its question, design and settings.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StudyFindings {
@@ -106,13 +105,13 @@ pub struct StudyFindings {
     pub idle: Idle,
     /// A difference whose interval lies from 1/(1 + margin) to 1 + margin is no difference.
     pub margin: f64,
-    /// The share of intervals that hold the true value.
+    /// The confidence level of the intervals: 0.95 for 95%.
     pub confidence: f64,
-    /// Bounds of what was decoded, on both sides.
+    /// The decoding limits of both sides.
     pub limits: Limits,
 }
 
-/// How much of the plan is there.
+/// How much of the plan was carried out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PlanProgress {
@@ -124,12 +123,12 @@ pub struct PlanProgress {
     pub failed: u64,
     /// Trials that did not run: the run was interrupted, or continues.
     pub missing: u64,
-    /// Present where the run continues.
+    /// The process that is writing the run; present while the run continues.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub running: Option<Writing>,
     /// When the first trial started, milliseconds since the Unix epoch.
     pub started_at_ms: Option<u64>,
-    /// When the last measured trial ended, as far as is known.
+    /// When the last measured trial ended, milliseconds since the Unix epoch.
     pub ended_at_ms: Option<u64>,
 }
 
@@ -140,13 +139,13 @@ impl PlanProgress {
     }
 }
 
-/// One variant, and what was measured of it.
+/// One variant and its figures.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct VariantFindings {
     /// Its name in the study.
     pub name: String,
-    /// The part of the study it belongs to.
+    /// The group of the study it belongs to.
     pub group: Option<String>,
     /// The variant that this one repeats under a second name (A/A).
     pub repeats: Option<String>,
@@ -154,10 +153,10 @@ pub struct VariantFindings {
     pub how: HowItCalls,
     /// What was timed.
     pub timing: Timing,
-    /// What was measured, one for each placement it was planned under.
+    /// Its trials and figures, one cell for each placement it was planned under.
     pub cells: Vec<Cell>,
-    /// Why nothing at all was measured of it, if so: one distinct reason a line, of many the first
-    /// and how many others there are.
+    /// Why no trial of it was measured: the distinct reasons, of which only the first are listed and the
+    /// others counted. Empty if a trial was measured.
     pub not_run: Vec<String>,
 }
 
@@ -167,17 +166,17 @@ pub struct VariantFindings {
 pub struct Cell {
     /// Where client and server ran.
     pub placement: Placement,
-    /// What became of its trials.
+    /// Its trials by outcome.
     pub trials: TrialCounts,
-    /// What must be known of its figures.
+    /// Cautions about its figures.
     pub cautions: Vec<Caution>,
-    /// What the measured trials say together.
+    /// The figures of all measured trials together.
     pub figures: Option<Box<Figures>>,
     /// Where the time of a call goes; absent without a floor, and with several calls in flight.
     pub parts: Option<Parts>,
 }
 
-/// What became of the trials of a cell.
+/// The trials of a cell by outcome.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TrialCounts {
@@ -199,11 +198,11 @@ pub struct TrialCounts {
     pub connects_failed: u64,
     /// Measured trials with calls that were due but never begun.
     pub never_begun: u64,
-    /// Measured trials that the user ended; their figures are those of the part before.
+    /// Measured trials that the user interrupted; their figures are of the part before that.
     pub interrupted: u64,
-    /// Measured trials that ended since all calls failed for too long.
+    /// Measured trials that ended early because all calls failed for too long.
     pub gave_up: u64,
-    /// Measured trials that ended since they had sent all requests that they might.
+    /// Measured trials that ended early because they had sent all requests that `max-requests` allows.
     #[serde(skip_serializing_if = "caution::is_zero")]
     pub max_requests: u64,
     /// Measured trials over a link that was not held.
@@ -211,14 +210,14 @@ pub struct TrialCounts {
     pub link_not_held: u64,
 }
 
-/// What a live service got.
+/// The number of requests sent to a live service.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RequestsSent {
     /// The service.
     pub target: String,
-    /// All requests that it was sent: the first call of each variant, and those of all trials, measured or
-    /// failed, with warm-ups, what slices leave out, and retries. Questions by server reflection are not among them.
+    /// All requests: the first call of each variant, and those of all trials, measured or failed, including
+    /// warm-ups, calls that slices leave out, and retries. Server reflection requests are not included.
     pub requests: u64,
 }
 
@@ -226,19 +225,19 @@ pub struct RequestsSent {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FailedTrial {
-    /// Its place in the plan.
+    /// Its index in the plan.
     pub index: u32,
     /// The variant.
     pub variant: String,
-    /// Which fresh start.
+    /// The invocation (fresh start), from 0.
     pub invocation: u32,
-    /// Which block.
+    /// The block within the invocation, from 0.
     pub block: u32,
     /// Where it was to run.
     pub placement: Placement,
     /// One line: what, where, and what to do.
     pub reason: String,
-    /// Whose fault it was.
+    /// What caused the failure.
     pub fault: Fault,
     /// The last lines of the subject's log.
     pub log: String,
@@ -250,14 +249,14 @@ impl Findings {
         named(&self.variants, name)
     }
 
-    /// The live services that were called, without those that repeat another.
+    /// The live services that were called, without controls.
     pub fn live(&self) -> impl Iterator<Item = &VariantFindings> {
         let all = self.variants.iter();
         all.filter(|variant| variant.is_live() && variant.repeats.is_none())
     }
 
-    /// Whether every objective was reached, or a rate found that does; where a live service had none, whether it answered a
-    /// call at all.
+    /// Whether every objective was reached, or a search found a rate that holds them. Without objectives, whether
+    /// each live service answered at least one call.
     pub fn is_reached(&self) -> bool {
         if let Some(capacity) = &self.capacity {
             return capacity.is_reached();
@@ -271,7 +270,7 @@ impl Findings {
         })
     }
 
-    /// Whether a variant's figures rest on a trial: of a search only those at the rate that is shown.
+    /// Whether a variant's figures include a trial: in a search only trials at the rate that is shown count.
     pub fn rest_on(&self, trial: &TrialRow) -> bool {
         let shown = self
             .capacity
@@ -280,8 +279,8 @@ impl Findings {
         shown.is_none() || trial.rate == shown
     }
 
-    /// Whether a variant is shown as a part of other variants' calls alone: a codec that is compared with
-    /// nothing.
+    /// Whether a variant is shown only as a part of other variants' calls: a codec that no comparison or claim
+    /// names.
     pub(crate) fn is_part(&self, variant: &VariantFindings) -> bool {
         let name = &variant.name;
         let compared = self.comparisons.iter().flat_map(|c| [&c.of, &c.against]);
@@ -293,7 +292,7 @@ impl Findings {
         codecs.any(|codec| codec == name) && !compared.chain(claimed).any(|other| other == name)
     }
 
-    /// What was measured of a variant under a placement.
+    /// The figures of a variant under a placement.
     pub fn figures(&self, variant: &str, placement: Placement) -> Option<&Figures> {
         self.variant(variant)?.figures(placement)
     }
@@ -308,7 +307,7 @@ pub(crate) fn named<'v>(
 }
 
 impl VariantFindings {
-    /// Whether it is a service that was there before the run.
+    /// Whether it calls a live service, which was running before.
     pub fn is_live(&self) -> bool {
         self.how.service.is_some()
     }
@@ -319,12 +318,12 @@ impl VariantFindings {
         cells.filter_map(|cell| Some((cell, cell.figures.as_deref()?)))
     }
 
-    /// What was planned and measured under a placement.
+    /// Its cell under a placement.
     pub fn cell(&self, placement: Placement) -> Option<&Cell> {
         self.cells.iter().find(|c| c.placement == placement)
     }
 
-    /// What was measured under a placement.
+    /// Its figures under a placement.
     pub(crate) fn figures(&self, placement: Placement) -> Option<&Figures> {
         self.cell(placement)?.figures.as_deref()
     }

@@ -1,9 +1,9 @@
-//! What a run had to reach, and whether it did.
+//! The objectives of a run, and whether they were reached.
 
 use rpcgauge_study::objective::Objective;
 use serde::Serialize;
 
-/// An objective, compared with one variant.
+/// An objective, checked against one variant.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ObjectiveFindings {
@@ -11,39 +11,39 @@ pub struct ObjectiveFindings {
     pub variant: String,
     /// The objective, as it was written.
     pub objective: Objective,
-    /// The step of a ramp that decides it, from 0: the first that does not reach it, or the one that
-    /// came nearest to that. Absent for other schedules.
+    /// The step of a ramp that decides it, from 0: the first that does not reach it, or the one nearest to
+    /// missing it. Absent for other schedules.
     pub step: Option<usize>,
-    /// What was measured, in the unit of the objective's bound: ns, a share, calls per second.
+    /// The measured figure, in the unit of the objective's bound: ns, a share, calls per second.
     pub figure: Option<f64>,
-    /// The share of the calls that never succeeded, where the latency asked for is that of one of
-    /// them: there is no figure then, and it is missed.
+    /// The share of calls that never succeeded, if the percentile falls on one of them: then `figure` is
+    /// absent, and the objective is missed.
     pub unanswered: Option<f64>,
-    /// What became of it.
+    /// The outcome.
     #[serde(flatten)]
     pub outcome: ObjectiveOutcome,
 }
 
-/// What became of an objective.
+/// The outcome of an objective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "outcome", rename_all = "kebab-case")]
 pub enum ObjectiveOutcome {
-    /// The figure holds it.
+    /// The figure meets it.
     Reached,
-    /// The figure does not.
+    /// The figure does not meet it.
     Missed,
     /// There were too few calls to tell.
     TooFewCalls {
-        /// How many there were.
+        /// The number of calls.
         calls: u64,
-        /// How many would have been enough.
+        /// The minimum number needed.
         needed: u64,
     },
 }
 
 impl ObjectiveFindings {
-    /// Whether it was reached: too few calls have not shown that it was.
+    /// Whether it was reached; false with too few calls.
     pub fn is_reached(&self) -> bool {
         self.outcome == ObjectiveOutcome::Reached
     }

@@ -1,31 +1,31 @@
-//! What slow calls are explained by.
+//! Causes of slow calls.
 
 use rpcgauge_study::record::EventKind;
 use serde::Serialize;
 
-/// What explains a spike.
+/// The cause of a spike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
     /// The runtime of client or server collected garbage: it was stopped, or its collector continued after the pause.
     GcPause,
-    /// It was stopped for something else.
+    /// The runtime was stopped for another reason.
     Safepoint,
-    /// The hypervisor gave a core to others.
+    /// The hypervisor gave a core to another guest.
     Host,
-    /// Client or server waited for a core that another program had.
+    /// Client or server waited for a core that another program used.
     OtherProgram,
     /// Code was compiled.
     Compilation,
-    /// Compiled code was given up.
+    /// Compiled code was discarded.
     Deoptimization,
-    /// Nothing that is known.
+    /// The cause is not known.
     Unexplained,
 }
 
 impl Cause {
-    /// All of them, in the order in which they are asked for.
+    /// All causes, in the order in which they are checked.
     pub const ALL: [Self; 7] = [
         Self::GcPause,
         Self::Safepoint,
@@ -37,25 +37,25 @@ impl Cause {
     ];
 }
 
-/// The slow calls of a cell by what explains them.
+/// The slow calls of a cell by cause.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SpikeCauses {
-    /// Spikes of all causes; slow calls that were not kept one by one are spikes of their own.
+    /// Spikes of all causes; each slow call without its own record counts as one spike.
     pub spikes: u64,
-    /// By how much their calls took longer than usual, together.
+    /// The time that their calls took beyond the usual, together.
     pub lost_ns: u64,
-    /// The share of that which a cause explains.
+    /// The share of the lost time that has a known cause.
     pub explained: f64,
-    /// The causes that explain some, and what is unexplained, the one with the most lost time first.
+    /// The causes that occurred, including the unexplained, by descending lost time.
     pub causes: Vec<OfCause>,
-    /// Processes whose events are known.
+    /// The number of event records, one per watched process.
     pub runtimes: u64,
-    /// What the runtimes did, where it stands in the timeline.
+    /// The runtimes' events, at their places in the timeline.
     pub events: Vec<EventMark>,
 }
 
-/// What one cause explains.
+/// The spikes of one cause.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct OfCause {
@@ -69,15 +69,15 @@ pub struct OfCause {
     pub share: f64,
 }
 
-/// What a runtime did, counted over the measured time of all trials so far; neighbours of one kind
-/// together.
+/// A runtime event, or several of one kind close together. Times count over the measured time of all trials so
+/// far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EventMark {
-    /// What it was.
+    /// The kind of event.
     pub kind: EventKind,
     /// When it began.
     pub start_ns: u64,
-    /// How long it took.
+    /// Its length.
     pub length_ns: u64,
 }

@@ -1,23 +1,23 @@
-//! Servers beside servers and clients beside clients: what each stack takes for the same message.
+//! Comparisons of servers with servers and of clients with clients: the cost of the same message in each stack.
 
 use rpcgauge_study::features::Role;
 use serde::Serialize;
 
-/// A stack in one role, and what it takes for one message, under the study's own placement.
+/// A stack in one role, and its cost for one message, under the study's own placement.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StackFindings {
     /// A server that the engine calls, or a client.
     pub role: Role,
-    /// Its name as a study has it; `engine` for rpcgauge's own client.
+    /// Its name in a study; `engine` for rpcgauge's own client.
     pub stack: String,
-    /// How it is called, where it is measured in several ways: `grpc`.
+    /// The settings that distinguish it if the stack is measured in several ways: `grpc`.
     pub way: String,
     /// What is called: `list n=1000`.
     pub called: String,
     /// The variant with few calls in flight.
     pub few: Option<StackVariant>,
-    /// The variant with many; the same one where the study has no other number of calls in flight.
+    /// The variant with many; the same one if the study has no other number of calls in flight.
     pub many: Option<StackVariant>,
     /// Median latency with few calls in flight, ns.
     pub latency_p50: Option<Typical>,
@@ -25,15 +25,15 @@ pub struct StackFindings {
     pub latency_p99: Option<Typical>,
     /// Successful calls per second with many calls in flight.
     pub goodput: Option<Typical>,
-    /// Its own processor time per call with many calls in flight, ns.
+    /// Its own CPU time per call with many calls in flight, ns.
     pub cpu: Option<Typical>,
-    /// From the start of its process until it is ready, ns; absent of the engine.
+    /// From the start of its process until it is ready, ns; absent for the engine.
     pub startup: Option<Typical>,
-    /// The highest peak of its resident memory; absent of the engine.
+    /// The peak of its resident memory: the maximum over trials; absent for the engine.
     pub peak_bytes: Option<u64>,
-    /// The most threads that its process had at the end of a trial; absent of the engine.
+    /// The threads of its process at the end of a trial: the maximum over trials; absent for the engine.
     pub threads: Option<u64>,
-    /// What it needs on the disk without its language's runtime, where that is known.
+    /// Its size on disk without its language's runtime, if known.
     pub disk_bytes: Option<u64>,
 }
 

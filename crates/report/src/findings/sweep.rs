@@ -1,4 +1,4 @@
-//! Variants that differ only in the size of their message: from which size on the other is better.
+//! Sweeps: variants that differ only in the size of their message, and the sizes at which another becomes better.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::verdict::Outcome;
 
-/// Variants of one part of a study that call for one message in several sizes.
+/// Variants of one group of a study that exchange the same message in several sizes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Sweep {
@@ -17,7 +17,7 @@ pub struct Sweep {
     pub sized_by: &'static str,
     /// The ways to call.
     pub series: Vec<Series>,
-    /// Two of them each, compared at several sizes.
+    /// Pairs of them, compared at several sizes.
     pub crossings: Vec<Crossing>,
 }
 
@@ -25,7 +25,7 @@ pub struct Sweep {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Series {
-    /// What its variants' names share.
+    /// The part that its variants' names share.
     pub name: String,
     /// Its variants, by size.
     pub variants: BTreeMap<u32, String>,
@@ -35,7 +35,7 @@ pub struct Series {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Crossing {
-    /// What is asked, without the size.
+    /// The question, without the size.
     pub question: String,
     /// The series that the verdicts are about.
     pub of: String,
@@ -45,11 +45,11 @@ pub struct Crossing {
     pub metric: Metric,
     /// The pairs, by size.
     pub pairs: BTreeMap<u32, String>,
-    /// What was found under each placement that has several sizes, the study's own first.
+    /// The findings under each placement that has several sizes, the study's own first.
     pub placements: Vec<Swept>,
 }
 
-/// What was found of two ways to call under a placement.
+/// The comparison of two ways to call under a placement.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Swept {
@@ -57,9 +57,9 @@ pub struct Swept {
     pub placement: Placement,
     /// The outcome.
     pub outcome: SweptOutcome,
-    /// The sizes at which the verdict turns, in rising order.
+    /// The sizes at which the verdict turns, in ascending order.
     pub turns: Vec<Turn>,
-    /// The verdicts by size: neighbouring sizes with the same one together.
+    /// The verdicts by size; neighbouring sizes with the same verdict are one stretch.
     pub stretches: Vec<Stretch>,
 }
 
@@ -72,7 +72,7 @@ pub enum SweptOutcome {
     Crosses,
     /// Every size is resolved, and the verdict does not turn.
     NoCrossing,
-    /// It does not turn between the sizes that are resolved, and others are not.
+    /// The verdict does not turn between the resolved sizes, but other sizes are not resolved.
     NotResolved,
 }
 
@@ -80,11 +80,11 @@ pub enum SweptOutcome {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Turn {
-    /// Where both cost the same.
+    /// The size at which both cost the same.
     pub size: f64,
-    /// The interval of that.
+    /// Its interval.
     pub interval: [f64; 2],
-    /// The nearest sizes below and above that are resolved, in opposite directions.
+    /// The nearest resolved sizes below and above, whose verdicts have opposite directions.
     pub between: [u32; 2],
 }
 
@@ -135,8 +135,7 @@ impl SizeVerdict {
 }
 
 impl Swept {
-    /// The sizes that a reader must know of beside the turns: those without a direction that lie between
-    /// no two sizes at which the verdict turns.
+    /// The stretches to mention besides the turns: those without a direction that lie within no turn.
     pub(crate) fn beside(&self) -> impl Iterator<Item = &Stretch> {
         let is_within = |turn: &Turn, stretch: &Stretch| {
             turn.between[0] < stretch.from && stretch.to < turn.between[1]

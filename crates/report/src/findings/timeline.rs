@@ -1,4 +1,4 @@
-//! The trials of a cell one after the other in slices, and the spikes among them.
+//! The trials of a cell in time slices, one trial after the other, and the spikes in them.
 
 use serde::Serialize;
 
@@ -10,30 +10,30 @@ use super::spikes::SpikeCauses;
 pub struct TimelineFindings {
     /// The bins in order.
     pub bins: Vec<Bin>,
-    /// Where in the bins each trial begins, in the order they ran; bins span two trials only where
+    /// When each trial begins on the time axis of the bins, in the order they ran. A bin spans two trials only if
     /// there are more trials than bins.
     pub trial_starts_ns: Vec<u64>,
-    /// How many slices of all trials are spikes, neighbours counted once.
+    /// The number of spikes in all trials; neighbouring slices are one spike.
     pub spikes_found: u64,
-    /// The highest of them, in the order they came.
+    /// The highest of them, in order of time.
     pub spikes: Vec<Spike>,
     /// Trials too short to be searched.
     pub trials_not_searched: u64,
-    /// The median of the longest calls of all slices: in half of them a call took so long. Spikes in most
-    /// slices stand out from none, and show here.
+    /// The median of the slices' longest calls: half of the slices have a call that took this long or longer.
+    /// It shows spikes that occur in most slices, which the search for spikes cannot find.
     pub usual_longest_ns: Option<u64>,
-    /// The slow calls by what explains them; none where the study does not ask for it.
+    /// The slow calls by cause; absent unless the study asks for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub causes: Option<SpikeCauses>,
 }
 
-/// Some neighbouring slices together.
+/// Neighbouring slices, merged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Bin {
     /// When it begins, counted over the measured time of all trials so far.
     pub start_ns: u64,
-    /// How long it is.
+    /// Its length.
     pub length_ns: u64,
     /// Calls that succeeded.
     pub answered: u64,
@@ -55,14 +55,14 @@ pub struct Spike {
     pub start_ns: u64,
     /// When it began, counted from the trial's first measured call.
     pub offset_ns: u64,
-    /// The same moment on the wall clock, milliseconds since the Unix epoch, to be put beside the
-    /// subject's log. It may be early by what the trial took to prepare and open its connections,
-    /// which no record holds.
+    /// The same moment on the wall clock, milliseconds since the Unix epoch, to compare with the subject's
+    /// log. It may be early by the time that the trial took to prepare and to open its connections, which
+    /// is not recorded.
     pub at_ms: u64,
-    /// How long it lasted, in whole slices.
+    /// Its length, in whole slices.
     pub length_ns: u64,
     /// The longest call in it.
     pub max_ns: u64,
-    /// That call over the median of the slices' longest calls.
+    /// That call divided by the median of the slices' longest calls.
     pub factor: f64,
 }

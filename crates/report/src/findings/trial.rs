@@ -1,4 +1,4 @@
-//! One row per measured trial: what the CSV holds and what two runs are compared by.
+//! One row per measured trial: the CSV file and comparisons of two runs use these.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +12,13 @@ use serde::{Serialize, Serializer};
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TrialRow {
-    /// Its place in the plan.
+    /// Its index in the plan.
     pub index: u32,
     /// The variant.
     pub variant: String,
-    /// Which fresh start.
+    /// The invocation (fresh start), from 0.
     pub invocation: u32,
-    /// Which block.
+    /// The block within the invocation, from 0.
     pub block: u32,
     /// Where client and server ran.
     pub placement: Placement,
@@ -28,11 +28,11 @@ pub struct TrialRow {
     pub timing: Timing,
     /// When it started, milliseconds since the Unix epoch.
     pub started_at_ms: u64,
-    /// Calls per second, where a search chose the rate.
+    /// The rate, calls per second, if a search chose it.
     pub rate: Option<f64>,
     /// Measured time.
     pub elapsed_ns: u64,
-    /// Whether latency had stopped drifting before measuring began.
+    /// Whether latency had settled when the measured part began.
     pub settled: bool,
     /// Whether the client used more than 80% of its core.
     pub client_bound: bool,
@@ -52,11 +52,11 @@ pub struct TrialRow {
     pub failed: u64,
     /// Calls still open at the end.
     pub abandoned: u64,
-    /// Bytes of the handler marks a call, which `call_bytes` leaves out; absent without any.
+    /// Bytes of the handler marks per call, which `call_bytes` leaves out; absent without marks.
     pub marks_bytes: Option<f64>,
-    /// How many of the abandoned ones were due but never begun.
+    /// How many of the abandoned calls were due but never begun.
     pub never_begun: u64,
-    /// How many of the failed and abandoned ones were never sent.
+    /// How many of the failed and abandoned calls were never sent.
     pub never_sent: u64,
     /// Calls of the warm-up that failed.
     pub warmup_failed: u64,
@@ -64,50 +64,50 @@ pub struct TrialRow {
     pub connections_at_start: Option<u64>,
     /// Connections opened in the measured part.
     pub connections_opened: Option<u64>,
-    /// Attempts to open a connection that failed, those of the warm-up included.
+    /// Failed attempts to open a connection, including those of the warm-up.
     pub connects_failed: u64,
     /// Responses that came uncompressed although a compression was asked for.
     pub uncompressed_responses: u64,
     /// Failures whose text was not recorded.
     pub errors_without_sample: u64,
-    /// Sends of calls beyond their first.
+    /// Retries of calls.
     pub retried: u64,
     /// How many of the successful calls were sent more than once.
     pub answered_after_retry: u64,
-    /// Calls that were due and had no body yet.
+    /// Calls that began late because their body was not made in time.
     pub bodies_late: u64,
-    /// How long after they were due calls were sent; absent where none was.
+    /// The time from when calls were due until they were sent; absent if none was sent.
     pub send_delay: Option<SendDelay>,
     /// How long the server's process took to start; absent for a live service and a codec.
     pub server_startup_ns: Option<u64>,
-    /// How long the process of a client or codec took to start; absent where the engine calls.
+    /// How long the process of a client or codec took to start; absent if the engine calls.
     pub client_startup_ns: Option<u64>,
-    /// What two bare loops took beside it for the same bytes; absent where they did not run.
+    /// The floor in the trial's block; absent if it was not measured.
     pub floor: Option<FloorBeside>,
     /// The figures that pairs and claims compare, as far as the trial has them.
     pub figures: RowFigures,
 }
 
-/// Why a trial says nothing in a metric.
+/// Why a trial says nothing about a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unfit {
     /// The client was at its limit.
     ClientBound,
-    /// The link was not what it was set to.
+    /// The link did not do what it was set to.
     LinkNotHeld,
 }
 
-/// What two bare loops took beside one trial.
+/// The floor in the block of one trial.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FloorBeside {
-    /// Their median round trip.
+    /// The median round trip of the bare loops.
     pub round_trip_ns: f64,
-    /// The calling loop's processor time per call; absent over a link.
+    /// The calling loop's CPU time per call; absent over a link.
     pub client_cpu_ns: Option<f64>,
 }
 
-/// How long after they were due the calls of one trial were sent, ns.
+/// The time from when the calls of one trial were due until they were sent, ns.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SendDelay {
@@ -130,7 +130,7 @@ impl RowFigures {
     }
 }
 
-/// A metric's word as a field is named: `latency_p50`.
+/// The name of a metric's field: `latency_p50`.
 pub(crate) fn field(metric: Metric) -> String {
     metric.as_str().replace('-', "_")
 }

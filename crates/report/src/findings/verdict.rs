@@ -1,4 +1,4 @@
-//! The types of verdicts and claims, as they stand in the findings.
+//! The types of verdicts and claims in the findings.
 
 use rpcgauge_stats as stats;
 pub use rpcgauge_stats::{Combined, More, SizeMatch, Unresolved};
@@ -14,7 +14,7 @@ use super::caution::{Caution, CautionKind};
 pub struct Comparison {
     /// The pair's name in the study.
     pub pair: String,
-    /// What is asked.
+    /// The question it answers.
     pub question: String,
     /// The variant that the verdict is about.
     pub of: String,
@@ -22,7 +22,7 @@ pub struct Comparison {
     pub against: String,
     /// What is compared.
     pub metric: Metric,
-    /// What `of` is timed at, where it is a codec.
+    /// The operation of `of`, if it is a codec.
     pub operation: Option<Operation>,
     /// Whether it was planned under every placement.
     pub headline: bool,
@@ -50,15 +50,15 @@ pub struct PlacementVerdict {
     pub estimate: Option<Estimate>,
     /// The outcome.
     pub outcome: Outcome,
-    /// The blocks it rests on, and those it does not.
+    /// The blocks it rests on, and those that are left out.
     pub blocks: BlockCounts,
     /// The A/A pair that it is compared with.
     pub control: Option<Control>,
     /// The smallest ratio (above 1) that this comparison would resolve with 80% probability.
     pub smallest_difference: Option<f64>,
-    /// For a latency: the shares of calls that did not succeed, where they differ.
+    /// The shares of calls that did not succeed, if they differ and affect the metric.
     pub unanswered: Option<Unanswered>,
-    /// What a reader must know beside it.
+    /// Cautions about it.
     pub cautions: Vec<Caution>,
 }
 
@@ -68,10 +68,10 @@ pub struct PlacementVerdict {
 pub struct Estimate {
     /// The median ratio over all blocks.
     pub ratio: f64,
-    /// The interval's ends; absent with fewer than two invocations. Of services that were running
-    /// before it is over the blocks.
+    /// The interval's ends; absent with fewer than two invocations. For live services it is over blocks instead,
+    /// and absent with fewer than two of these.
     pub interval: Option<[f64; 2]>,
-    /// The probability with which the interval is to hold the true ratio.
+    /// The confidence level of the interval.
     pub confidence: f64,
     /// Invocations it rests on.
     pub invocations: u64,
@@ -80,7 +80,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// How many values its interval is over: invocations, or blocks where nothing is restarted.
+    /// The number of independent units of its interval: invocations, or blocks for live services.
     pub(crate) fn independent(&self) -> u64 {
         match (self.invocations, self.interval) {
             (1, Some(_)) => self.blocks,
@@ -104,7 +104,7 @@ impl Estimate {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "verdict", rename_all = "kebab-case")]
 pub enum Outcome {
-    /// `of` is better: faster, smaller, or with a higher yield.
+    /// `of` is better: faster, smaller, or with more calls per second.
     Faster,
     /// `of` is worse.
     Slower,
@@ -117,7 +117,7 @@ pub enum Outcome {
         /// How much more measuring would probably decide it.
         more: Option<More>,
     },
-    /// There is nothing to judge.
+    /// There is no verdict.
     NoVerdict {
         /// Why not.
         reason: Withheld,
@@ -129,15 +129,15 @@ pub enum Outcome {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Withheld {
-    /// No block holds both variants' figures.
+    /// No block has figures for both variants.
     NotMeasured,
-    /// More than half of the blocks were unfit, most of these since they were client-bound: they say nothing of the
+    /// More than half of the blocks were unfit, and most of these were client-bound: they say nothing about the
     /// server.
     ClientBound,
-    /// More than half of the blocks were unfit, most of these since the link was not held: they are of another link
-    /// than was asked for.
+    /// More than half of the blocks were unfit, and in most of these the link was not held: it was not the link that
+    /// was asked for.
     LinkNotHeld,
-    /// How late calls were sent decides the difference, or is most of what is compared.
+    /// The difference depends on how late calls were sent, or send delay is most of the latency.
     SendDelay,
     /// The two have different shares of unsuccessful calls, and counting these could change the
     /// verdict.
@@ -145,7 +145,7 @@ pub enum Withheld {
 }
 
 impl PlacementVerdict {
-    /// The variants, of the two, that it rests on dynamic code of.
+    /// Those of its two variants that run on dynamic code.
     pub(crate) fn on_dynamic_code(&self) -> Vec<&str> {
         let dynamic = self.cautions.iter();
         let dynamic = dynamic.filter(|caution| caution.kind == CautionKind::DynamicCode);
@@ -154,7 +154,7 @@ impl PlacementVerdict {
             .collect()
     }
 
-    /// Whether a caution stands beside it.
+    /// Whether it has a caution of this kind.
     pub(crate) fn has(&self, kind: CautionKind) -> bool {
         self.cautions.iter().any(|caution| caution.kind == kind)
     }
@@ -198,7 +198,7 @@ pub struct Control {
     pub of: String,
     /// Its second name.
     pub again: String,
-    /// How much the two differ.
+    /// The ratio of the two.
     pub estimate: Estimate,
 }
 
@@ -206,9 +206,9 @@ pub struct Control {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Unanswered {
-    /// Of the variant that a verdict is about.
+    /// The share of the variant that the verdict is about.
     pub of: f64,
-    /// Of the one it is compared with.
+    /// The share of the variant it is compared with.
     pub against: f64,
 }
 
@@ -217,17 +217,17 @@ pub struct Unanswered {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ClaimOutcome {
-    /// The direction, or that there is no difference, is as published.
+    /// The measured direction, or lack of a difference, is the published one.
     Reproduced,
-    /// The measurement of the stacks that it is about says otherwise.
+    /// The measurement differs from the claim, on the stacks that the claim is about.
     Contradicted,
-    /// The measurement says otherwise, of other stacks than those that it is about.
+    /// The measurement differs from the claim, but on other stacks.
     NotReproduced,
-    /// The measurement does not decide.
+    /// The measurement does not decide it.
     NotResolved,
 }
 
-/// A published figure, and what became of it here.
+/// A published figure, and whether this run reproduces it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ClaimFindings {
@@ -245,19 +245,18 @@ pub struct ClaimFindings {
     pub metric: Metric,
     /// The published figures.
     pub published: Published,
-    /// Their ratio of/against, where they have one.
+    /// Their ratio of/against; absent if it is not positive and finite.
     pub published_ratio: Option<f64>,
-    /// The stacks that the publication measured, where rpcgauge has them.
+    /// The stacks that the publication measured, if rpcgauge has them.
     pub stacks: Vec<String>,
     /// The stacks that were measured here: servers, clients and codecs, `engine` for rpcgauge's own
     /// client and `reference` for its own server or codec.
     pub measured_stacks: Vec<String>,
-    /// What was measured under each placement; the first is the study's own.
+    /// The measurement under each placement; the first is the study's own.
     pub placements: Vec<ClaimMeasured>,
-    /// The outcome of the placements that are resolved, where these agree.
+    /// The outcome of the resolved placements if they agree, otherwise not resolved.
     pub outcome: ClaimOutcome,
-    /// The placements that are resolved, where they agree and others are not resolved: the outcome is
-    /// unconfirmed there.
+    /// The resolved placements, if they agree but others are not resolved: those do not confirm the outcome.
     pub only_under: Vec<Placement>,
     /// Whether placements give different resolved outcomes.
     pub depends_on_placement: bool,
@@ -272,6 +271,6 @@ pub struct ClaimMeasured {
     pub verdict: PlacementVerdict,
     /// The outcome there.
     pub claim: ClaimOutcome,
-    /// How the measured size stands to the published one, where both have a size.
+    /// How the measured size compares with the published one; absent if one of them has no size.
     pub size: Option<SizeMatch>,
 }

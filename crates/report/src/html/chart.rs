@@ -1,19 +1,19 @@
 //! Charts. A plot is an SVG that stretches with the page (`preserveAspectRatio="none"`, strokes that do
-//! not scale), and beside it labels in HTML, placed in per cent: so they stay readable at every width.
+//! not scale). Its labels are HTML, positioned in per cent, so they stay readable at every width.
 
 use super::page::{Page, filled, percent, rounded};
 use super::table;
 use crate::document::{Bar, Bars, Chart, Drawn, Named, Part, Plot, Size};
 use crate::words::joined;
 
-/// Width and height of a plot's own coordinates.
+/// Width and height of a plot's coordinate system.
 const WIDTH: f64 = 1_000.0;
 const HEIGHT: f64 = 300.0;
 
-/// From where to where a spike's mark reaches, in the plot's coordinates: above its upper edge.
+/// The start and end of a spike's mark, in the plot's coordinates: above its upper edge.
 const SPIKE_MARK: [f64; 2] = [-6.0, -26.0];
 
-/// At which height what happened meanwhile is marked: below the axis.
+/// The height of the marks of runtime events: below the axis.
 const EVENT_MARK: f64 = HEIGHT + 5.0;
 
 pub(super) fn chart(page: &mut Page, chart: &Chart) {
@@ -47,7 +47,7 @@ fn bars(page: &mut Page, bars: &Bars) {
     }
 }
 
-/// What colours mean.
+/// The key of the colours.
 fn key<'n>(page: &mut Page, named: impl Iterator<Item = &'n Named>) {
     page.raw("<ul class=\"key\">");
     for (class, name) in named {
@@ -168,8 +168,8 @@ fn legend(page: &mut Page, plot: &Plot) {
     page.raw("</tbody></table>");
 }
 
-/// A line through points: whole coordinates, each as the step from the one before, since less cannot be
-/// seen and a page holds tens of thousands of them.
+/// A line through points. Coordinates are whole, since fractions are not visible, and relative to the previous
+/// point, since a page holds tens of thousands of them.
 fn path(page: &mut Page, points: &[(f64, f64)]) {
     let mut last: Option<(f64, f64)> = None;
     for (x, y) in points {
@@ -186,7 +186,7 @@ fn path(page: &mut Page, points: &[(f64, f64)]) {
     }
 }
 
-/// Upright strokes at places, each from one height to another in the plot's coordinates.
+/// Vertical strokes at these positions, from one height to another in the plot's coordinates.
 fn uprights(page: &mut Page, class: &'static str, places: &[f64], [from, to]: [f64; 2]) {
     if places.is_empty() {
         return;
@@ -201,7 +201,7 @@ fn uprights(page: &mut Page, class: &'static str, places: &[f64], [from, to]: [f
     page.raw("\"/>");
 }
 
-/// Marks below the axis from one place to another, each wide enough to be seen.
+/// Marks of events below the axis, each wide enough to be visible.
 fn marks(page: &mut Page, class: &'static str, places: &[[f64; 2]]) {
     page.put("<path class=\"mark-span {}\" d=\"", &[&class]);
     for [from, to] in places {
@@ -211,7 +211,7 @@ fn marks(page: &mut Page, class: &'static str, places: &[[f64; 2]]) {
     page.raw("\"/>");
 }
 
-/// From one place to another, in per cent.
+/// A positioned element; `left` and `width` are per cent.
 fn span(page: &mut Page, class: &'static str, left: f64, width: f64) {
     page.put(
         "<span class=\"{}\" style=\"left:{}%;width:{}%\"></span>",
@@ -219,7 +219,7 @@ fn span(page: &mut Page, class: &'static str, left: f64, width: f64) {
     );
 }
 
-/// A ratio with its interval on a logarithmic axis that reaches `reach` to either side of 1.
+/// A ratio with its interval, on a logarithmic axis that extends by the factor `reach` to either side of 1.
 pub(super) fn ratio(page: &mut Page, class: &'static str, drawn: &Drawn, reach: f64, label: &str) {
     let place = |log: f64| (0.5 + log / reach.ln() / 2.0).clamp(0.0, 1.0) * 100.0;
     let between = |page: &mut Page, class: &'static str, low: f64, high: f64| {

@@ -1,7 +1,7 @@
-//! `report.html`: one file that needs nothing else.
+//! `report.html`: a self-contained page.
 //!
-//! Plots are inline SVG and HTML, there is no script, and a content security policy forbids one as well
-//! as any request. `page::Page` takes markup from this program alone, and escapes everything else.
+//! Plots are inline SVG and HTML. There is no script, and a content security policy forbids scripts and
+//! requests. `page::Page` takes markup only from this program's constants, and escapes everything else.
 
 mod chart;
 mod page;
@@ -16,7 +16,7 @@ use crate::findings::Findings;
 use crate::words;
 use page::{Page, filled};
 
-/// The size that a page keeps under, bytes.
+/// The size that a page should stay below, bytes.
 pub const LIMIT: usize = 600_000;
 
 const HEAD: &str = "<!DOCTYPE html>
@@ -30,10 +30,11 @@ const HEAD: &str = "<!DOCTYPE html>
 ";
 const STYLE: &str = include_str!("report.css");
 
-/// The heaviest charts that a page still has; none without any.
+/// The highest weight of charts that a page shows; `None` if it shows none.
 type Most = Option<Weight>;
 
-/// What a page then leaves out. Later ones are smaller; a page takes the first one that fits.
+/// The possible reductions of a page, and the text for what each leaves out. Each is smaller than the previous
+/// one, and a page uses the first that fits.
 const REDUCTIONS: [(Most, Option<&str>); 5] = [
     (Some(Weight::Further), None),
     (
@@ -51,13 +52,13 @@ const REDUCTIONS: [(Most, Option<&str>); 5] = [
     (None, Some("all plots")),
 ];
 
-/// Draws findings as a page. Where the whole would be larger than [`LIMIT`], plots are left out,
-/// and the page says which; verdicts and the tables of figures never are.
+/// Writes findings as a page. If it would be larger than [`LIMIT`], plots are left out, and the page
+/// says which; verdicts and the tables of figures are always included.
 pub fn render(findings: &Findings) -> String {
     whole(&Document::of(findings))
 }
 
-/// Draws a document as a page.
+/// Writes a document as a page.
 pub(crate) fn whole(document: &Document) -> String {
     let mut drawn = String::new();
     for (most, left_out) in REDUCTIONS {
@@ -225,7 +226,7 @@ fn table(page: &mut Page, table: &Table) {
                 continue;
             }
             page.raw("<th scope=\"row\">");
-            // Of a row without a colour too, so that all begin below each other.
+            // Rows without a colour get an empty swatch, so that all names are aligned.
             page.each(
                 "<span class=\"swatch {}\"></span>",
                 table.swatches.get(index),

@@ -1,5 +1,5 @@
-//! Text of a page. Markup must be a constant of this program; every value in it, which a server or a study
-//! may have sent, is escaped.
+//! Builds the text of a page. Markup must be a constant of this program; every value may come from a server or
+//! a study, and is escaped.
 
 use std::fmt::Display;
 
@@ -15,7 +15,7 @@ impl Page {
         self.0.push_str(markup);
     }
 
-    /// Markup with a value, escaped, in the place of each `{}`.
+    /// Markup with an escaped value for each `{}`.
     pub(super) fn put(&mut self, markup: &'static str, values: &[&dyn Display]) {
         let mut parts = markup.split("{}");
         self.raw(parts.next().unwrap_or_default());
@@ -27,7 +27,7 @@ impl Page {
         }
     }
 
-    /// The same markup for each of some values.
+    /// The same markup once for each value.
     pub(super) fn each<T: Display>(
         &mut self,
         markup: &'static str,
@@ -61,12 +61,12 @@ pub(super) fn rounded(number: f64) -> f64 {
     (number * 100.0).round() / 100.0
 }
 
-/// A part of a whole in per cent, for a style.
+/// A share in per cent, for a CSS style.
 pub(super) fn percent(share: f64) -> f64 {
     rounded(share * 100.0)
 }
 
-/// A text that is left out where it is empty.
+/// The text; `None` if it is empty.
 pub(super) fn filled(text: &str) -> Option<&str> {
     Some(text).filter(|text| !text.is_empty())
 }

@@ -7,7 +7,7 @@ use crate::fixture::{Builder, Sample, Spec, findings, linked, two};
 /// Elements that have no end tag.
 const VOID: [&str; 3] = ["meta", "br", "!DOCTYPE"];
 
-/// Checks that each element is closed in its turn, and returns their names.
+/// Checks that all elements are closed in the right order, and returns their names.
 fn elements(page: &str) -> Vec<String> {
     let mut open: Vec<String> = Vec::new();
     let mut names = Vec::new();
@@ -117,7 +117,7 @@ fn the_environment_tells_how_far_the_machine_moved_a_floor() {
         };
     }
     let page = render(&found);
-    let line = "10.0 µs to 22.0 µs (2.20×) over 12 blocks, of rest on two cores";
+    let line = "10.0 µs to 22.0 µs (2.20×) over 12 blocks, for rest on two cores";
     assert!(page.contains(line), "{page}");
     for variant in &mut found.variants {
         variant.cells[0].figures.as_mut().unwrap().floor = None;
@@ -190,7 +190,7 @@ fn charts_have_their_numbers_beside_them() {
         "each chart, and the sections"
     );
     assert!(page.contains("Mean (median) of each stage"));
-    assert!(page.contains("handler marks apart, 76 B"));
+    assert!(page.contains("plus handler marks, 76 B"));
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn text_in_a_table_has_a_width_of_its_own_on_a_phone() {
     assert!(phone.contains(".figures td>span{display:inline-block;width:max-content;"));
 }
 
-/// A study with too many variants to draw everything.
+/// A study with too many variants for all charts.
 fn large() -> Sample {
     let mut builder = Builder {
         calls: 100,
@@ -254,7 +254,7 @@ fn a_load_shows_its_result_and_objectives_and_no_stages() {
     }
 }
 
-/// The widths of a row's parts, of the bars below a heading.
+/// The total width of the parts of each bar below a heading.
 fn widths(page: &str, heading: &str) -> Vec<f64> {
     let (_, after) = page
         .split_once(&format!("<h3>{heading}</h3>"))
@@ -277,7 +277,7 @@ fn a_bar_is_as_long_as_its_total_where_the_split_is_not_known() {
             continue;
         };
         let server = measured.cpu.server.as_mut().unwrap();
-        // As old records have it.
+        // Old records have zeros for an unknown split.
         (server.user_ns, server.system_ns) = (Some(0), Some(0));
     }
     let findings = findings(&sample);

@@ -1,4 +1,4 @@
-//! The verdicts and the claims: a table of rows that open, each with its intervals drawn.
+//! The verdicts and the claims: tables of rows that unfold, each with a plot of its intervals.
 
 use super::chart::ratio;
 use super::page::{Page, filled, rounded};
@@ -53,7 +53,7 @@ pub(super) fn verdicts(page: &mut Page, all: &Verdicts, most: Most) {
     page.put("</div>\n<p class=\"signs\">{}.</p>\n", &[&SIGNS]);
 }
 
-/// A question above its rows, and beside it the axis that they share.
+/// A question above its rows, with the axis that they share.
 fn asked(page: &mut Page, question: &Question, reach: Option<f64>) {
     let has_heading = question.has_heading();
     if !has_heading && reach.is_none() {
@@ -80,7 +80,7 @@ fn axis(page: &mut Page, reach: Option<f64>) {
     }
 }
 
-/// A comparison: a line, and its card.
+/// A comparison: a summary row that unfolds to its full text.
 fn comparison(page: &mut Page, row: &Row, placements: &[&'static str], reach: Option<f64>) {
     let several = placements.len() > 1;
     page.put(
@@ -112,7 +112,7 @@ fn comparison(page: &mut Page, row: &Row, placements: &[&'static str], reach: Op
     page.raw("</div></details>\n");
 }
 
-/// What was found under a placement, in as few words as can be.
+/// The verdict under a placement, in as few words as possible.
 fn found_under(page: &mut Page, verdict: &Verdict, several: bool) {
     let (answer, found) = (verdict.answer, &verdict.found);
     page.raw("<span class=\"found\"");
@@ -135,7 +135,7 @@ fn card(page: &mut Page, verdict: &Verdict, several: bool) {
     page.raw("<div class=\"line\">");
     let place = several.then(|| words::capital(verdict.on));
     page.each("<p class=\"place\">{}</p>", place);
-    // The ratio is separate from it here.
+    // The ratio is in its own element here.
     let clause = line.clause.trim_end_matches([',', ':']);
     page.put("<p class=\"clause\">{}", &[&clause]);
     page.each(" <span class=\"ratio\">{}</span>", filled(&line.ratio));

@@ -1,4 +1,4 @@
-//! The report in a terminal: the summary, the cautions and the figures; all of it where that is asked for.
+//! The report in a terminal: the summary, the cautions and the figures; everything with `--verbose`.
 
 mod style;
 mod table;
@@ -38,20 +38,20 @@ pub(crate) fn whole(document: &Document, style: Style) -> String {
     page.text
 }
 
-/// Room for the longest label of facts and a gap.
+/// The width of the column of facts' labels, including a gap.
 const LABEL: usize = 13;
 
-/// Where a question has less room than this beside its verdict, it is above it.
+/// A question with less room than this beside its verdict is shown above it.
 const MIN_ROOM: usize = 34;
-/// How many of the last lines of a failed subject's log are printed without `--verbose`.
+/// The number of last lines of a failed subject's log that are printed without `--verbose`.
 const LOG_LINES: usize = 5;
 
 struct Page {
     style: Style,
     text: String,
-    /// The columns that the last table had no room for.
+    /// The columns that were last named as dropped.
     dropped: Vec<String>,
-    /// The last log, of a subject that failed: the next may say the same.
+    /// The log of the last item: without `--verbose` the same log is not printed twice in a row.
     log: String,
 }
 
@@ -102,7 +102,7 @@ impl Page {
             return;
         }
         match section.blocks.first() {
-            // The verdicts have headings of their own, and so has what failed.
+            // The sections of verdicts and of failures have headings of their own.
             Some(Block::Verdicts(_) | Block::Heading(_)) => {}
             _ => self.heading(&section.title),
         }
@@ -178,7 +178,7 @@ impl Page {
         for note in table.legend.iter().chain(&table.notes) {
             self.paragraph(Paint::Quiet, "", note);
         }
-        // Said once of tables below each other that have the same columns.
+        // Only once for successive tables that drop the same columns.
         if !dropped.is_empty() && dropped != self.dropped {
             let more = format!("wider terminals also show {}", dropped.join(", "));
             self.paragraph(Paint::Quiet, "", &more);
@@ -221,7 +221,7 @@ impl Page {
         }
     }
 
-    /// Each comparison in a line.
+    /// A line for each comparison.
     fn summary(&mut self, verdicts: &Verdicts, questions: &[&Question]) {
         match &verdicts.placements[..] {
             [own, _, ..] => {
@@ -264,7 +264,7 @@ impl Page {
         self.line(&format!("{sign} {result:<widest$}  {}", &wrapped[indent..]));
     }
 
-    /// A line for each comparison and placement, and why it is open below it.
+    /// A line for each comparison and placement, with the reason below it if it is open.
     fn answers(&mut self, question: &Question, width: usize) {
         for row in &question.rows {
             if row.answer == Answer::Depends {
@@ -319,7 +319,7 @@ fn phrase_width(row: &Row) -> usize {
         .map_or(0, |found| found.phrase.chars().count())
 }
 
-/// What was found, its interval in its own column.
+/// The verdict of a row, with its interval in its own column.
 fn result(row: &Row, phrase: usize) -> String {
     match (row.answer, row.verdicts.first()) {
         (Answer::Depends, _) => "depends on placement".to_owned(),

@@ -1,4 +1,4 @@
-//! Colour, width, and lines that fit it.
+//! Colour, width, and line wrapping.
 
 /// How to write for a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -7,16 +7,17 @@ pub struct Style {
     pub color: bool,
     /// Columns of the terminal.
     pub width: usize,
-    /// Whether to show all that there is, and not only the summary, the cautions and the figures.
+    /// Whether to show everything instead of only the summary, the cautions and the figures.
     pub verbose: bool,
 }
 
-/// Columns where the terminal's are not known; then the narrowest and widest that are written for.
+/// The width if the terminal's is not known.
 const DEFAULT_WIDTH: usize = 100;
+/// The minimum and maximum width that lines are wrapped for.
 const NARROWEST: usize = 40;
 const WIDEST: usize = 200;
 
-/// What a stretch of text is, with the code of its colour (SGR, ECMA-48 8.3.117).
+/// The role of a text, with the code of its colour (SGR, ECMA-48 8.3.117).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Paint {
     Plain = 0,
@@ -29,8 +30,8 @@ pub(crate) enum Paint {
 }
 
 impl Style {
-    /// A style for an output: colour only on a terminal and only where `NO_COLOR`
-    /// (<https://no-color.org>) is unset or empty; 100 columns where `width` is none.
+    /// A style for an output: colour only on a terminal and only if `NO_COLOR`
+    /// (<https://no-color.org>) is unset or empty; 100 columns if `width` is `None`.
     pub fn new(is_terminal: bool, no_color: Option<&str>, width: Option<usize>) -> Self {
         let color = is_terminal && no_color.is_none_or(str::is_empty);
         Self {
@@ -40,12 +41,12 @@ impl Style {
         }
     }
 
-    /// Columns that are written for.
+    /// The width that lines are wrapped for.
     pub(crate) fn columns(self) -> usize {
         self.width.clamp(NARROWEST, WIDEST)
     }
 
-    /// Text in a colour, or as it is.
+    /// Text in the colour of its role, or unchanged without colour.
     pub(crate) fn paint(self, paint: Paint, text: &str) -> String {
         if self.color && paint != Paint::Plain {
             format!("\u{1b}[{}m{text}\u{1b}[0m", paint as u8)
@@ -54,8 +55,8 @@ impl Style {
         }
     }
 
-    /// Text in lines that fit, the first one after `first`, the others after as many spaces. A
-    /// word longer than a line stays whole.
+    /// Wraps text into lines that fit. The first line follows `first`, the others the same width of spaces. A
+    /// word longer than a line is not split.
     pub fn wrap(self, first: &str, text: &str) -> String {
         let indent = first.chars().count();
         let room = self.columns().saturating_sub(indent).max(20);
@@ -77,7 +78,7 @@ impl Style {
     }
 }
 
-/// The words of a text; an interval, and a number with its unit, are one word.
+/// The words of a text. An interval is one word, and so is a number with its unit.
 fn unbroken(text: &str) -> Vec<String> {
     const UNITS: [&str; 8] = ["ns", "µs", "ms", "s", "B", "kB", "MB", "GB"];
     let mut words: Vec<String> = Vec::new();

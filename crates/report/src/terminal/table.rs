@@ -1,4 +1,4 @@
-//! A table with aligned columns that drops the least important ones to fit.
+//! Tables with aligned columns, of which the least important are dropped if they do not fit.
 
 use crate::document::{Column, MAX_IN_TEXTS, Table};
 use crate::escape::terminal as safe;
@@ -9,8 +9,8 @@ const GAP: usize = 2;
 /// The first column is not shortened below this.
 const MIN_NAME: usize = 12;
 
-/// Lines of at most `width` columns if possible, the header first; the titles of the columns
-/// that were dropped.
+/// Returns lines of at most `width` columns if possible, the header first, and the titles of dropped
+/// columns.
 pub(crate) fn fitted(table: &Table, width: usize) -> (Vec<String>, Vec<String>) {
     let mut shown = columns(table);
     let mut dropped = Vec::new();
@@ -58,11 +58,11 @@ impl Fitted {
         }
     }
 
-    /// A cell as wide as the column.
+    /// A cell, padded or shortened to the column's width.
     fn padded(&self, text: &str) -> String {
         let (width, length) = (self.width, text.chars().count());
         if length > width {
-            // The end of a name tells variants apart better than its middle.
+            // The end of a name distinguishes variants better than its middle.
             let keep = width.saturating_sub(1);
             let head = keep / 2;
             let start: String = text.chars().take(head).collect();
@@ -77,7 +77,7 @@ impl Fitted {
     }
 }
 
-/// The columns that a text shows and that are not empty; last the cautions, a letter each.
+/// The columns that a text shows, without empty ones, and a last column with the cautions' letters.
 fn columns(table: &Table) -> Vec<Fitted> {
     let columns = table.columns.iter().enumerate();
     let columns = columns.filter(|(_, head)| head.rank <= MAX_IN_TEXTS);
@@ -95,8 +95,7 @@ fn columns(table: &Table) -> Vec<Fitted> {
     all
 }
 
-/// Figures, those whose unit has one letter filled up to two where others have two, so that the numbers
-/// end in one column.
+/// Pads one-letter units to two if other units have two letters, so that the numbers are aligned.
 fn units_aligned(cells: Vec<String>) -> Vec<String> {
     let unit = |cell: &String| {
         let (number, unit) = cell.rsplit_once(' ')?;

@@ -25,7 +25,7 @@ pub(crate) fn a_a(about: About<'_>, verdict: &PlacementVerdict) -> String {
     )
 }
 
-/// An A/A check in as few words as can be, after the name of its metric.
+/// An A/A check in as few words as possible, to follow the name of its metric.
 pub(crate) fn a_a_brief(verdict: &PlacementVerdict) -> String {
     let Some(estimate) = &verdict.estimate else {
         return match without(verdict) {
@@ -39,11 +39,11 @@ pub(crate) fn a_a_brief(verdict: &PlacementVerdict) -> String {
     }
 }
 
-/// An A/A pair that reaches beyond this factor includes 1 but is not reassuring: most differences are smaller.
+/// An A/A interval beyond this factor is not reassuring, even if it includes 1: most differences are smaller.
 const LOOSE: f64 = 1.5;
 
-/// The outcome of an A/A check, and what it means for the others: only differences are resolved that lie
-/// beyond its interval, on either side (`stats::judge`).
+/// The outcome of an A/A check, and what it means for other comparisons: only differences that lie beyond its
+/// interval, on either side, are resolved (`stats::judge`).
 fn a_a_outcome(estimate: &Estimate) -> (&'static str, Option<String>) {
     let Some([low, high]) = estimate.interval else {
         return ("open", None);
@@ -64,7 +64,7 @@ fn a_a_outcome(estimate: &Estimate) -> (&'static str, Option<String>) {
     (outcome, Some(means))
 }
 
-/// Intervals of fewer invocations are wide by their number alone (docs/method.md).
+/// With fewer invocations an interval is wide for that reason alone (docs/method.md).
 const FEW_INVOCATIONS: u64 = 4;
 
 /// Why an A/A pair shows nothing.
@@ -73,7 +73,7 @@ fn too_little(estimate: &Estimate) -> String {
         return "so noisy that hardly any difference can be resolved".to_owned();
     }
     let (blocks, runs) = (estimate.blocks, estimate.invocations);
-    // Only running services have an interval over one.
+    // Only running services have an interval over one invocation.
     if runs == 1 {
         return format!("too few blocks ({blocks})");
     }

@@ -3,7 +3,7 @@
 use super::{joined, on};
 use crate::findings::verdict::{Combined, Comparison, Outcome, PlacementVerdict};
 
-/// The outcome of a comparison, for a sign or a colour.
+/// The outcome of a comparison, as a sign, a label or a colour shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Answer {
     Better,
@@ -67,7 +67,7 @@ impl Answer {
     }
 }
 
-/// A comparison's answer in a few words, and where alone it was found if other placements leave it open.
+/// A comparison's answer in a few words, and the only placements that show it, if others leave it open.
 pub(crate) fn answer(comparison: &Comparison) -> String {
     let answer = Answer::of(comparison);
     if comparison.combined != Combined::Unconfirmed {

@@ -8,7 +8,7 @@ use crate::findings::capacity::{
 };
 use crate::units;
 
-/// What was found, one sentence each: the answer, how sure it is, and what stood in the way.
+/// The findings of a search as sentences: the answer, how sure it is, why the search ended, and what limits the rate.
 pub(crate) fn sentences(found: &CapacityFindings) -> Vec<String> {
     let objectives = joined(&found.objectives, " and ");
     let answer = match (&found.held, &found.missed) {
@@ -30,7 +30,7 @@ pub(crate) fn sentences(found: &CapacityFindings) -> Vec<String> {
             rate(missed),
             trials(missed),
         ),
-        (None, None) => format!("No trial ended that shows whether {objectives} holds."),
+        (None, None) => format!("No finished trial shows whether {objectives} hold."),
     };
     let mut sentences = vec![answer];
     let missed_once = found.held.as_ref().is_some_and(|held| held.misses > 0);
@@ -41,12 +41,12 @@ pub(crate) fn sentences(found: &CapacityFindings) -> Vec<String> {
     sentences
 }
 
-/// A rate that holds may have missed once; its figures can then look as if it did not hold.
+/// A rate that holds may have missed once, and then its figures can look as if it did not hold.
 const WITH_THE_ONE_THAT_MISSED: &str =
-    "The figures of the rate that holds are of all its trials, with the one that missed.";
+    "The figures of the rate that holds cover all its trials, including the one that missed.";
 
-/// That calls did not succeed at the rate that held, if no objective is about that: a percentile
-/// leaves as many open as lie beyond it.
+/// A note that calls failed at the rate that held, if no objective is about errors: a percentile
+/// says nothing about the calls beyond it.
 fn unanswered(found: &CapacityFindings) -> Option<String> {
     let is_bounded = |objective: &Objective| objective.measure == Measure::Errors;
     let rate = found.held.as_ref()?.rate;
@@ -105,7 +105,7 @@ fn limited(limit: Limit) -> &'static str {
             "Limited by this client, which used more than 80% of its core: the service may hold more."
         }
         Limit::SendDelay => {
-            "Limited before the service: most of the latency was over before calls were sent, as it is \
+            "Limited before the service: most of the latency passed before calls were sent, as it does \
              when every connection is in use. With more --connections the service may hold more."
         }
         Limit::Ceiling => "Limited by --max-rate: the service may hold more.",

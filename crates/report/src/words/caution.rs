@@ -1,4 +1,4 @@
-//! Cautions in words: the letter, the name and the sentence of each kind, here and nowhere else.
+//! Cautions in words: the only place with the letter, name and sentence of each kind.
 
 use std::collections::BTreeMap;
 
@@ -65,14 +65,14 @@ const LABELS: [(Kind, char, &str, &str); 9] = [
     ),
 ];
 
-/// Stands in a clause for what it is about.
+/// A placeholder for the subject of a clause.
 const SUBJECT: &str = "\u{fffc}";
 
 /// The cautions about a variant's figures, as labels.
 pub(crate) struct Labels {
-    /// A letter each: small where it is about at most half of the trials.
+    /// A letter for each, in lower case if it is about at most half of the trials.
     pub(crate) letters: String,
-    /// Their names, each with how many it is about. How code was made is elsewhere.
+    /// Their names, each with its count. The dynamic-code caution is not among them.
     pub(crate) names: String,
     /// The names of those that are about more than half.
     pub(crate) main: String,
@@ -111,7 +111,7 @@ impl Labels {
     }
 }
 
-/// What the letters of some cautions mean, a line each; only those that are used.
+/// A line for each of these letters with its meaning.
 pub(crate) fn legend(letters: &str) -> Vec<String> {
     let meaning = |(_, letter, name, meaning): (Kind, char, &str, &str)| {
         let small = letter.to_ascii_lowercase();
@@ -128,14 +128,14 @@ pub(crate) fn legend(letters: &str) -> Vec<String> {
     LABELS.into_iter().filter_map(meaning).collect()
 }
 
-/// What all labels mean, for a text that explains them.
+/// The name and meaning of every label, for a text that explains them.
 pub(crate) fn meanings() -> impl Iterator<Item = (&'static str, &'static str)> {
     LABELS
         .into_iter()
         .map(|(.., name, meaning)| (name, meaning))
 }
 
-/// A caution in a clause, without its full stop. `named` says whether the variant is named.
+/// A caution as a clause, without a full stop. `named` says whether the clause names the variant.
 pub(crate) fn clause(caution: &Caution, named: bool) -> String {
     let (count, of) = (units::count(caution.count), units::count(caution.of));
     let variant = caution.variant.as_deref().unwrap_or_default();
@@ -148,7 +148,7 @@ pub(crate) fn clause(caution: &Caution, named: bool) -> String {
     let time = |ns: u64| units::time(ns as f64);
     let late = |name: &str| {
         format!(
-            "{name} is mostly the delay of sends ({} of {}): calls waited for a connection or for this \
+            "{name} is mostly send delay ({} of {}): calls waited for a connection or for this \
              client, and it says little about the service",
             time(caution.count),
             time(caution.of)
@@ -171,7 +171,7 @@ pub(crate) fn clause(caution: &Caution, named: bool) -> String {
         ),
         Kind::Stalls => prefix(format!(
             "spikes in most of the run: in half of its slices a call took {} or longer, {}× the median \
-             ({}); look for what comes again and again, such as garbage collection, a timer or another \
+             ({}); look for something periodic, such as garbage collection, a timer or another \
              program",
             time(caution.count),
             units::ratio(caution.count as f64 / caution.of as f64),
@@ -193,7 +193,7 @@ pub(crate) fn clause(caution: &Caution, named: bool) -> String {
         )
         .trim_start()
         .to_owned(),
-        Kind::Interrupted => "interrupted; the figures are those of the part before".to_owned(),
+        Kind::Interrupted => "interrupted; the figures are of the part before that".to_owned(),
         Kind::GaveUp => format!(
             "ended early{of_it}: all calls failed for so long that continuing would show nothing new"
         ),
@@ -252,7 +252,7 @@ pub(crate) fn clause(caution: &Caution, named: bool) -> String {
     }
 }
 
-/// Cautions on the whole run, a sentence each.
+/// The clauses of cautions about the whole run.
 pub(crate) fn of_run(
     cautions: &[Caution],
     environment: Option<&Environment>,
@@ -269,13 +269,12 @@ pub(crate) fn of_run(
     cautions.iter().map(sentence).collect()
 }
 
-/// The cautions of some comparisons, each once; `None` if there are none. With several placements each is
-/// named: one sentence for what holds under every one, and one for what holds under some. What holds for several
-/// variants is one clause.
+/// The cautions of comparisons, each once; `None` if there are none. With several placements, there is a
+/// sentence for each set of placements that share cautions. A caution of several variants is one clause.
 pub(crate) fn of_comparisons(comparisons: &[&Comparison]) -> Option<String> {
     let verdicts = comparisons.iter().flat_map(|one| &one.placements);
     let placements = distinct(verdicts.map(|verdict| verdict.placement));
-    // Each clause, with a word for what it is about, and what that is; in the order of kinds.
+    // The placements of each kind of caution, clause (with a placeholder) and subject; in the order of kinds.
     let mut about: BTreeMap<(Kind, String, String), Vec<Placement>> = BTreeMap::new();
     for comparison in comparisons {
         for verdict in &comparison.placements {
@@ -289,7 +288,7 @@ pub(crate) fn of_comparisons(comparisons: &[&Comparison]) -> Option<String> {
                 let text = clause(
                     &Caution {
                         variant: subject.clone().map(|subject| match caution.kind {
-                            // It speaks of the other of a pair.
+                            // This clause also mentions the other variant, so it is about one pair only.
                             Kind::Bounded => subject,
                             _ => SUBJECT.to_owned(),
                         }),
@@ -326,7 +325,7 @@ pub(crate) fn of_comparisons(comparisons: &[&Comparison]) -> Option<String> {
     Some(text).filter(|text| !text.is_empty())
 }
 
-/// The subject of a clause: only a count if there are many and the tables mark each of them.
+/// The subject of a clause: only their count if there are many and the tables mark each of them.
 fn each_of(kind: Kind, subjects: &[String]) -> String {
     let is_marked = LABELS.iter().any(|(marked, ..)| *marked == kind);
     match subjects {
@@ -337,8 +336,8 @@ fn each_of(kind: Kind, subjects: &[String]) -> String {
     }
 }
 
-/// Whether a caution is not in a verdict's own line, and is about enough to be said of a verdict: the
-/// tables mark every variant of which a trial drifted.
+/// Whether a caution accompanies a verdict as text. Dynamic code is in the verdict's own line, and the tables
+/// mark every variant with a trial that did not settle.
 fn stands_apart(caution: &Caution, verdict: &PlacementVerdict) -> bool {
     match caution.kind {
         Kind::RunningInstances => !matches!(verdict.outcome, Outcome::NoVerdict { .. }),
@@ -374,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn drifting_is_said_where_it_is_most_trials_of_a_variant() {
+    fn unsettled_is_said_if_most_trials_of_a_variant_are() {
         let mut builder = two(2.0);
         assert_eq!(of_first(&builder), None);
         builder.specs[0].unsettled = true;
@@ -390,7 +389,7 @@ mod tests {
         }
         let some = findings(&sample);
         assert_eq!(of_comparisons(&[&some.comparisons[0]]), None);
-        // A trial that was to have no warm-up cannot have drifted in it.
+        // A trial without a warm-up cannot be unsettled.
         sample.plan.warmup.time_ms = Some(0);
         assert_eq!(findings(&sample).variants[0].cells[0].cautions, []);
     }

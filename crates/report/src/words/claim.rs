@@ -12,10 +12,10 @@ use crate::findings::verdict::{
 };
 use crate::metric::row;
 
-/// What an outcome is about, and what not.
+/// What an outcome is about, and what it is not about.
 pub(crate) const HOW_CLAIMS_ARE_READ: &str = "Ratios are compared, not times from another machine. \
-     The outcome is about the direction; how the sizes compare stands beside the measured ratio. Only a \
-     measurement of the published stacks themselves contradicts; of others a claim is not reproduced.";
+     The outcome is about the direction; how the sizes compare is shown after the measured ratio. Only a \
+     measurement of the published stacks themselves can contradict a claim; on other stacks it is not reproduced.";
 
 /// The outcome of a claim, and the only placement that shows it if others leave it open:
 /// `contradicted on two cores only`.
@@ -58,7 +58,7 @@ pub(crate) fn claim_measured(about: About<'_>, verdict: &PlacementVerdict) -> St
         Outcome::NoDifference => return format!("no difference, {found}{}", code_mark(verdict)),
         Outcome::NotResolved { reason, .. } => match reason {
             Unresolved::NotBeyondAa => ", not beyond what the A/A pair shows",
-            Unresolved::AaBeyondMargin => ", but the A/A pair reaches out of the margin",
+            Unresolved::AaBeyondMargin => ", but the A/A pair reaches beyond the margin",
             Unresolved::AaNoInterval => ", but the A/A pair has no interval",
             Unresolved::NoInterval | Unresolved::IntervalTooWide => "",
         },

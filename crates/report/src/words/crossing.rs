@@ -15,7 +15,7 @@ struct Names<'a> {
     is_better: String,
 }
 
-/// What was found of a crossing, a line for each placement, named where there are several:
+/// A crossing in words, a line for each placement, which is named if there are several:
 /// `By n: grpc is faster up to n≈120 [95, 160], rest-json from there on`.
 pub(crate) fn crossing_lines(
     findings: &Findings,
@@ -81,7 +81,7 @@ pub(crate) fn found(
     }
 }
 
-/// The name of a series without its group's before it, as under the group's own question.
+/// The name of a series without its group's prefix, as under the group's own question.
 pub(crate) fn within_group<'a>(findings: &Findings, sweep: &Sweep, name: &'a str) -> &'a str {
     let series = sweep.series.iter().find(|series| series.name == name);
     let variant = series.and_then(|series| series.variants.values().next());
@@ -95,7 +95,7 @@ impl Names<'_> {
         format!("{}={}", self.by, units::count(size.into()))
     }
 
-    /// Who is ahead with a verdict.
+    /// Who is ahead, by a verdict.
     fn ahead(&self, verdict: SizeVerdict) -> String {
         match verdict {
             SizeVerdict::Faster => format!("{} {}", self.of, self.is_better),

@@ -40,7 +40,7 @@ pub(crate) struct About<'a> {
     pub(crate) against: &'a str,
     pub(crate) metric: Metric,
     pub(crate) operation: Option<Operation>,
-    /// Words about an application in place of the metric's own.
+    /// Words about an application, in place of the metric's own.
     pub(crate) said: Option<&'a Said>,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct Said {
     pub(crate) better: Better,
     /// For the better and the worse of two variants.
     pub(crate) sides: [&'static str; 2],
-    /// What is behind two figures.
+    /// The words after two figures.
     pub(crate) phrase: &'static str,
     /// A figure with its unit.
     pub(crate) value: fn(f64) -> String,
@@ -88,7 +88,7 @@ impl<'a> About<'a> {
         self.said.map_or(row(self.metric).name, |said| &said.name)
     }
 
-    /// Which way is the good one.
+    /// Which direction is better.
     pub(crate) fn better(self) -> Better {
         let own = || better(self.metric);
         self.said.map_or_else(own, |said| said.better)
@@ -112,19 +112,19 @@ impl<'a> About<'a> {
         self.said.map_or_else(own, |said| said.sides)
     }
 
-    /// What is behind two figures.
+    /// The words after two figures.
     fn phrase(self) -> String {
         let own = || row(self.metric).phrase(self.operation);
         self.said.map_or_else(own, |said| said.phrase.to_owned())
     }
 
-    /// Whether users of an application make requests, not a client calls.
+    /// Whether it is about requests of an application's users, not about calls of a client.
     fn is_of_app(self) -> bool {
         self.said.is_some()
     }
 
-    /// The same, without the group's name before both variants' where they are of one group: under
-    /// the group's own question that is clear enough.
+    /// The same without the group's prefix, if both variants are of one group: the group's question
+    /// already names it.
     pub(crate) fn within_group(self, findings: &'a Findings) -> Self {
         let group = |name: &str| findings.variant(name)?.group.as_deref();
         let (Some(group), Some(other)) = (group(self.of), group(self.against)) else {
@@ -141,13 +141,13 @@ impl<'a> About<'a> {
     }
 }
 
-/// A variant's name without its group's before it.
+/// A variant's name without its group's prefix; `None` if it has no such prefix.
 pub(crate) fn local<'a>(name: &'a str, group: &str) -> Option<&'a str> {
     let local = name.strip_prefix(group)?.strip_prefix('-')?;
     (!local.is_empty()).then_some(local)
 }
 
-/// Under a placement, in words.
+/// A placement as an adverb: `on one core`.
 pub(crate) fn on(placement: Placement) -> &'static str {
     match placement {
         Placement::OneCore => "on one core",
@@ -171,13 +171,13 @@ pub(crate) fn margin_percent(margin: f64) -> String {
     format!("{percent}%")
 }
 
-/// The texts of errors that are not listed; none where all are.
+/// The counts of error texts that are not listed; `None` if all are.
 pub(crate) fn other_errors(figures: &Figures) -> Option<String> {
     let others = [
-        (figures.errors_left_out, " other texts"),
+        (figures.errors_left_out, " other error texts"),
         (
             figures.errors_without_sample,
-            " × texts that were not recorded",
+            " errors whose text was not recorded",
         ),
     ];
     let others = others.into_iter().filter(|(count, _)| *count > 0);
@@ -185,7 +185,7 @@ pub(crate) fn other_errors(figures: &Figures) -> Option<String> {
     (!others.is_empty()).then(|| format!("and {others}"))
 }
 
-/// How codecs came to know their message.
+/// Whether codecs run on generated or dynamic code.
 pub(crate) fn code_names(code: &[CodeKind]) -> String {
     let name = |code: &CodeKind| match code {
         CodeKind::Generated => "generated",
@@ -215,11 +215,11 @@ pub(crate) fn comparison(c: &Comparison, margin: f64) -> String {
     }
 }
 
-/// What a link did in a trial in which it was not held (docs/link.md).
+/// Why a link was not held in a trial (docs/link.md).
 pub(crate) const NOT_HELD: &str = "packets left it more than 100 µs late at p99 or were lost outside its queues, \
      its round trip was off by as much, or it and the client used more than 80% of their core";
 
-/// Texts with others between them.
+/// The texts, joined by `between`.
 pub(crate) fn joined(parts: impl IntoIterator<Item: ToString>, between: &str) -> String {
     let parts: Vec<String> = parts.into_iter().map(|part| part.to_string()).collect();
     parts.join(between)
@@ -238,7 +238,7 @@ fn verdict_text(line: &Line) -> String {
     }
 }
 
-/// A sentence's beginning.
+/// The text with its first letter capitalized.
 pub(crate) fn capital(text: &str) -> String {
     let mut letters = text.chars();
     match letters.next() {

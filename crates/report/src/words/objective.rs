@@ -1,11 +1,11 @@
-//! What a run had to reach, and what became of it, in words.
+//! The objectives of a run and their outcomes, in words.
 
 use rpcgauge_study::objective::{Measure, Objective};
 
 use crate::findings::objective::{ObjectiveFindings, ObjectiveOutcome};
 use crate::units;
 
-/// An objective's figure, with more digits where it would look like the bound that it is not.
+/// An objective's figure, with more digits if it would otherwise look equal to the bound.
 pub(crate) fn measured(objective: &Objective, figure: f64) -> String {
     let bound = objective.bound;
     let plain = |value: f64| match objective.measure {
@@ -23,7 +23,7 @@ pub(crate) fn measured(objective: &Objective, figure: f64) -> String {
     }
 }
 
-/// What became of an objective, behind its own text.
+/// The outcome of an objective, to follow its own text.
 pub(crate) fn objective(found: &ObjectiveFindings) -> String {
     let place = found
         .step

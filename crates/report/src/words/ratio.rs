@@ -1,4 +1,4 @@
-//! Measured ratios in words: a factor of at least 1, its direction, its interval the same way.
+//! Measured ratios in words: a factor of at least 1, its direction, and its interval in the same direction.
 
 use rpcgauge_stats::Better;
 use rpcgauge_study::plan::Metric;
@@ -8,8 +8,7 @@ use crate::findings::verdict::Estimate;
 use crate::metric::{better, is_counted, row};
 use crate::units;
 
-/// A ratio turned so that it is at least 1, its interval turned with it, and whether the better
-/// side is meant.
+/// A ratio, inverted with its interval if it is below 1, and whether it is in favour of the first variant.
 pub(crate) struct Factor {
     pub(crate) value: f64,
     pub(crate) interval: Option<[f64; 2]>,
@@ -28,12 +27,12 @@ impl Factor {
     }
 }
 
-/// What was measured of a ratio, in two parts: what it is, and how sure that is.
+/// A measured ratio in two parts: the ratio, and how certain it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Found {
-    /// `1.17× faster`, or `1.10× faster to 1.23× slower` where the interval holds 1.
+    /// `1.17× faster`, or `1.10× faster to 1.23× slower` if the interval includes 1.
     pub(crate) phrase: String,
-    /// `[1.06, 1.29]`, in the direction of the phrase; empty where the phrase has both ends.
+    /// `[1.06, 1.29]`, in the direction of the phrase; empty if the phrase has both ends.
     pub(crate) interval: String,
 }
 
@@ -53,7 +52,7 @@ impl Found {
         }
     }
 
-    /// What is shown without an interval.
+    /// A phrase without an interval.
     pub(crate) fn word(phrase: impl Into<String>) -> Self {
         Self {
             phrase: phrase.into(),
@@ -79,8 +78,8 @@ fn phrase(way: Better, ratio: f64, [better, worse]: [&str; 2]) -> String {
     format!("{}× {side}", units::ratio(factor.value))
 }
 
-/// `[2.24, 2.39]`, in the direction in which the ratio is given; that there is none, or that there
-/// is nothing to be unsure of.
+/// `[2.24, 2.39]`, in the direction of the ratio; `(no interval)` if there is none, and `(exact)` if
+/// it has no width.
 fn interval(about: About<'_>, estimate: &Estimate) -> String {
     let factor = Factor::of(about.better(), estimate.ratio, estimate.interval);
     match factor.interval {
@@ -90,7 +89,7 @@ fn interval(about: About<'_>, estimate: &Estimate) -> String {
     }
 }
 
-/// The interval of a factor, with its decimals, or more where an end would look like 1.
+/// The interval of a factor, with as many decimals, or more if an end would look like 1.
 pub(crate) fn interval_beside(factor: f64, ends: [f64; 2]) -> String {
     let decimals = units::ratio_decimals(factor);
     let looks_like_1 = |end: f64| (end - 1.0).abs() < 0.005;
@@ -102,7 +101,7 @@ pub(crate) fn interval_beside(factor: f64, ends: [f64; 2]) -> String {
     units::interval(ends, decimals)
 }
 
-/// The ends of an interval that holds 1, the better one first.
+/// The ends of an interval that includes 1, the better one first.
 fn both_ways(about: About<'_>, low: f64, high: f64) -> String {
     let (good, bad) = match about.better() {
         Better::Lower => (1.0 / low, high),
@@ -115,7 +114,7 @@ fn both_ways(about: About<'_>, low: f64, high: f64) -> String {
     }
     let near = good.min(bad) < 1.01;
     let (good, bad) = units::ratios([good, bad], if near { 3 } else { 2 });
-    // "1.2× more to 1.1× fewer calls per second": what both end with is said once.
+    // "1.2× more to 1.1× fewer calls per second": the words that both end with are written once.
     let better = match better.split_once(' ') {
         Some((word, what)) if worse.ends_with(what) => word,
         _ => better,
@@ -123,20 +122,20 @@ fn both_ways(about: About<'_>, low: f64, high: f64) -> String {
     format!("{good}× {better} to {bad}× {worse}")
 }
 
-/// Sizes that differ by less are equal for every purpose.
+/// Sizes whose ratio differs from 1 by less than this count as equal.
 const ALIKE: f64 = 0.000_5;
 
-/// More than what arithmetic rounds.
+/// The widest exact interval: more than rounding errors amount to.
 const EXACT: f64 = 1e-9;
 
-/// Whether bytes were the same in every block. If messages differ from call to call, their means
-/// differ a little, and are not exact.
+/// Whether the ratio of bytes was the same in every block. If messages differ from call to call, their
+/// means differ a little and are not exact.
 fn is_exact(metric: Metric, estimate: &Estimate) -> bool {
     let spread = estimate.interval.map(|[low, high]| high / low - 1.0);
     is_counted(metric) && spread.is_some_and(|spread| spread < EXACT)
 }
 
-/// `1.12× slower`, of one variant before and after.
+/// `1.12× slower`: one variant after a change, against itself before.
 pub(crate) fn change_phrase(metric: Metric, ratio: f64) -> String {
     phrase(better(metric), ratio, row(metric).changes())
 }

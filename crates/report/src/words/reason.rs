@@ -1,4 +1,4 @@
-//! Why a verdict is open or withheld, what would settle it, and what else bears on it.
+//! Why a verdict is open or withheld, what would resolve it, and what else matters for it.
 
 use super::ratio::Found;
 use super::{About, NOT_HELD};
@@ -9,14 +9,14 @@ use crate::findings::verdict::{
 };
 use crate::units;
 
-/// Why there is no verdict or none yet, what would help, what would have been seen, and what code a
-/// verdict rests on.
+/// Why there is no verdict, or none yet; what would help; the difference that would have been seen; and a note
+/// on dynamic code.
 pub(super) fn reason(about: About<'_>, verdict: &PlacementVerdict) -> Option<String> {
     let unanswered = unanswered(about, verdict);
     let code = dynamic_code(verdict);
     let (why, more) = match verdict.outcome {
         Outcome::Faster | Outcome::Slower => {
-            // A difference stands although the A/A pair differs from itself.
+            // The difference is resolved although the A/A pair differs from itself.
             let beyond = || format!("this lies beyond {}", a_a(about, verdict));
             let beyond = aa_misses_1(verdict).then(beyond);
             return sentence([beyond, contrary(verdict), unanswered, code]);
@@ -25,7 +25,7 @@ pub(super) fn reason(about: About<'_>, verdict: &PlacementVerdict) -> Option<Str
         Outcome::NoVerdict { reason } => {
             return match reason {
                 Withheld::Unanswered => unanswered,
-                Withheld::NotMeasured => Some("no block has figures of both".to_owned()),
+                Withheld::NotMeasured => Some("no block has figures for both variants".to_owned()),
                 Withheld::ClientBound if about.is_of_app() => {
                     Some(load_generator_saturated(&verdict.blocks))
                 }
@@ -48,14 +48,14 @@ pub(super) fn reason(about: About<'_>, verdict: &PlacementVerdict) -> Option<Str
 
 fn load_generator_saturated(blocks: &BlockCounts) -> String {
     format!(
-        "the load generator used more than 80% of a core in {} of {} blocks and may have set the pace itself; take \
+        "the load generator used more than 80% of a core in {} of {} blocks and may have set the pace itself; use \
          fewer users, more think time or a lower rate",
         blocks.client_bound,
         blocks.planned - blocks.missing
     )
 }
 
-/// What made most blocks unfit, and in how many: with other reasons it need not be most of them.
+/// Why blocks were unfit, and how many for this reason: if there are other reasons, it may be a minority.
 fn unfit(blocks: &BlockCounts, reason: Unfit) -> String {
     let in_blocks =
         |count: u64| format!("in {count} of {} blocks", blocks.planned - blocks.missing);
@@ -65,26 +65,26 @@ fn unfit(blocks: &BlockCounts, reason: Unfit) -> String {
             in_blocks(blocks.client_bound)
         ),
         Unfit::LinkNotHeld => format!(
-            "the link was not held {}: {NOT_HELD}, so this is another link than was asked for; take a quieter \
+            "the link was not held {}: {NOT_HELD}, so this is not the link that was asked for; use a quieter \
              machine, or a slower link",
             in_blocks(blocks.link_not_held)
         ),
     }
 }
 
-const SENT_LATE: &str = "how late calls were sent decides this: they waited for a connection, or for \
+const SENT_LATE: &str = "the result depends on how late calls were sent: they waited for a connection, or for \
      this client; give more --connections or a lower rate";
 
-/// How more is measured of running services.
+/// How to measure more of running services.
 pub(crate) const LONGER: &str = "a longer --duration with more --blocks";
 
-/// That the two have different shares of unsuccessful calls, and what that does to a verdict.
+/// A note that the two have different shares of unsuccessful calls, and how that affects the verdict.
 fn unanswered(about: About<'_>, verdict: &PlacementVerdict) -> Option<String> {
     let shares = verdict.unanswered?;
     let is_withheld = matches!(verdict.outcome, Outcome::NoVerdict { .. });
     let does = match (about.is_of_app(), is_withheld) {
-        (true, true) => "failed: too many for a verdict on response times, which are of the others",
-        (true, false) => "failed, and are not in it",
+        (true, true) => "failed: too many for a verdict on response times, which count only the others",
+        (true, false) => "failed, and are not counted",
         (false, true) => "did not succeed: counting these could change the verdict",
         (false, false) => "did not succeed: counting these would not change the verdict",
     };
@@ -105,13 +105,13 @@ fn dynamic_code(verdict: &PlacementVerdict) -> Option<String> {
     match verdict.on_dynamic_code()[..] {
         [] => None,
         [one] => Some(format!(
-            "{one} runs on dynamic code and the other does not, so that the difference may be that of the code"
+            "{one} runs on dynamic code and the other does not, so the difference may be due to that"
         )),
         _ => Some("both run on dynamic code, and generated code may differ".to_owned()),
     }
 }
 
-/// The same in as few words as can be, behind what was found or asked; empty without any.
+/// The same in as few words as possible, to append to a text; empty without dynamic code.
 pub(crate) fn code_mark(verdict: &PlacementVerdict) -> &'static str {
     if verdict.has(CautionKind::DynamicCode) {
         " (dynamic code)"
@@ -120,7 +120,7 @@ pub(crate) fn code_mark(verdict: &PlacementVerdict) -> &'static str {
     }
 }
 
-/// The parts that there are, in one sentence.
+/// Joins the parts that are present; `None` if none is.
 fn sentence<const N: usize>(parts: [Option<String>; N]) -> Option<String> {
     let text = super::joined(parts.into_iter().flatten(), "; ");
     Some(text).filter(|text| !text.is_empty())
@@ -132,8 +132,8 @@ pub(super) fn aa_misses_1(verdict: &PlacementVerdict) -> bool {
     interval.is_some_and(|[low, high]| low > 1.0 || high < 1.0)
 }
 
-/// The A/A pair with its outcome: its own line is about one metric, and a verdict may be about
-/// another.
+/// The A/A pair with its ratio in this verdict's metric, which can be another than that of the pair's own
+/// line.
 fn a_a(about: About<'_>, verdict: &PlacementVerdict) -> String {
     let Some(control) = &verdict.control else {
         return "what the A/A pair shows, which is one thing measured twice".to_owned();
@@ -146,18 +146,18 @@ fn a_a(about: About<'_>, verdict: &PlacementVerdict) -> String {
     )
 }
 
-/// The two figures beside a ratio are over all calls, the ratio is the median of the blocks': where
-/// a few blocks hold most of the slowest calls, a percentile's figures can point the other way.
+/// A note if the two figures contradict the ratio's direction. The figures are over all calls, but the ratio is the
+/// median of the blocks: if a few blocks hold most of the slowest calls, a percentile can point the other way.
 fn contrary(verdict: &PlacementVerdict) -> Option<String> {
     let (of, against) = verdict.of_value.zip(verdict.against_value)?;
     let estimate = verdict.estimate.as_ref()?;
     let (ratio, interval) = (estimate.ratio, estimate.interval);
-    // Such a ratio is given both ways.
+    // Such a ratio is written in both directions.
     let is_both_ways = interval.is_some_and(|[low, high]| low <= 1.0 && 1.0 <= high);
     let points_other_way = (of < against && ratio > 1.0) || (of > against && ratio < 1.0);
     (points_other_way && !is_both_ways).then(|| {
-        "over all calls together the figures point the other way: a few blocks hold most of what \
-         makes them up, and the ratio is that of the median block"
+        "over all calls together the figures point the other way: a few blocks dominate them, and the \
+         ratio is that of the median block"
             .to_owned()
     })
 }
@@ -169,7 +169,7 @@ fn unresolved(why: Unresolved, about: About<'_>, verdict: &PlacementVerdict) -> 
             "one block gives no interval".to_owned()
         }
         Unresolved::NoInterval => "one invocation gives no interval".to_owned(),
-        Unresolved::IntervalTooWide => "the interval holds 1 and is too wide".to_owned(),
+        Unresolved::IntervalTooWide => "the interval includes 1 and is too wide".to_owned(),
         Unresolved::NotBeyondAa => format!("this does not lie beyond {}", a_a(about, verdict)),
         Unresolved::AaBeyondMargin => {
             format!(
@@ -184,7 +184,7 @@ fn unresolved(why: Unresolved, about: About<'_>, verdict: &PlacementVerdict) -> 
 /// Advice to repeat a run is given up to this many times its length.
 const SENSIBLE_TIMES: u64 = 20;
 
-/// How much more measuring would settle it, beside the invocations there were.
+/// How much more to measure to resolve it; `run` is the number of independent units there were.
 fn help(about: About<'_>, more: More, run: u64) -> String {
     let (invocations, blocks) = (more.invocations as u64, more.blocks as u64);
     let further = if invocations == 0 {
@@ -216,14 +216,14 @@ fn help(about: About<'_>, more: More, run: u64) -> String {
     )
 }
 
-/// A difference beyond this factor is more than noise.
+/// An interval that reaches beyond this factor shows nothing: no real difference is expected to be as large.
 pub(super) const WORTHLESS: f64 = 10.0;
 
 /// The power of a comparison: what it would have shown with 80% probability.
 fn power(verdict: &PlacementVerdict) -> Option<String> {
     let smallest = verdict.smallest_difference?;
     if smallest > WORTHLESS {
-        return Some("too noisy to show any difference that is to be expected".to_owned());
+        return Some("too noisy to show any difference of a realistic size".to_owned());
     }
     let smallest = units::difference(smallest);
     Some(format!(

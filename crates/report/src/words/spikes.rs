@@ -1,11 +1,11 @@
-//! Causes of spikes, and what runtimes do, in words.
+//! Causes of spikes and runtime events, in words.
 
 use rpcgauge_study::record::EventKind;
 
 use crate::findings::spikes::{Cause, SpikeCauses};
 use crate::units;
 
-/// A cause as it is in a table.
+/// A cause, as in a table.
 pub(crate) fn cause(cause: Cause) -> &'static str {
     match cause {
         Cause::GcPause => event(EventKind::GcPause),
@@ -27,7 +27,7 @@ pub(crate) fn event(kind: EventKind) -> &'static str {
     }
 }
 
-/// How much of the lost time has a cause.
+/// The share of the lost time that has a named cause.
 pub(crate) fn explained(causes: &SpikeCauses) -> String {
     if causes.spikes == 0 {
         return "no slow calls".to_owned();

@@ -1,20 +1,20 @@
-//! Verdicts as lines: what is said, how sure it is, the figures behind it, why it is open.
+//! Verdicts as lines: the statement, its interval, its figures, and why it is open.
 
 use super::ratio::Found;
 use super::reason::reason;
 use super::{About, Answer, margin_percent};
 use crate::findings::verdict::{BlockCounts, Comparison, Outcome, PlacementVerdict, Withheld};
 
-/// A verdict under one placement, in parts that each output puts together in its own way.
+/// A verdict under one placement, in parts that each output arranges in its own way.
 pub(crate) struct Line {
     pub(crate) answer: Answer,
-    /// `grpc responds 1.17× faster than rest`; of a further placement only `1.09× faster`.
+    /// `grpc responds 1.17× faster than rest`; for a further placement only `1.09× faster`.
     pub(crate) clause: String,
-    /// `[1.06, 1.29]`, or what else is behind the clause; may be empty.
+    /// `[1.06, 1.29]`, or other words after the clause; may be empty.
     pub(crate) ratio: String,
     /// `816 µs against 967 µs per call (p50)`.
     pub(crate) figures: Option<String>,
-    /// Why it is open, and what would help; no full stop.
+    /// Why it is open, and what would help, without a full stop.
     pub(crate) reason: Option<String>,
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn lines(about: About<'_>, comparison: &Comparison, margin: f64) -> V
         .collect()
 }
 
-/// A verdict in full, or in short after one that named the pair.
+/// A verdict in full, or in short if an earlier line names the pair.
 pub(crate) fn line(
     about: About<'_>,
     verdict: &PlacementVerdict,
@@ -67,7 +67,7 @@ pub(crate) fn line(
     }
 }
 
-/// What is said of a pair, and the ratio and interval that are behind it.
+/// The statement about a pair, and its ratio and interval.
 fn headline(about: About<'_>, verdict: &PlacementVerdict, margin: f64) -> (String, String) {
     let (of, against) = (about.of, about.against);
     let (verb, name) = (about.verb(), about.name());
@@ -93,7 +93,7 @@ fn headline(about: About<'_>, verdict: &PlacementVerdict, margin: f64) -> (Strin
     }
 }
 
-/// The same of a further placement.
+/// The same for a further placement.
 fn further(about: About<'_>, verdict: &PlacementVerdict) -> (String, String) {
     let Some(estimate) = &verdict.estimate else {
         return ("no verdict".to_owned(), String::new());
@@ -107,7 +107,7 @@ fn further(about: About<'_>, verdict: &PlacementVerdict) -> (String, String) {
     }
 }
 
-/// A verdict in as few words as can be, for a table: `1.17× faster`, `[1.06, 1.29]`.
+/// A verdict in as few words as possible, for a table: `1.17× faster`, `[1.06, 1.29]`.
 pub(crate) fn brief(about: About<'_>, verdict: &PlacementVerdict) -> Found {
     let withheld = match verdict.outcome {
         Outcome::NoVerdict { reason } => Some(reason),
@@ -136,8 +136,8 @@ pub(super) fn without(verdict: &PlacementVerdict) -> &'static str {
         BlockCounts {
             link_not_held: 1.., ..
         } => "link not held",
-        // Where all calls of a variant fail, for one.
-        BlockCounts { no_value: 1.., .. } => "without figures of both",
+        // For example if all calls of a variant failed.
+        BlockCounts { no_value: 1.., .. } => "without a common block",
         _ => NOT_MEASURED,
     }
 }
@@ -177,7 +177,7 @@ mod tests {
             })
         };
         assert_eq!(said(1, 1), "client-bound");
-        assert_eq!(said(0, 1), "without figures of both");
+        assert_eq!(said(0, 1), "without a common block");
         assert_eq!(said(0, 0), "not measured");
     }
 

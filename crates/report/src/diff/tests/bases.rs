@@ -1,8 +1,8 @@
-//! What a figure is compared with: the floor and the base variant that both runs have.
+//! Tests of a figure's bases: the floor and the paired variant that both runs have.
 
 use super::*;
 
-/// Multiplies all times of a run by `factor`, as on a slower machine.
+/// Multiplies most times of a run by `factor`, as on a slower machine.
 fn slow_down(sample: &mut crate::fixture::Sample, factor: f64) {
     let scaled = |histogram: &rpcgauge_study::record::Histogram| {
         let mut scaled = rpcgauge_study::histogram::Unpacked::new(3).unwrap();
@@ -35,7 +35,7 @@ fn slow_down(sample: &mut crate::fixture::Sample, factor: f64) {
 }
 
 #[test]
-fn another_mood_of_the_machine_changes_no_figure() {
+fn another_speed_of_the_machine_changes_no_figure() {
     let later = crate::fixture::Builder {
         seed: 99,
         ..two(2.0)
@@ -77,14 +77,14 @@ fn a_figure_is_held_against_the_floor_and_the_variant_it_is_compared_with() {
         [floor("rest"), variant("grpc")]
     );
     assert_eq!(bases("grpc", Metric::CallBytes), [Base::Nothing]);
-    // Not the second name of one of them.
+    // The control is not compared.
     assert!(diff.metrics.iter().all(|m| m.variant != "grpc-again"));
 }
 
 #[test]
 fn only_the_variant_that_got_slower_is_said_to_be() {
     let before = findings(&two(2.0).build());
-    // The one that others are compared with, and one that is compared with it.
+    // First the variant that others are compared with, then one that is compared with it.
     for (slow, name) in [(vec![1], "rest"), (vec![0, 2], "grpc")] {
         let mut later = two(2.0);
         later.seed = 99;
@@ -103,7 +103,7 @@ fn only_the_variant_that_got_slower_is_said_to_be() {
         assert!(changed(Change::Better).is_empty());
         assert!(diff.slower().any(|m| m.metric == Metric::LatencyP50));
     }
-    // Both: the machine, or what they share.
+    // If both are slower, the cause is the machine or something that they share.
     let mut later = two(2.0);
     later
         .specs

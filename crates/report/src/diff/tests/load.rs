@@ -1,4 +1,4 @@
-//! Runs of load: what the client could carry, and calls without a response.
+//! Tests of runs under load: client-bound trials, and calls without a response.
 
 use rpcgauge_study::record::FailureKind;
 
@@ -31,7 +31,7 @@ fn objectives_stand_beside_each_other() {
         findings(&sample)
     };
     let before = run(&["p50<1s", "max<1s", "p99<1s", "mean<1s"]);
-    // The first is written in another way, the last is another one.
+    // The first is the same, written differently; the last is a different one.
     let mut after = run(&["p50<1000ms", "max<1s", "p99<1s", "mean<2s"]);
     after.objectives[1].outcome = ObjectiveOutcome::Missed;
     let diff = compare(&before, &after);
@@ -64,8 +64,8 @@ fn objectives_stand_beside_each_other() {
     assert!(!none.contains("Objectives"), "{none}");
 }
 
-/// The goodput of a load variant in two runs of which the second is half as fast, with the client's
-/// share of its core in each.
+/// The change of goodput of a load variant between two runs, of which the second is half as fast. `shares` are the
+/// client's shares of its core.
 fn load_goodput(shares: [f64; 2]) -> (Diff, MetricChange) {
     let run = |latency_ns: f64, client_share| {
         let spec = crate::fixture::Spec {
@@ -97,7 +97,7 @@ fn a_client_bound_run_is_not_judged_and_has_a_caution() {
         assert_eq!(
             change(&diff, "load", Metric::ServerCpu).outcome,
             Change::Worse,
-            "CPU is what it is, whatever the client could do"
+            "CPU does not depend on a saturated client"
         );
         let bound = shares.map(|share| if share > 0.8 { vec![(12, 12)] } else { vec![] });
         let [cell] = &diff.cautions[..] else {
@@ -128,7 +128,7 @@ fn some_client_bound_trials_are_left_out() {
         let load = sample.trials.iter_mut().filter(|t| t.variant == "load");
         for trial in load.take(3) {
             if let rpcgauge_study::record::TrialOutcome::Measured(measured) = &mut trial.outcome {
-                // As if the client had been four times too slow.
+                // As if the client were four times too slow.
                 measured.elapsed_ns *= 4;
                 measured.client_share = Some(client_share);
             }
@@ -213,7 +213,7 @@ fn a_service_that_is_silent_in_some_trials_is_not_said_to_carry_the_same() {
 fn of_two_searches_the_capacities_are_shown_and_only_the_shown_rate_counts() {
     let before = findings(&capacity());
     let mut slower = capacity();
-    // At all rates but the one that is shown.
+    // Changes all rates except the one that is shown.
     let rate = before.capacity.as_ref().unwrap().held.unwrap().rate;
     for record in slower.trials.iter_mut().filter(|t| t.rate != Some(rate)) {
         if let rpcgauge_study::record::TrialOutcome::Measured(measured) = &mut record.outcome {

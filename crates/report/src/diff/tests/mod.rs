@@ -97,7 +97,7 @@ fn a_change_on_dynamic_code_says_so() {
     assert!(!change(&diff, "rest", Metric::CallBytes).dynamic_code);
 }
 
-/// A run, and one of a later day in which much is different.
+/// A run, and a later one in which many things differ.
 fn days() -> (Findings, Findings) {
     let mut later = two(2.0);
     later.seed = 99;
@@ -148,7 +148,7 @@ fn a_variant_that_calls_differently_is_shown_setting_by_setting() {
     let rest = &mut sample.plan.variants[1];
     call(rest).options.response_compression = Compression::GZIP;
     call(rest).options.deadline_ms = 5_000;
-    // Trials of another length call in the same way.
+    // A different length of trials is not a different way to call.
     rest.settings.stop.time_ms = Some(7_000);
     let diff = compare(&before, &findings(&sample));
     let [change] = &diff.settings[..] else {
@@ -181,7 +181,7 @@ fn in_markdown() {
     insta::assert_snapshot!(compare(&before, &after).document().markdown());
 }
 
-/// The page has a part for each section, and the texts of other programs are escaped.
+/// The page has each section, and texts of other programs are escaped.
 #[test]
 fn on_a_page() {
     let (before, mut after) = days();
@@ -209,7 +209,7 @@ fn a_placement_that_one_run_has_more_is_no_change_of_a_verdict() {
     for spec in &mut wider.specs {
         spec.everywhere = true;
     }
-    // On one core the answer is another one.
+    // On one core the answer differs.
     wider.specs[0].one_core = 4.0;
     wider.specs[2].one_core = 4.0;
     let (narrow, wide) = (findings(&two(2.0).build()), findings(&wider.build()));

@@ -10,11 +10,10 @@ use crate::findings::{CpuSide, Figures, TrafficPerCall};
 use crate::units;
 use crate::words::{self, Labels};
 
-/// Bars shorter than this part of the longest would hardly be seen: they get their own scale.
+/// Bars shorter than this share of the longest would hardly be visible, so they get their own scale.
 const MIN_SHARE: f64 = 0.08;
 
-/// Stacked bars of each group; none without a bar. `all` are the parts that there can be, in the order in
-/// which the key names them.
+/// Stacked bars of each group; `None` without a bar. `all` are the possible parts, in the order of the key.
 fn bars(
     groups: &[Group<'_>],
     show: fn(f64) -> String,
@@ -38,7 +37,7 @@ fn bars(
         longest.sort_by(|one, other| other.total_cmp(one));
         longest.dedup_by(|shorter, long| *shorter >= *long * MIN_SHARE);
         let full = |bar: &Bar| longest.iter().copied().rfind(|long| bar.length() <= *long);
-        // In the study's order, not that of size.
+        // Scales are in the study's order, not by size.
         let of_scales = by_key(bars.into_iter().filter_map(|bar| Some((full(&bar)?, bar))));
         scales.extend(of_scales.into_iter().map(|(full, bars)| Scale {
             title: title.clone(),
@@ -98,7 +97,7 @@ pub(super) fn stages(groups: &[Group<'_>], weight: Weight) -> Option<Chart> {
         let between = [(BETWEEN, figures.between_stages_ns)];
         let (floor, latency) = (figures.floor.as_ref(), figures.latency.as_ref());
         let median = latency.map(|l| format!(" ({})", units::time(l.p50_ns)));
-        // The share is of the median call, and the bar that of the mean one.
+        // The bar is the mean call, but the share is of the median call, so the text names that.
         let detail = floor.and_then(|floor| {
             Some(format!(
                 "floor {}, {} of the median call{}",
@@ -120,7 +119,7 @@ pub(super) fn stages(groups: &[Group<'_>], weight: Weight) -> Option<Chart> {
     let all = own.chain([BETWEEN]).chain(SPANS.map(stage_named));
     let bars = bars(groups, units::time, all, bar);
     let intro = "The mean call, stage by stage; a stage that only some calls had, such as connecting, \
-                counts by how many had it. Below it, thinner: request time, handler time, response time. \
+                counts in proportion to them. Below it, thinner: request time, handler time, response time. \
                 The dashed mark is the floor: the median round trip of two bare loops with the same bytes.";
     Chart::new(weight, "Where the time goes", intro, bars, Vec::new())
 }
@@ -151,7 +150,7 @@ pub(super) fn bytes(groups: &[Group<'_>], weight: Weight) -> Option<Chart> {
         });
         let marks = match bytes.received.marks {
             0.0 => String::new(),
-            marks => format!("; handler marks apart, {}", units::size(marks)),
+            marks => format!("; plus handler marks, {}", units::size(marks)),
         };
         let sent = SENT.into_iter().zip(sizes(&bytes.sent));
         let received = RECEIVED.into_iter().zip(sizes(&bytes.received));
@@ -227,17 +226,17 @@ pub(super) fn cpu(groups: &[Group<'_>], weight: Weight) -> Option<Chart> {
     let bars = bars(groups, units::time, all, bar);
     let subjects = if any_subject(groups) {
         " and of the server's process. The server's split into user and system is the kernel's \
-                 estimate, and of a trial that took less than one of its ticks there is none. Bare loop: \
-                 the client's CPU of the floor."
+                 estimate, and is missing for trials shorter than one kernel tick. Bare loop: the client CPU \
+                 of the floor."
     } else {
         "."
     };
-    // Codecs make and read messages, and call nothing.
+    // Codecs encode and decode messages, and call nothing.
     let title = if members(groups).all(|(variant, _)| variant.how.is_codec()) {
         "CPU per message"
     } else {
         "CPU per call"
     };
-    let intro = format!("Processor time of the client's measuring thread{subjects}");
+    let intro = format!("CPU time of the client's measuring thread{subjects}");
     Chart::new(weight, title, intro, bars, Vec::new())
 }

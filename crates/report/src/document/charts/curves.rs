@@ -10,10 +10,10 @@ use crate::units;
 /// A plot has at most this many curves; a larger group has several.
 pub(super) const SERIES: [&str; 8] = ["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7"];
 
-/// Points of a curve for each factor of ten of the tail.
+/// The number of points of a curve for each factor of ten of the tail.
 const POINTS_A_DECADE: f64 = 24.0;
 
-/// Latency by percentile, on an axis that gives each further nine of the tail the same room.
+/// Latency by percentile, on an axis that gives each further nine of the tail the same width.
 pub(super) fn chart(groups: &[Group<'_>], weight: Weight) -> Option<Chart> {
     let mut plots = Vec::new();
     for group in groups {
@@ -27,8 +27,8 @@ pub(super) fn chart(groups: &[Group<'_>], weight: Weight) -> Option<Chart> {
             }
         }
     }
-    let intro = "How long the slowest calls take. To the right, each further nine of the tail has the \
-                 same room.";
+    let intro = "Latency by percentile. To the right, each further nine of the percentile has the \
+                 same width.";
     Chart::new(weight, "Latency", intro, None, plots)
 }
 
@@ -69,7 +69,7 @@ fn curve(
     }
 }
 
-/// How many factors of ten of its tail a distribution shows: each call is one part of `count`.
+/// The number of factors of ten of the tail that a distribution shows: one call is 1/`count` of all.
 fn tail(latency: &Distribution) -> f64 {
     (latency.count.max(1) as f64).log10().max(0.301)
 }

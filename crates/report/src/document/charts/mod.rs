@@ -1,4 +1,4 @@
-//! The charts of some variants: where the time goes, latency by percentile, timelines, bytes and CPU.
+//! The charts of a group of variants: where the time goes, latency by percentile, timelines, bytes and CPU.
 
 mod bars;
 mod curves;
@@ -12,7 +12,7 @@ use super::{Block, Section, Shown};
 use crate::findings::{Findings, VariantFindings};
 use crate::words;
 
-/// Charts and tables of some variants, placement by placement.
+/// Charts and tables of these variants, placement by placement.
 pub(super) fn of_group(findings: &Findings, variants: &[&VariantFindings]) -> Vec<Block> {
     let placements = figures::placements(findings, variants);
     let several = placements.len() > 1;
@@ -36,7 +36,7 @@ pub(super) fn of_group(findings: &Findings, variants: &[&VariantFindings]) -> Ve
     blocks
 }
 
-/// The charts of a load of one service, which stand by themselves.
+/// The charts of a load of one service, in a section of their own.
 pub(super) fn of_load(findings: &Findings) -> Option<Section> {
     let placement = *findings.study.placements.first()?;
     let groups = groups::groups(findings, &findings.variants, placement);

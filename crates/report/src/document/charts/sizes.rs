@@ -1,4 +1,4 @@
-//! What a call costs by the size of its message, and where the lines cross.
+//! The cost of a call by the size of its message, and the sizes at which the lines cross.
 
 use rpcgauge_stats::Better;
 use rpcgauge_study::plan::Metric;
@@ -14,7 +14,7 @@ use crate::metric::{self, better, row};
 use crate::units;
 use crate::words;
 
-/// Points of a line between two sizes: a straight line is a curve on logarithmic axes.
+/// The number of points of a line between two sizes: a straight line is a curve on logarithmic axes.
 const STEPS: u32 = 8;
 
 /// A way to call, with its figures by size.
@@ -23,7 +23,7 @@ struct Curve<'a> {
     figures: Vec<(f64, f64)>,
 }
 
-/// A plot for each metric that some of the variants are compared in at several sizes.
+/// Plots for each metric in which these variants are compared at several sizes.
 pub(super) fn chart(
     findings: &Findings,
     variants: &[&VariantFindings],
@@ -40,13 +40,13 @@ pub(super) fn chart(
         let metrics = distinct(sweep.crossings.iter().map(|crossing| crossing.metric)).into_iter();
         metrics.flat_map(move |metric| plots(findings, sweep, metric, placement))
     });
-    let intro = "What is compared, by the size of the message, both axes logarithmic. Between two sizes \
-                 a cost is drawn as so much per call and so much for each item. An upright line stands \
-                 where two cross, with its interval.";
+    let intro = "The compared figures by the size of the message; both axes are logarithmic. Between two \
+                 sizes a cost is drawn as a cost per call plus a cost per item. A vertical line marks \
+                 where two lines cross, with its interval.";
     Chart::new(weight, "By size", intro, None, plots.collect())
 }
 
-/// The plots of a metric: more than one where there are more lines than colours.
+/// The plots of a metric: several if there are more lines than colours.
 fn plots(findings: &Findings, sweep: &Sweep, metric: Metric, placement: Placement) -> Vec<Plot> {
     let figure = |(size, name): (&u32, &String)| {
         let cell = findings.figures(name, placement)?;
@@ -121,9 +121,10 @@ fn plot(
     }
 }
 
-/// The places of a line: through its figures, and between them so much per call and so much per item.
+/// The positions of a line's points: through its figures, and between two of them a cost per call plus a cost per
+/// item.
 fn points(metric: Metric, figures: &[(f64, f64)], x: Axis, y: Axis) -> Vec<(f64, f64)> {
-    // Of a yield it is the time that each call takes.
+    // For calls per second, the cost is the time that each call takes.
     let cost = |figure: f64| match better(metric) {
         Better::Lower => figure,
         Better::Higher => 1.0 / figure,

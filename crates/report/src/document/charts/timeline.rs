@@ -9,7 +9,7 @@ use crate::findings::spikes::SpikeCauses;
 use crate::findings::timeline::{Bin, Spike, TimelineFindings};
 use crate::{units, words};
 
-/// With more trials than this, the lines between them would hide the rest.
+/// With more trials than this, lines between them would hide the rest, so none are drawn.
 const MAX_BOUNDARIES: usize = 60;
 
 /// The trials of each variant one after the other, with their spikes.
@@ -21,8 +21,8 @@ pub(super) fn chart(groups: &[Group<'_>], weight: Weight) -> Option<Chart> {
     };
     let plots = measured(groups)
         .filter_map(|(variant, figures)| timeline(&variant.name, &figures.timeline, size));
-    let intro = "All trials of a variant one after the other, over the measured time: the mean (blue) and \
-                 the longest (grey) of each moment; spikes are marked above.";
+    let intro = "Latency over the measured time, all trials of a variant one after the other: the mean (blue) \
+                 and the maximum (grey) of each moment; spikes are marked above.";
     Chart::new(weight, "Timeline", intro, None, plots.collect())
 }
 
@@ -80,7 +80,7 @@ fn named(kind: EventKind) -> Named {
     chart::named(class, words::spikes::event(kind))
 }
 
-/// What the runtimes did, by kind, where the whole timeline ends at `end`.
+/// The runtimes' events by kind, at their positions in a timeline that ends at `end`.
 fn marks(causes: &SpikeCauses, end: f64) -> Vec<(Named, Vec<[f64; 2]>)> {
     let mut marks: Vec<(Named, Vec<[f64; 2]>)> = Vec::new();
     for event in &causes.events {
@@ -96,7 +96,7 @@ fn marks(causes: &SpikeCauses, end: f64) -> Vec<(Named, Vec<[f64; 2]>)> {
     marks
 }
 
-/// How many trials there were, and what was found in them.
+/// The number of trials, spikes, causes and failed calls, in words.
 fn summary(timeline: &TimelineFindings) -> String {
     let trials = timeline.trial_starts_ns.len() as u64;
     let searched = trials - timeline.trials_not_searched.min(trials);

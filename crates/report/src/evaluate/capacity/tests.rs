@@ -1,4 +1,4 @@
-//! The result of a search, from its records.
+//! Tests of a search's result, from its records.
 
 use rpcgauge_study::record::FailureKind;
 
@@ -10,7 +10,7 @@ fn found(sample: &Sample) -> CapacityFindings {
     findings(sample).capacity.expect("a search")
 }
 
-/// Changes what was measured in the trials at rates that `which` names.
+/// The fixture's search, with the figures of the trials at rates that `which` selects changed.
 fn changed(which: impl Fn(f64) -> bool, change: impl Fn(&mut TrialFigures)) -> Sample {
     let mut sample = capacity();
     for record in &mut sample.trials {
