@@ -1,4 +1,4 @@
-//! Writes the report of a made-up run, to look at: `cargo run -p rpcgauge-report --example
+//! Writes the report of a synthetic run, to look at: `cargo run -p rpcgauge-report --example
 //! sample_report -- report.html`.
 
 #[path = "../tests/common/mod.rs"]

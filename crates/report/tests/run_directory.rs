@@ -1,4 +1,4 @@
-//! From a run directory, as the lab writes it, to the report's files in it.
+//! Reads a run directory as the lab writes it, and writes the report's files into it.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! The types of what a run of a study of an application means: what its `report.json` holds.
+//! The types of the findings of a study of an application, which its `report.json` holds.
 //!
 //! Times are nanoseconds, sizes bytes, unless a name says otherwise.
 
@@ -10,31 +10,31 @@ use serde::Serialize;
 
 use crate::findings::verdict::{ClaimOutcome, PlacementVerdict};
 
-/// What a run of a study of an application means.
+/// The findings of a run of a study of an application.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AppFindings {
     /// The version of this schema.
     pub schema: u32,
-    /// The run directory's own note.
+    /// The version, study, seed and kind of the run.
     pub run: RunInfo,
-    /// What was to be done.
+    /// The plan.
     pub plan: AppPlan,
-    /// The machine; absent where the run ended before its first record.
+    /// The machine; absent if the run ended before its first record.
     pub environment: Option<Environment>,
     /// The starts of the services.
     pub starts: Vec<StartRecord>,
-    /// Slices that were measured.
+    /// The number of measured slices.
     pub measured: u64,
-    /// Present where the run continues.
+    /// The process that is writing the run; present while the run continues.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub running: Option<Writing>,
-    /// What weakens these findings, one line each.
+    /// Warnings about these findings, one line each.
     pub warnings: Vec<String>,
     /// The verdicts, the A/A pair's last.
     pub comparisons: Vec<AppComparison>,
-    /// The published figures, and what became of them.
+    /// The published figures, and whether this run reproduces them.
     pub claims: Vec<AppClaimFindings>,
-    /// What was measured of each variant, over all its slices.
+    /// The figures of each variant, over all its slices.
     pub variants: Vec<AppVariantFindings>,
     /// Slices that failed.
     pub failures: Vec<FailedSlice>,
@@ -45,11 +45,11 @@ pub struct AppFindings {
 /// Two variants compared in one metric.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AppComparison {
-    /// What the study asks.
+    /// The question it answers.
     pub question: String,
-    /// The one.
+    /// The variant that the verdict is about.
     pub of: String,
-    /// The other.
+    /// The variant it is compared with.
     pub against: String,
     /// The metric.
     pub metric: AppMetric,
@@ -57,11 +57,11 @@ pub struct AppComparison {
     pub request: Option<String>,
     /// Whether it compares one configuration with itself.
     pub a_a: bool,
-    /// What was found.
+    /// The verdict.
     pub verdict: PlacementVerdict,
 }
 
-/// A published ratio, and what became of it.
+/// A published ratio, and whether this run reproduces it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AppClaimFindings {
     /// Where it was published.
@@ -77,7 +77,7 @@ pub struct AppClaimFindings {
     pub size: Option<SizeMatch>,
 }
 
-/// What was measured of a variant.
+/// The figures of a variant.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AppVariantFindings {
     /// Its name.
@@ -86,9 +86,10 @@ pub struct AppVariantFindings {
     pub configuration: Configuration,
     /// The variant that it repeats.
     pub repeats: Option<String>,
-    /// Slices that were measured.
+    /// The number of its measured slices.
     pub slices: u64,
-    /// How long these were together, with what requests at a rate took to end after them: what CPU is of.
+    /// Their total time, including the time that requests at a rate took to end after them; shares of CPU are of
+    /// this time.
     pub seconds: f64,
     /// All requests together; then each, by its name.
     pub requests: Vec<RequestFigures>,
@@ -96,18 +97,18 @@ pub struct AppVariantFindings {
     pub inside: Vec<InsideFigures>,
     /// Its processes, and those that all variants share.
     pub processes: Vec<ProcessFigures>,
-    /// Processor time of all processes for a request.
+    /// CPU time of all processes per successful request.
     pub cpu_per_request_ns: Option<f64>,
-    /// The part of a core that the load generator used.
+    /// The share of a core that the load generator used.
     pub load_generator_share: f64,
     /// Where the time of each request goes.
     pub bars: Vec<RequestBar>,
 }
 
-/// What users saw.
+/// The figures of one request, or of all together, as users see them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RequestFigures {
-    /// The request's name; none of all together.
+    /// The request's name; `None` for all together.
     pub name: Option<String>,
     /// Requests that succeeded.
     pub succeeded: u64,
@@ -116,15 +117,15 @@ pub struct RequestFigures {
     /// The first failure.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub error: String,
-    /// Requests that succeeded, a second.
+    /// Requests that succeeded, per second.
     pub per_second: f64,
-    /// Response times of those that succeeded.
+    /// The mean response time of those that succeeded.
     pub mean_ns: Option<f64>,
-    /// The median.
+    /// The median of their response times.
     pub p50_ns: Option<f64>,
-    /// The 90th percentile.
+    /// The 90th percentile of their response times.
     pub p90_ns: Option<f64>,
-    /// The 99th percentile.
+    /// The 99th percentile of their response times; absent with fewer than 100 requests.
     pub p99_ns: Option<f64>,
 }
 
@@ -133,28 +134,28 @@ pub struct RequestFigures {
 pub struct InsideFigures {
     /// Its name.
     pub name: String,
-    /// How a report calls it.
+    /// Its title in a report.
     pub title: String,
-    /// Its mean, ns or bytes.
+    /// Its mean: ns, bytes or a number.
     pub mean: Option<f64>,
-    /// How often it was counted.
+    /// The number of observations.
     pub count: f64,
-    /// How often for each request that it happens in.
+    /// Observations per request of those that it happens in.
     pub per_request: Option<f64>,
 }
 
-/// What a process took.
+/// The resources that a process used.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ProcessFigures {
     /// Its name.
     pub name: String,
     /// Whether all variants share it.
     pub is_shared: bool,
-    /// The part of a core that it used while the variant had load.
+    /// The number of cores that it used while the variant had load.
     pub cores: Option<f64>,
-    /// The most that it held.
+    /// Its maximum memory.
     pub memory_bytes: Option<u64>,
-    /// What its JVM did meanwhile; absent where it is none. Of its heap the most.
+    /// The work of its JVM during that time, with the maximum of its heap; absent if it is not a JVM.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jvm: Option<JvmRecord>,
 }
@@ -166,53 +167,53 @@ pub struct RequestBar {
     pub request: String,
     /// The mean response time as users see it.
     pub mean_ns: f64,
-    /// Its parts, a part's own parts after it.
+    /// Its parts; each is followed by its own parts.
     pub parts: Vec<TimePart>,
 }
 
 /// A part of a request's time.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TimePart {
-    /// The metric; none for what no metric explains of the part above it.
+    /// The metric; `None` for the time of the enclosing part that no metric explains.
     pub metric: Option<String>,
-    /// How a report calls it.
+    /// Its title in a report.
     pub title: String,
-    /// How deep it lies: 0 is a part of the request.
+    /// Its nesting depth: 0 is a part of the request itself.
     pub depth: usize,
-    /// Its time for a request.
+    /// Its time per request.
     pub ns: f64,
-    /// The same without its parts: what the bar shows.
+    /// Its time without that of its own parts, which the bar shows.
     pub own_ns: f64,
 }
 
 /// A slice that failed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FailedSlice {
-    /// Which.
+    /// The invocation (fresh start), from 0.
     pub invocation: u32,
-    /// Which block.
+    /// The block within the invocation, from 0.
     pub block: u32,
-    /// Of which variant.
+    /// The variant.
     pub variant: String,
-    /// Why.
+    /// Why it failed.
     pub reason: String,
-    /// Whose fault it was.
+    /// What caused the failure.
     pub fault: Fault,
     /// The last lines of a log.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub log: String,
 }
 
-/// One request of a measured slice.
+/// One measured slice.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SliceRow {
-    /// Which invocation.
+    /// The invocation (fresh start), from 0.
     pub invocation: u32,
-    /// Which block.
+    /// The block within the invocation, from 0.
     pub block: u32,
-    /// Of which variant.
+    /// The variant.
     pub variant: String,
-    /// What users saw; all requests together first.
+    /// The figures of all requests together, then of each.
     pub requests: Vec<RequestFigures>,
 }
 

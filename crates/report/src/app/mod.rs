@@ -1,7 +1,7 @@
-//! The meaning of a run of a study of an application.
+//! Findings and reports of a study of an application.
 //!
-//! The verdicts are those of any study: paired by block, an interval over fresh starts, with the A/A pair as their
-//! threshold. They are said in the words of the metric of a call that each is most like (`like`).
+//! The verdicts are computed as in any study: paired by block, with an interval over fresh starts and the A/A pair as
+//! threshold. Each metric is treated as the most similar metric of a call (`like`).
 
 mod diff;
 mod document;
@@ -27,7 +27,7 @@ use crate::error::ReportError;
 use crate::files::write_texts;
 use crate::{json, units};
 
-/// The metric of a call that one of an application's is most like.
+/// The metric of a call that is most similar to an application's metric.
 pub(crate) fn like(plan: &AppPlan, metric: &AppMetric) -> Metric {
     match metric {
         AppMetric::RequestsPerSecond => Metric::Goodput,
@@ -44,7 +44,7 @@ pub(crate) fn like(plan: &AppPlan, metric: &AppMetric) -> Metric {
     }
 }
 
-/// Which way of a metric is the good one.
+/// Which direction of a metric is better.
 pub(crate) fn better(plan: &AppPlan, metric: &AppMetric) -> Better {
     let own = match metric {
         AppMetric::Inside(name) => metric_of(plan, name),
@@ -57,7 +57,7 @@ pub(crate) fn better(plan: &AppPlan, metric: &AppMetric) -> Better {
     }
 }
 
-/// How figures of a unit are shown, ns where they are times.
+/// The formatter for figures of a unit; times are ns.
 fn shown(unit: MetricUnit) -> fn(f64) -> String {
     match unit {
         MetricUnit::Seconds | MetricUnit::Milliseconds | MetricUnit::Microseconds => units::time,
@@ -66,13 +66,13 @@ fn shown(unit: MetricUnit) -> fn(f64) -> String {
     }
 }
 
-/// The mean of a metric in `unit`; none if nothing was counted.
+/// The mean of a metric in `unit`; `None` if nothing was counted.
 pub fn mean(unit: MetricUnit, told: &SumCount) -> Option<String> {
     let mean = told.sum / told.count * unit.ns().unwrap_or(1.0);
     (told.count > 0.0).then(|| shown(unit)(mean))
 }
 
-/// Whether memory did not carry all sets of services at once.
+/// Whether memory was not sufficient for all sets of services at once.
 fn is_one_by_one(plan: &AppPlan, starts: &[StartRecord]) -> bool {
     let sets = plan.variants.len();
     starts.iter().any(|start| start.sets < sets)
@@ -84,7 +84,7 @@ pub(crate) fn metric_of<'a>(plan: &'a AppPlan, name: &str) -> Option<&'a AppOwnM
 }
 
 impl AppFindings {
-    /// What there is to say of them.
+    /// The report of these findings.
     pub fn document(&self) -> Document {
         Document::of_app(self)
     }
@@ -92,7 +92,7 @@ impl AppFindings {
     /// Writes them as JSON.
     ///
     /// # Errors
-    /// A value cannot be written.
+    /// [`ReportError::Json`] if the findings cannot be serialized.
     pub fn json(&self) -> Result<String, ReportError> {
         json::line(self)
     }

@@ -1,4 +1,4 @@
-//! Runs of known content, and what is said of them.
+//! Tests with runs of known content.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -89,7 +89,7 @@ pub(super) fn plan(invocations: u32) -> AppPlan {
     }
 }
 
-/// A slice whose requests take so long, ms, the handler 4 ms less than that, and the call half of the handler.
+/// A slice whose requests take `time_ms`; the handler takes 4 ms less, and the call half of the handler.
 pub(super) fn slice(time_ms: f64, failures: u64) -> SliceFigures {
     let mut times = Times::new(Unit::Ns);
     (0..REQUESTS).for_each(|_| times.add_each((1e6 * time_ms) as u64, 1));
@@ -126,7 +126,7 @@ pub(super) fn slice(time_ms: f64, failures: u64) -> SliceFigures {
     }
 }
 
-/// A run in which a slice of each variant, in each block, is what `of` says.
+/// A run with the slices that `of` returns for each variant, invocation and block.
 pub(super) fn run(invocations: u32, mut of: impl FnMut(&str, u32, u32) -> SliceFigures) -> AppRun {
     let plan = plan(invocations);
     let mut slices = Vec::new();
@@ -162,12 +162,12 @@ pub(super) fn run(invocations: u32, mut of: impl FnMut(&str, u32, u32) -> SliceF
     }
 }
 
-/// A few per cent either way, which differ from slice to slice.
+/// A pseudorandom factor of up to 2.5% either way.
 pub(super) fn noise(seed: &mut u64) -> f64 {
     noise_of(0.025, seed)
 }
 
-/// At most this share either way.
+/// A pseudorandom factor of up to `share` either way.
 fn noise_of(share: f64, seed: &mut u64) -> f64 {
     *seed = seed
         .wrapping_mul(6_364_136_223_846_793_005)
@@ -189,7 +189,7 @@ fn a_faster_configuration_is_told_by_its_ratio() {
     let estimate = mean.verdict.estimate.unwrap();
     assert!((estimate.ratio - 2.0 / 3.0).abs() < 0.03, "{estimate:?}");
     assert_eq!((estimate.invocations, estimate.blocks), (4, 16));
-    // 8 ms against 13 ms within.
+    // The call takes 8 ms against 13 ms.
     let call = &findings.comparisons[1];
     assert_eq!(call.verdict.outcome, Outcome::Faster);
     let ratio = call.verdict.estimate.unwrap().ratio;
@@ -217,7 +217,7 @@ fn a_request_s_time_is_all_in_its_parts() {
             )
         })
         .collect();
-    // What is left of 20 ms, the handler, its self time and the call in it.
+    // The rest of 20 ms, the handler, its self time and the call in it.
     assert_eq!(
         parts,
         [(0, 4.0, 4.0), (0, 16.0, 0.0), (1, 8.0, 8.0), (1, 8.0, 8.0)]
@@ -231,7 +231,7 @@ fn parts_that_run_at_the_same_time_are_told_wherever_the_table_is() {
     let run = run(2, |variant, _, _| {
         let mut slice = slice(20.0, 0);
         if variant == "grpc" {
-            // 8 ms in each of three calls at once, of a handler of 16 ms.
+            // Three concurrent calls of 8 ms each, in a handler of 16 ms.
             slice.metrics.get_mut("call").unwrap().sum *= 3.0;
         }
         slice
@@ -260,7 +260,7 @@ fn a_metric_of_two_requests_is_within_another_one_in_each() {
         slice.requests.push(of_feed);
         let handler = slice.metrics["handler"];
         slice.metrics.insert("feed-handler".to_owned(), handler);
-        // 2 ms in each of both.
+        // 2 ms in each of the two requests.
         let query = SumCount {
             sum: 2e-3 * 2.0 * REQUESTS as f64,
             count: 2.0 * REQUESTS as f64,
@@ -396,7 +396,7 @@ fn a_jvm_that_stops_or_compiles_for_long_is_told() {
     };
     let quiet = of_jvm(jvm);
     assert_eq!(quiet.warnings, [""; 0]);
-    // All slices of a variant together, and of the heap the most.
+    // The sum over all slices of a variant, but the maximum of the heap.
     let all = quiet.variants[0].processes[0].jvm.unwrap();
     assert_eq!((all.collections, all.heap_bytes), (2 * 8, 3 << 20));
     let shown = quiet.document().markdown();
@@ -424,13 +424,13 @@ fn a_jvm_that_stops_or_compiles_for_long_is_told() {
     };
     assert!(
         caution.contains(
-            "cores: grpc (gateway 40%), rest (gateway 40%), rest-again (gateway 40%); take"
+            "cores: grpc (gateway 40%), rest (gateway 40%), rest-again (gateway 40%); use"
         ),
         "{caution}"
     );
 }
 
-/// Of studies with three starts, as noisy as `campus` was measured on a machine with two cores: the mean response times
+/// The studies have three starts and the noise that `campus` had on a machine with two cores: the mean response times
 /// of two equal sets differ by 16% from slice to slice (standard deviation), and by 4% from start to start.
 #[test]
 fn two_equal_sets_are_told_apart_in_at_most_one_study_of_twenty() {
@@ -451,8 +451,8 @@ fn two_equal_sets_are_told_apart_in_at_most_one_study_of_twenty() {
     assert!(told_apart * 20 <= STUDIES, "{told_apart} of {STUDIES}");
 }
 
-/// A run of two requests with whatever a report can hold: bytes, a wait, a metric that nothing is counted of, claims,
-/// a machine, a slice that failed.
+/// A run of two requests with everything that a report can hold: bytes, a wait, a metric without observations, claims,
+/// a machine, a failed slice.
 fn campus() -> AppRun {
     let mut seed = 3;
     let mut run = run(3, |variant, _, _| {
@@ -548,8 +548,8 @@ fn in_markdown() {
     insta::assert_snapshot!(AppFindings::from_run(&campus()).document().markdown());
 }
 
-/// Where the time goes, as the page has it: each part has a number in the bar, in the table, and a name for
-/// screen readers.
+/// Where the time goes, on the page: each part has a number in the bar and in the table, and a name for screen
+/// readers.
 #[test]
 fn the_bars_of_the_page() {
     let page = AppFindings::from_run(&campus()).document().html();
@@ -615,10 +615,10 @@ fn requests_per_second_at_a_rate_are_those_that_were_answered_in_time() {
         [200.0, 150.0]
     );
     assert_eq!(rest.requests[1].succeeded, 8 * REQUESTS);
-    // Metrics and processor time are of twice the time.
+    // Metrics and CPU time are over twice the time.
     assert_eq!(rest.processes[0].cores, Some(0.25));
     assert_eq!(rest.cpu_per_request_ns, Some(2.5e6));
-    insta::assert_snapshot!(findings.warnings[0], @"rest: 200 requests per second were due and 150 succeeded: it did not keep up, so that response times grow with the length of a slice; lower the rate");
+    insta::assert_snapshot!(findings.warnings[0], @"rest: 200 requests per second were due and 150 succeeded: it did not keep up, so response times grow with the length of a slice; lower the rate");
     assert_eq!(findings.warnings.len(), 2, "of the second set, too");
 }
 
@@ -626,6 +626,6 @@ fn requests_per_second_at_a_rate_are_those_that_were_answered_in_time() {
 fn a_tail_that_is_the_wait_to_be_sent_is_said() {
     let said = |delay| of_rate(&[&at_rate(REQUESTS, delay)]);
     assert_eq!(said(9), [""; 0]);
-    insta::assert_snapshot!(said(15).join("\n"), @"p99 is mostly the delay of sends (15.0 ms of 20.0 ms): calls waited for a connection or for this client, and it says little about the service");
+    insta::assert_snapshot!(said(15).join("\n"), @"p99 is mostly send delay (15.0 ms of 20.0 ms): calls waited for a connection or for this client, and it says little about the service");
     assert_eq!(of_rate(&[&slice(20.0, 0)]), [""; 0]);
 }

@@ -325,8 +325,8 @@ impl<'a> Blocks<'a> {
     }
 }
 
-/// The A/A pairs that can serve as controls of a variant's verdicts, each as `[again, original]`. Pairs of its own group
-/// come first, then those with its own timing, then the others in the study's order.
+/// The A/A pairs that can serve as controls of a variant's verdicts, each as `[again, original]`. Pairs of its own
+/// group come first, then those with its own timing, then the others in the study's order.
 pub(crate) fn controls(variants: &[VariantFindings], judged: &VariantFindings) -> Vec<[u32; 2]> {
     let all = || (0..).zip(variants);
     let pair = |(again, variant): (u32, &VariantFindings)| {

@@ -1,4 +1,4 @@
-//! Findings of runs whose truth is known: which records count, and that all adds up.
+//! Tests of findings, from runs of known content: which records count, and that counts add up.
 
 mod figures;
 mod notes;

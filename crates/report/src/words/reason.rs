@@ -83,7 +83,9 @@ fn unanswered(about: About<'_>, verdict: &PlacementVerdict) -> Option<String> {
     let shares = verdict.unanswered?;
     let is_withheld = matches!(verdict.outcome, Outcome::NoVerdict { .. });
     let does = match (about.is_of_app(), is_withheld) {
-        (true, true) => "failed: too many for a verdict on response times, which count only the others",
+        (true, true) => {
+            "failed: too many for a verdict on response times, which count only the others"
+        }
         (true, false) => "failed, and are not counted",
         (false, true) => "did not succeed: counting these could change the verdict",
         (false, false) => "did not succeed: counting these would not change the verdict",

@@ -7,7 +7,7 @@ use rpcgauge_study::settings::RampPart;
 
 use super::*;
 
-/// A load of one service, of which nothing is known but its responses; a few calls failed.
+/// A load of one live service, of which only the responses are known; a few calls failed.
 pub fn live() -> Sample {
     let mut sample = two(2.0).build();
     let plan = &mut sample.plan;
@@ -83,7 +83,7 @@ fn service(target: &str, connections: u32) -> Target {
     })
 }
 
-/// When the calls of a variant of a live service are sent.
+/// The schedule of a live service's variant.
 pub fn live_schedule(variant: &mut Variant) -> &mut Schedule {
     match &mut variant.settings.target {
         Target::Live(live) => &mut live.options.schedule,
@@ -91,7 +91,7 @@ pub fn live_schedule(variant: &mut Variant) -> &mut Schedule {
     }
 }
 
-/// Of a live service nothing is known but its responses.
+/// Removes the figures that only a subject has: only the responses of a live service are known.
 fn seen_from_outside(record: &mut TrialRecord) {
     record.timing = Timing::Load;
     if let TrialOutcome::Measured(measured) = &mut record.outcome {
@@ -103,7 +103,7 @@ fn seen_from_outside(record: &mut TrialRecord) {
     }
 }
 
-/// A gRPC service, called at a rate, against one by HTTP/1.1 that takes `ratio` times as long; `noise` is
+/// A gRPC service, called at a rate, against an HTTP/1.1 service that takes `ratio` times as long; `noise` is
 /// the standard deviation of the logarithm between blocks.
 pub fn versus(ratio: f64, noise: f64) -> Sample {
     let builder = Builder {
@@ -151,7 +151,7 @@ pub fn ramp() -> Sample {
         }
         Histogram::from(histogram)
     };
-    // Due, answered, failed, latency of most.
+    // Due, answered and failed calls, and the latency of most.
     let became = [
         (100, 100, 0, 1_000_000),
         (200, 199, 1, 1_200_000),
@@ -184,8 +184,8 @@ pub fn ramp() -> Sample {
     sample
 }
 
-/// A search on the same service, which answers in a millisecond up to some 1,000 calls per second and
-/// queues beyond. The client is at its limit from 2,000 on. The third trial has a hiccup.
+/// A search on the same service, which responds in a millisecond up to 1,000 calls per second and queues calls
+/// beyond that. The client is saturated from 2,000 calls per second on. The third trial has a hiccup.
 pub fn capacity() -> Sample {
     let mut sample = live();
     sample.plan.objectives = ["p99<20ms", "errors<0.1%"]
@@ -221,7 +221,7 @@ pub fn capacity() -> Sample {
             let mut latency = Unpacked::new(3).expect("three digits");
             let mut send_delay = latency.clone();
             for call in 0..calls {
-                // Of slow trials one call in twenty waits.
+                // In slow trials one call in twenty waits.
                 let waits = is_slow && call % 20 == 0;
                 let ns = if waits { 80_000_000 } else { 1_000_000 };
                 latency.record(ns).expect("it grows");

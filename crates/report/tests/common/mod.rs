@@ -1,4 +1,4 @@
-//! Runs made up of known distributions, for tests and for `examples/sample_report.rs`.
+//! Synthetic runs of known distributions, for tests and for `examples/sample_report.rs`.
 //!
 //! Every figure passes through the same records and HDR histograms that the lab writes; only the
 //! clock is replaced, by a seeded generator.
@@ -7,7 +7,7 @@
     dead_code,
     missing_docs,
     unreachable_pub,
-    reason = "a fixture shared by several test programs, each using its part"
+    reason = "a fixture that several test programs share; each uses a part of it"
 )]
 
 mod live_service;
@@ -29,7 +29,7 @@ use rpcgauge_study::settings::*;
 )]
 pub use live_service::{capacity, live, live_schedule, ramp, versus};
 
-/// A run as the lab leaves it.
+/// The content of a run directory.
 #[derive(Clone)]
 pub struct Sample {
     pub plan: Plan,
@@ -55,9 +55,9 @@ pub struct Spec {
     pub latency_ns: f64,
     /// Standard deviation of the logarithm of the latency.
     pub spread: f64,
-    /// What one core makes of the latency.
+    /// The factor of the latency on one core.
     pub one_core: f64,
-    /// Encoding, then decoding, as parts of the call.
+    /// Encoding, then decoding, as shares of the call.
     pub codec: (f64, f64),
     /// Request, then response, bytes.
     pub bytes: (u64, u64),
@@ -66,19 +66,19 @@ pub struct Spec {
     pub unsettled: bool,
     /// One call in this many takes twelve times as long; 0 for none.
     pub spike_every: u64,
-    /// A kind of failure, its text, and one call in how many.
+    /// A kind of failure, its text, and `n` if one call in `n` fails.
     pub failing: Option<(FailureKind, &'static str, u64)>,
-    /// Answers of each trial that came uncompressed although a compression was asked for.
+    /// Responses of each trial that came uncompressed although a compression was asked for.
     pub uncompressed: u64,
-    /// Attempts of each trial to open a connection that failed.
+    /// Failed attempts of each trial to open a connection.
     pub failed_connects: u64,
-    /// Calls of each trial that were due but never begun, beside those that were.
+    /// Additional calls of each trial that were due but never begun.
     pub never_begun: u64,
-    /// Sends of each trial's calls beyond their first.
+    /// Retries of each trial's calls.
     pub retried: u64,
-    /// The most calls in flight that each trial reached, where these are not all it asks for.
+    /// The maximum number of calls in flight that each trial reached; `None` if it reached what it asks for.
     pub most_in_flight: Option<u64>,
-    /// Calls of each trial whose body came late.
+    /// Calls of each trial whose body was made late.
     pub bodies_late: u64,
     /// How many of each trial's 80 calls that slices leave out failed.
     pub left_out_failed: u64,
@@ -150,7 +150,7 @@ impl Spec {
     }
 }
 
-/// The call that a variant is.
+/// A variant's call to a subject.
 pub fn call(variant: &mut Variant) -> &mut SubjectCall {
     match &mut variant.settings.target {
         Target::Call(call) => call,
@@ -158,7 +158,7 @@ pub fn call(variant: &mut Variant) -> &mut SubjectCall {
     }
 }
 
-/// What a run is made of.
+/// Builds a run.
 #[derive(Clone)]
 pub struct Builder {
     pub name: &'static str,
@@ -380,7 +380,7 @@ pub fn environment() -> Environment {
     }
 }
 
-/// Two variants of which the second is `ratio` times as slow, and an A/A pair.
+/// Two variants, of which the second is `ratio` times as slow, and an A/A pair.
 pub fn two(ratio: f64) -> Builder {
     Builder {
         calls: 200,
@@ -396,7 +396,7 @@ pub fn two(ratio: f64) -> Builder {
     .a_a("grpc-again", "grpc")
 }
 
-/// Two ways over an emulated link, which was not held in this many trials of the first.
+/// Two variants over an emulated link, which was not held in this many trials of the first.
 pub fn linked(not_held: usize) -> Sample {
     let mut sample = two(1.5).build();
     let link = rpcgauge_study::link::named("wlan").unwrap();
@@ -451,7 +451,7 @@ fn link_counts(p99_ns: u64) -> LinkCounts {
     }
 }
 
-/// Servers of three subjects, two of them with many calls in flight too.
+/// Servers of three subjects; two of them are also called with many calls in flight.
 pub fn stacks() -> Sample {
     let spec = |name, latency_ns, in_flight| Spec {
         in_flight,
@@ -484,7 +484,7 @@ pub fn stacks() -> Sample {
     sample
 }
 
-/// What a sample means.
+/// The findings of a sample.
 pub fn findings(sample: &Sample) -> rpcgauge_report::Findings {
     rpcgauge_report::Findings::new(
         &sample.plan,

@@ -1,4 +1,4 @@
-//! A run like that of the quickstart study: five questions, every kind of answer.
+//! A run like one of the quickstart study: five questions, every kind of answer.
 
 use std::sync::LazyLock;
 
@@ -17,7 +17,7 @@ pub fn quickstart() -> Builder {
     claims(pairs(specs(builder)))
 }
 
-/// What this run means, worked out once.
+/// The findings of this run, computed once.
 pub fn findings() -> &'static rpcgauge_report::Findings {
     static FINDINGS: LazyLock<rpcgauge_report::Findings> =
         LazyLock::new(|| super::findings(&quickstart().build()));

@@ -1,4 +1,4 @@
-//! Calls of known distributions, as the records that a lab would write of them.
+//! Calls of known distributions, as records that a lab would write.
 
 use hdrhistogram::Histogram as Hdr;
 
@@ -242,7 +242,7 @@ impl Builder {
     }
 }
 
-/// The parts of a call's time in each stage.
+/// The share of a call's time in each stage.
 fn parts(spec: &Spec) -> Vec<(Stage, f64)> {
     let (encode, decode) = spec.codec;
     let compressed = if spec.compression == Compression::None {

@@ -1,4 +1,4 @@
-//! Differences of an application as a document.
+//! Differences between two runs of an application, as a document.
 
 use rpcgauge_study::app::AppMetric;
 
@@ -11,7 +11,7 @@ use crate::units;
 use crate::words::{self, Factor};
 
 impl Document {
-    /// Everything that there is to say of the differences of two runs of an application.
+    /// The report of the differences between two runs of an application.
     pub(super) fn of_app_diff(diff: &AppDiff) -> Self {
         let terms = [&diff.plan[..], &diff.environment].concat();
         let sections = [
@@ -41,15 +41,15 @@ fn changes(diff: &AppDiff) -> Section {
     };
     let found = Block::list(diff.gains.iter().filter_map(item)).unwrap_or_else(|| {
         paragraph(if diff.gains.iter().all(|gain| gain.shift.is_none()) {
-            "Nothing is judged: these runs share no pair whose second variant is set alike in both, or no A/A pair. The \
-             figures below hold only if the machine ran at the same speed."
+            "Nothing is judged: these runs share no pair whose second variant has the same settings in both, or no A/A \
+             pair. The figures below hold only if the machine ran at the same speed."
         } else {
             "No pair's ratio changed by more than these two runs can tell."
         })
     });
     let method = Block::Note(format!(
-        "An application has no floor to tell its speed from the machine's. So no variant is judged by what it was, but \
-         each pair by its ratio, which was measured in the same blocks: where neither the application nor the machine \
+        "An application has no floor that would separate its speed from the machine's. So variants are not judged, only \
+         the ratio of each pair, which was measured in the same blocks: if neither the application nor the machine \
          changed, at most {} of diffs report a change.",
         words::margin_percent(1.0 - diff.confidence)
     ));
@@ -109,7 +109,7 @@ fn gains(diff: &AppDiff) -> Section {
     section("gains", "Ratios of the pairs", filled(table))
 }
 
-/// What users saw.
+/// The figures that users see.
 fn of_users(diff: &AppDiff) -> Section {
     const SHOWN: [(AppMetric, &str, u8); 4] = [
         (AppMetric::RequestsPerSecond, "per second", 0),

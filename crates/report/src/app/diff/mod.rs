@@ -1,10 +1,9 @@
-//! Two runs of one application against each other.
+//! Compares two runs of one application.
 //!
-//! An application has no floor, and another build of it changes all of its variants. So a variant's earlier figures
-//! are not compared with its current ones: they stand side by side. What is judged is the ratio of each pair, which
-//! was measured in the same blocks: whether one variant gains more over the other than it did, beyond what both runs'
-//! A/A pairs show, with intervals that all hold together. It does not say whether the application or the machine
-//! changed it.
+//! An application has no floor, and another build of it changes all of its variants. So a variant's figures of both
+//! runs are shown side by side, but not judged. Only the ratio of each pair is judged, which was measured in the same
+//! blocks: whether it changed beyond what both runs' A/A pairs show, with intervals that hold simultaneously. The
+//! judgement does not say whether the application or the machine caused the change.
 
 mod document;
 #[cfg(test)]
@@ -26,28 +25,28 @@ use crate::error::ReportError;
 use crate::findings::verdict::{Outcome, Withheld};
 use crate::json;
 
-/// What differs between two runs of an application.
+/// The differences between two runs of an application.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AppDiff {
     /// The version of this schema.
     pub schema: u32,
-    /// The run that is compared with.
+    /// The first run, which is the baseline.
     pub before: RunLabel,
-    /// The run that is judged.
+    /// The second run, which is judged.
     pub after: RunLabel,
-    /// The margin of "no difference": the larger of both runs'.
+    /// The margin of "no difference": the larger one of the two runs.
     pub margin: f64,
-    /// The share of diffs in which nothing is better or worse where neither the application nor the machine changed.
+    /// The confidence level: the share of diffs without a change of the application or the machine that report none.
     pub confidence: f64,
-    /// What became of the ratio of each pair that both runs have.
+    /// The change of the ratio of each pair that both runs have.
     pub gains: Vec<GainChange>,
     /// Every metric of every variant that both runs have, as measured.
     pub figures: Vec<FigureChange>,
-    /// What differs in how both were measured, by the names of the plan.
+    /// The differences in how both were measured, by the names of the plan.
     pub plan: Vec<Difference>,
-    /// What differs between the machines, the builds and the load generators.
+    /// The differences between the machines, the builds and the load generators.
     pub environment: Vec<Difference>,
-    /// Variants of the same name with other values of settings.
+    /// Variants of the same name whose settings differ.
     pub settings: Vec<SettingsChange>,
     /// Variants that only the first run has.
     pub only_before: Vec<String>,
@@ -61,11 +60,11 @@ pub struct AppDiff {
 /// A pair in both runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GainChange {
-    /// The first run's verdict.
+    /// The first run's comparison.
     pub before: AppComparison,
-    /// The second run's.
+    /// The second run's comparison.
     pub after: AppComparison,
-    /// After over before of the two ratios; absent where it is not judged.
+    /// The two ratios, after over before; absent if they are not judged.
     pub shift: Option<Shift>,
     /// The outcome.
     pub outcome: Change,
@@ -124,7 +123,7 @@ impl AppDiff {
         }
     }
 
-    /// Whether both runs have measured a variant of the same name.
+    /// Whether both runs measured a variant of the same name.
     pub fn has_figures(&self) -> bool {
         !self.figures.is_empty()
     }
@@ -132,12 +131,12 @@ impl AppDiff {
     /// The differences as JSON, indented, with a line end.
     ///
     /// # Errors
-    /// [`ReportError::Json`].
+    /// [`ReportError::Json`] if they cannot be serialized.
     pub fn to_json(&self) -> Result<String, ReportError> {
         json::pretty(self)
     }
 
-    /// What there is to say of the differences.
+    /// The report of the differences.
     pub fn document(&self) -> Document {
         Document::of_app_diff(self)
     }
@@ -168,9 +167,9 @@ fn only_in(here: &AppFindings, there: &AppFindings) -> Vec<String> {
     names.filter(|name| !is_there(name)).cloned().collect()
 }
 
-/// How a run measures, by the names of its plan, with what its metrics are of.
+/// How a run measures, by the names of its plan, with the sources of its metrics.
 fn terms(plan: &AppPlan) -> BTreeMap<String, String> {
-    /// Settings that define what is compared, and are compared themselves.
+    /// Fields that are not about how a run measures, or are compared elsewhere.
     const NOT_TERMS: [&str; 11] = [
         "name",
         "question",
@@ -196,7 +195,7 @@ fn terms(plan: &AppPlan) -> BTreeMap<String, String> {
     terms.chain(metrics).collect()
 }
 
-/// A gain, and its references, if both runs have them.
+/// A gain with both runs' ratios and A/A pairs, if it can be judged.
 type Open = (GainChange, Option<(InRuns, [stats::Estimate; 2])>);
 
 fn gains(
@@ -238,7 +237,7 @@ fn gains(
     judged.collect()
 }
 
-/// A pair in both runs; none where one has no ratio.
+/// A pair in both runs; `None` if it has no ratio in one of them.
 fn gain(
     blocks: &[Blocks<'_>; 2],
     runs: [&AppFindings; 2],

@@ -2,7 +2,7 @@ use super::*;
 use crate::Style;
 use crate::app::tests::{noise, run, slice};
 
-/// A run in which gRPC takes so long, ms, and REST so long.
+/// A run in which requests take `grpc` and `rest` ms.
 fn of(grpc: f64, rest: f64, mut seed: u64) -> AppRun {
     run(6, |variant, _, _| {
         let time = if variant == "grpc" { grpc } else { rest };

@@ -105,8 +105,7 @@ fn or_none(value: Option<f64>, shown: fn(f64) -> String) -> String {
     value.map_or_else(units::none, shown)
 }
 
-/// Figures with a column for each variant that was measured; the second set of one goes first where there is
-/// little room.
+/// A table with a column for each measured variant. If there is little room, the control's is dropped first.
 fn beside_each_other(findings: &AppFindings, head: &'static str) -> Table {
     let column = |variant: &AppVariantFindings| Column {
         title: Cow::Owned(variant.name.clone()),
@@ -219,7 +218,7 @@ fn failures(findings: &AppFindings) -> Section {
     Section::new("failed", "Failed slices", Shown::Always, list)
 }
 
-/// The machine, what the application was built from, and what sent its load.
+/// The facts about the machine, the application's build, and the load generator.
 pub(super) fn machine(findings: &AppFindings) -> Vec<(String, String)> {
     let environment = findings.environment.iter().flat_map(machine_facts);
     let environment = environment.map(|(name, fact)| (name.to_owned(), fact));
@@ -258,8 +257,8 @@ fn reading(findings: &AppFindings) -> Section {
     let [settle, slice, warm_up] = [plan.settle_ms, plan.slice_ms, plan.warm_up_ms]
         .map(|ms| units::round_time(ms as f64 * 1e6));
     let in_turn = if is_one_by_one(plan, &findings.starts) {
-        "Memory did not carry all sets at once: each was measured alone, all its slices of an invocation one after \
-             the other"
+        "Memory was not sufficient for all sets at once: each was measured alone, with all its slices of an \
+             invocation in a row"
     } else {
         "All sets are up at once, and load goes to one at a time, in a new random order for each block"
     };
@@ -268,18 +267,18 @@ fn reading(findings: &AppFindings) -> Section {
         AppLoad::Rate { .. } => (
             "",
             format!(
-                " rpcgauge's engine sends {}, evenly spaced and whatever became of those before. A response time runs \
-                 from when its request was due, so that waiting is in it, and requests per second count those that \
+                " rpcgauge's engine sends {}, evenly spaced, without waiting for earlier responses. A response time \
+                 runs from when its request was due, so it includes waiting, and requests per second count those that \
                  succeeded while others were due.",
                 plan.load
             ),
         ),
     };
     let text = format!(
-        "Each variant has its own set of services{own}; what backs them is shared. {in_turn}.{at_rate} Of each turn, \
-         {settle} are left out and {slice} measured. Ratios are of the slices of one block; the interval is over {} of \
-         the services, each warmed up for {warm_up}. The A/A pair is a second set of one configuration: what differs \
-         less than it differs from itself is not resolved.",
+        "Each variant has its own set of services{own}; their backing services are shared. {in_turn}.{at_rate} In each \
+         turn, {settle} are left out and {slice} measured. Ratios compare slices of one block; the interval is over {} \
+         of the services, each warmed up for {warm_up}. The A/A pair is a second set of one configuration: a \
+         difference that does not lie beyond that of this pair is not resolved.",
         units::counted(u64::from(plan.invocations()), "fresh start")
     );
     Section::new(

@@ -1,6 +1,6 @@
-//! Where a request's time goes: for each request a bar of each variant, and below them a table of its parts.
+//! Where a request's time goes: for each request a bar for each variant, and below them a table of the parts.
 //!
-//! What is separate in a bar has a number, which its row of the table has too.
+//! Each segment of a bar has a number, which is also in its row of the table.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use crate::document::{
 };
 use crate::units;
 
-/// Classes of the parts of bars, in turn; neighbours differ.
+/// Classes for the parts of bars, used in turn, so that neighbours differ.
 const CLASSES: [&str; 7] = [
     "encode",
     "decode",
@@ -23,23 +23,23 @@ const CLASSES: [&str; 7] = [
     "decompress",
     "receive",
 ];
-/// The class of what lies outside the services.
+/// The class of the time outside the services.
 const OUTSIDE: &str = "between";
 
-/// Parts that add up to more than this factor of their whole run concurrently.
+/// If the parts add up to more than this many times the whole, they ran concurrently.
 const OVERLAP: f64 = 1.005;
 
 /// How to read the table.
-const HOW_TO_READ: &str = "Means of all slices. What stands below a line and further in is within it; self time is what \
-     the parts within leave: own work, and waiting that no metric covers. Outside the services are the network, the load \
-     generator, and waiting before the first handler.";
+const HOW_TO_READ: &str = "Means of all slices. An indented line is a part of the less indented line above it; self \
+     time is the rest of that line: its own work, and waiting that no metric covers. Outside the services are the \
+     network, the load generator, and waiting before the first handler.";
 
-/// A variant, and its bar.
+/// A variant and its bar.
 type OfVariant<'a> = (&'a AppVariantFindings, &'a RequestBar);
 
 /// Where a request's time goes.
 pub(super) fn section(findings: &AppFindings) -> Section {
-    // Not of the second set of one variant.
+    // Without the control.
     let variants = findings.variants.iter().filter(|one| one.repeats.is_none());
     let all = variants.flat_map(|variant| variant.bars.iter().map(move |bar| (variant, bar)));
     let all: Vec<OfVariant<'_>> = all.collect();
@@ -81,7 +81,7 @@ pub(super) fn section(findings: &AppFindings) -> Section {
     )
 }
 
-/// The parts that are separate in a bar, each with its number and class; none for those that others make up.
+/// For each part, the number and class of its segment in a bar; `None` if it consists of other parts.
 fn numbered(parts: &[TimePart]) -> Vec<Option<(usize, &'static str)>> {
     let mut leaves = 0;
     let class = |leaf: usize, part: &TimePart| match (part.depth, &part.metric) {
@@ -101,7 +101,7 @@ fn numbered(parts: &[TimePart]) -> Vec<Option<(usize, &'static str)>> {
     parts.iter().enumerate().map(&mut number).collect()
 }
 
-/// A part's title if it is not within another: self time is that of the part around it.
+/// A part's title without its context: self time is named with the enclosing part.
 fn alone(parts: &[TimePart], place: usize) -> String {
     let part = &parts[place];
     let around = parts[..place].iter().rfind(|one| one.depth < part.depth);
@@ -151,7 +151,7 @@ fn chart(request: &str, bars: &[OfVariant<'_>]) -> Option<Chart> {
     Chart::new(Weight::Bars, request, "", Some(bars), Vec::new())
 }
 
-/// The same in figures, the variants beside each other.
+/// The same as a table with a column for each variant.
 fn table(request: &str, bars: &[OfVariant<'_>]) -> Table {
     let column = |name: &str| Column {
         title: Cow::Owned(name.to_owned()),

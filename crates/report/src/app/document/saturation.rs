@@ -1,4 +1,4 @@
-//! What is saturated: cores, and what requests wait for within the application.
+//! Saturation: of the cores, and of the resources that requests wait for within the application.
 
 use rpcgauge_study::app::Metric;
 
@@ -8,19 +8,19 @@ use crate::document::{Block, Column, Section, Shown, Table, with_head};
 use crate::units;
 use crate::words;
 
-/// From this share of the machine's cores on they are saturated: queues grow before the last per cent is used.
+/// Beyond this share of use the machine's cores count as saturated: queues grow before all cores are fully used.
 const SATURATED: f64 = 0.9;
 
-/// A process that uses about one core may run on one thread.
+/// The use of cores at which a process may be limited by a single thread.
 const ABOUT_A_CORE: std::ops::RangeInclusive<f64> = 0.9..=1.05;
 
-/// Waiting that is less than this share of the mean response time of its requests is left out.
+/// A wait of at most this share of the mean response time of its requests is left out.
 const MIN_WAIT: f64 = 0.05;
 
-/// Processes that are named beside the sum of all.
+/// The maximum number of processes that are named after the sum of all.
 const MAX_NAMED: usize = 3;
 
-/// What is saturated, as far as is known.
+/// The use of cores, and long waits.
 pub(super) fn section(findings: &AppFindings) -> Section {
     let own = measured(findings).filter(|variant| variant.repeats.is_none());
     let cores = findings
@@ -35,7 +35,7 @@ pub(super) fn section(findings: &AppFindings) -> Section {
     Section::new("saturation", "Saturation", Shown::Always, blocks)
 }
 
-/// What all processes used together; none where one cannot be read.
+/// The number of cores that all processes used together; `None` if one of them is not known.
 fn all_cores(variant: &AppVariantFindings) -> Option<f64> {
     let of_services: Option<f64> = variant.processes.iter().map(|one| one.cores).sum();
     Some(of_services? + variant.load_generator_share)
@@ -74,7 +74,7 @@ fn cpu(variant: &AppVariantFindings, cores: u32) -> Option<(String, String)> {
     Some((format!("CPU, {}", variant.name), text))
 }
 
-/// How long each wait took, if that is a good part of a response time.
+/// The mean wait of each variant, if it is more than [`MIN_WAIT`] of a response time.
 fn wait<'a>(
     metric: &Metric,
     variants: impl Iterator<Item = &'a AppVariantFindings> + Clone,
@@ -95,7 +95,7 @@ fn wait<'a>(
     is_long.then(|| format!("{}: {} each time", metric.title, words::joined(each, ", ")))
 }
 
-/// The mean response time of the requests of these names; of all where there is none.
+/// The mean response time of the requests of these names, or of all requests if there are no names.
 fn response_time(variant: &AppVariantFindings, names: &[String]) -> Option<f64> {
     let is_it = |one: &&RequestFigures| match &one.name {
         Some(name) => names.contains(name),
@@ -109,7 +109,7 @@ fn response_time(variant: &AppVariantFindings, names: &[String]) -> Option<f64> 
     (count > 0).then(|| sum_ns / count as f64)
 }
 
-/// The processor time and memory of each process.
+/// The CPU time and memory of each process.
 pub(super) fn processes(findings: &AppFindings) -> Section {
     type Cell = fn(&ProcessFigures) -> String;
     let cores: Cell = |one| or_none(one.cores, units::number);
@@ -138,8 +138,8 @@ pub(super) fn processes(findings: &AppFindings) -> Section {
     used.rows.push(with_head("together".to_owned(), together));
     let mut held = table("memory of", memory);
     held.notes.push(
-        "While the variant had load; a process that all variants share counts for each. Memory is the most at the end of \
-         a slice"
+        "Measured while the variant had load; a process that all variants share counts for each. Memory is the maximum \
+         at the end of a slice"
             .to_owned(),
     );
     let tables = first.map(|_| [used, held, jvms(findings)]);
@@ -163,9 +163,9 @@ fn jvms(findings: &AppFindings) -> Table {
             Column::number("heap", 2),
         ],
         notes: vec![
-            "By the JVMs' own counters, while the variant had load: garbage collections, all stops with these among \
-             them, and the work of the compilers, as shares of the time. Of the heap the most at the end of a slice, as \
-             of the last collection."
+            "From the JVMs' own counters, while the variant had load: garbage collections, all stops including these, \
+             and the work of the compilers, as shares of the time. The heap is its maximum at the end of a slice, as of \
+             the last collection."
                 .to_owned(),
         ],
         ..Table::default()

@@ -93,19 +93,19 @@ pub(crate) fn value(findings: &AppFindings, metric: &AppMetric, figure: f64) -> 
     (words_of(findings, metric).value)(figure)
 }
 
-/// A verdict in as few words as can be.
+/// A verdict in as few words as possible.
 pub(crate) fn brief(findings: &AppFindings, one: &AppComparison) -> String {
     let said = said(findings, one);
     words::brief(about(findings, one, &said), &one.verdict).text()
 }
 
-/// A ratio of what a comparison is about.
+/// A ratio in the words of a comparison's metric.
 pub(crate) fn factor_phrase(findings: &AppFindings, one: &AppComparison, ratio: f64) -> String {
     let said = said(findings, one);
     words::factor_phrase(about(findings, one, &said), ratio)
 }
 
-/// What a comparison is about, as a row's text.
+/// The metric and request of a comparison, as a row's text.
 pub(crate) fn subject(findings: &AppFindings, one: &AppComparison) -> String {
     said(findings, one).name
 }
@@ -149,7 +149,7 @@ fn row(findings: &AppFindings, comparison: &AppComparison) -> Row {
     }
 }
 
-/// What was compared of a pair, but for the A/A pair.
+/// The comparisons of a pair; none for the A/A pair.
 fn of_pair<'a>(
     findings: &'a AppFindings,
     pair: &'a AppPair,
@@ -158,7 +158,7 @@ fn of_pair<'a>(
     all.filter(|one| !one.a_a && (&one.of, &one.against) == (&pair.of, &pair.against))
 }
 
-/// What the users gain, in a sentence each for requests per second and for response time.
+/// The users' gain: a sentence for requests per second, and one for response time.
 pub(super) fn gain(findings: &AppFindings) -> Section {
     let item = |of_metric: &[&AppComparison]| {
         let is_whole = |one: &&&AppComparison| one.request.is_none();
@@ -221,7 +221,7 @@ fn by_request(findings: &AppFindings, one: &AppComparison) -> String {
     )
 }
 
-/// The verdicts on what users saw, or on what happened within.
+/// The verdicts on what users see, or on metrics within the application.
 pub(super) fn verdicts(findings: &AppFindings, of_users: bool) -> Option<Block> {
     let is_asked = |one: &&AppComparison| {
         let has_figures = one.verdict.of_value.or(one.verdict.against_value).is_some();
@@ -275,7 +275,7 @@ pub(super) fn verdicts(findings: &AppFindings, of_users: bool) -> Option<Block> 
     })
 }
 
-/// The published figures, and what became of them.
+/// The published figures, and whether this run reproduces them.
 pub(super) fn claims(findings: &AppFindings) -> Section {
     let all = findings.claims.iter();
     let measured = all

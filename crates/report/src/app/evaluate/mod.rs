@@ -1,4 +1,4 @@
-//! From the slices of a run to figures, verdicts and bars.
+//! Computes figures, verdicts and bars from the slices of a run.
 
 mod parts;
 mod rate;
@@ -22,31 +22,31 @@ use super::is_one_by_one;
 use crate::findings::SCHEMA;
 use crate::units;
 
-/// A 99th percentile of fewer requests is the slowest of them.
+/// With fewer requests a 99th percentile would be the slowest of them.
 const MIN_FOR_P99: u64 = 100;
 
-/// A load generator that uses more of a core than this sets the pace itself.
+/// A load generator that uses more than this share of a core may limit the load itself.
 const MAX_CORE_SHARE: f64 = 0.8;
 
-/// A JVM that is stopped for more of the time than this makes its users wait; docs/measure-an-application.md says where
-/// this limit and the next one come from.
+/// A JVM that is stopped for more than this share of the time makes its users wait; docs/measure-an-application.md
+/// explains this limit and the next one.
 const MAX_STOPPED: f64 = 0.05;
 
-/// A JVM whose compilers work for more of the time than this is not warm.
+/// A JVM whose compilers work for more than this share of the time is not warmed up.
 const MAX_COMPILING: f64 = 0.2;
 
 /// The warning about a run whose sets were not up at once.
-const ONE_BY_ONE: &str = "memory did not carry all sets of services at once: each was measured alone, with all slices of an \
-     invocation one after the other, so that what changed on the machine meanwhile counts as a difference between \
+const ONE_BY_ONE: &str = "memory was not sufficient for all sets of services at once: each was measured alone, with all \
+     slices of an invocation in a row, so changes of the machine's speed during that time count as differences between \
      variants";
 
 /// The slices of a variant, by invocation and block.
 type Slices<'a> = BTreeMap<(u32, u32), &'a SliceFigures>;
 
-/// What is compared, and of which request.
+/// The metric that is compared, and the request; `None` for all requests together.
 pub(super) type About<'a> = (&'a AppMetric, Option<&'a str>);
 
-/// The slices of a run as they are in blocks.
+/// The measured slices of a run, by variant and block.
 pub(super) struct Blocks<'a> {
     plan: &'a AppPlan,
     slices: BTreeMap<&'a str, Slices<'a>>,
@@ -116,14 +116,14 @@ impl AppFindings {
 /// Warnings about figures under load.
 fn cautions(blocks: &Blocks<'_>, variants: &[AppVariantFindings]) -> Vec<String> {
     let mut cautions = Vec::new();
-    // By variant: an application has many JVMs, and what they need is the same.
+    // One caution for all JVMs, grouped by variant: an application has many, and all need the same.
     let mut cold: Vec<String> = Vec::new();
     for variant in variants {
         let name = &variant.name;
         let mut compiled = Vec::new();
         if variant.load_generator_share > MAX_CORE_SHARE {
             let advice = match blocks.plan.load {
-                AppLoad::Users { .. } => "take fewer users or more think time",
+                AppLoad::Users { .. } => "use fewer users or more think time",
                 AppLoad::Rate { .. } => "lower the rate",
             };
             cautions.push(format!(
@@ -176,15 +176,15 @@ fn cautions(blocks: &Blocks<'_>, variants: &[AppVariantFindings]) -> Vec<String>
     }
     if !cold.is_empty() {
         cautions.push(format!(
-            "JVMs still compiled, for this share of the time, beside the application and on its cores: {}; take a \
-             longer \"warm-up\"",
+            "JVM compilers still worked, for this share of the time, on the application's cores: {}; use a longer \
+             \"warm-up\"",
             cold.join(", ")
         ));
     }
     cautions
 }
 
-/// All requests of some slices together, then each by its name.
+/// The figures of all requests of these slices together, then of each request by name.
 fn of_users<'a>(slices: impl Iterator<Item = &'a SliceFigures> + Clone) -> Vec<RequestFigures> {
     let seconds: f64 = slices.clone().map(|slice| slice.seconds).sum();
     let requests = slices.clone().flat_map(|slice| &slice.requests);
@@ -213,11 +213,11 @@ fn of_users<'a>(slices: impl Iterator<Item = &'a SliceFigures> + Clone) -> Vec<R
     std::iter::once(figures(None, &all)).chain(each).collect()
 }
 
-/// The response times of some requests, and their exact sum, µs.
+/// The merged response times of these requests, and their exact sum, µs.
 fn together(of: &[&RequestRecord]) -> (Times, f64) {
     let mut times = Times::new(Unit::Ns);
     for one in of {
-        // Both are of nanoseconds, and few.
+        // Cannot fail: both are in ns, and the counts are too small to overflow.
         let _ = times.add(&one.times.unpack());
     }
     (times, of.iter().map(|one| one.sum_us).sum())
@@ -231,7 +231,7 @@ fn sum<'a>(slices: impl Iterator<Item = &'a SliceFigures>, metric: &str) -> SumC
     })
 }
 
-/// How many requests of a name succeeded in the time of some slices.
+/// The number of requests of this name, or of all, that succeeded in time in these slices.
 fn answered<'a>(slices: impl Iterator<Item = &'a SliceFigures>, request: Option<&str>) -> u64 {
     slices.map(|slice| slice.answered(request)).sum()
 }
@@ -240,13 +240,13 @@ fn succeeded(slice: &SliceFigures) -> u64 {
     slice.requests.iter().map(|one| one.times.count()).sum()
 }
 
-/// Processor time of all processes; none where one cannot be read.
+/// CPU time of all processes; `None` if one of them is not known.
 fn cpu_ns(slice: &SliceFigures) -> Option<u64> {
     slice.processes.iter().map(|process| process.cpu_ns).sum()
 }
 
 impl<'a> Blocks<'a> {
-    /// Arranges the measured slices of a run as its plan has them.
+    /// Arranges the measured slices of a run by variant and block.
     pub(super) fn of_run(run: &'a AppRun) -> Self {
         let mut blocks = Self {
             plan: &run.plan,
@@ -336,7 +336,7 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// What some slices together have of a metric.
+    /// The figure of a metric over these slices together; `None` unless it is positive and finite.
     pub(super) fn value<'s>(
         &self,
         slices: impl Iterator<Item = &'s SliceFigures> + Clone,
@@ -375,7 +375,7 @@ impl<'a> Blocks<'a> {
     }
 }
 
-/// How many requests of these names succeeded or failed: a failed one takes its time within too.
+/// The number of requests of these names, including failed ones, which also take time within the application.
 fn number_of(all: &[RequestFigures], names: &[String]) -> u64 {
     let is_named =
         |one: &&RequestFigures| one.name.as_ref().is_some_and(|name| names.contains(name));

@@ -1,4 +1,4 @@
-//! Where the time of a request goes, by the metrics of the services that it passes.
+//! Where the time of a request goes, from the metrics of the services on its way.
 
 use rpcgauge_study::app::{AppVariant, Metric};
 
@@ -6,7 +6,7 @@ use super::super::findings::{RequestBar, RequestFigures, TimePart};
 use super::{Blocks, number_of, sum};
 
 impl Blocks<'_> {
-    /// Where the time of a request goes; none where no metric names it.
+    /// Where the time of a request goes; `None` if no metric names it.
     pub(super) fn bar(
         &self,
         request: &RequestFigures,
@@ -32,7 +32,7 @@ impl Blocks<'_> {
     }
 }
 
-/// Adds the parts of a whole, of a request's metrics, with their own parts after them, and what they leave of it.
+/// Adds the parts of a whole: first the time that no metric explains, then each metric, followed by its own parts.
 fn add_parts(
     metrics: &[&Metric],
     whole: Option<&str>,
@@ -73,7 +73,7 @@ fn add_parts(
         });
         add_parts(metrics, Some(&metric.name), depth + 1, ns, time, parts);
         if parts.len() > at + 1 {
-            // All of it is in its parts, and what they leave.
+            // Its own parts cover all of its time.
             parts[at].own_ns = 0.0;
         }
     }

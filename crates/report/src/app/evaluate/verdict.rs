@@ -1,4 +1,4 @@
-//! Two variants compared, slice by slice of the same block.
+//! Compares two variants by the slices of the same block.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::findings::verdict::{
     BlockCounts, ClaimOutcome, Control, Estimate, Outcome, PlacementVerdict, Unanswered, Withheld,
 };
 
-/// Where more of a variant's requests fail, its response times say nothing: failures are often quick.
+/// If more than this share of a variant's requests fail, its response times say nothing: failures are often quick.
 const MAX_FAILED_SHARE: f64 = 0.05;
 
 impl<'a> Blocks<'a> {
@@ -74,7 +74,7 @@ impl<'a> Blocks<'a> {
         self.ratio(again, original, about)
     }
 
-    /// The A/A pair: the second set and the original.
+    /// The A/A pair: the names of the second set and the original.
     fn control(&self) -> Option<(&'a str, &'a str)> {
         let mut variants = self.plan.variants.iter();
         variants.find_map(|variant| Some((variant.name.as_str(), variant.repeats.as_deref()?)))
@@ -153,7 +153,7 @@ impl<'a> Blocks<'a> {
         (verdict, judged.ok())
     }
 
-    /// The requests that a pair compares in a metric.
+    /// The requests that a pair compares in a metric; `None` stands for all requests together.
     fn requests_of<'p>(&'p self, pair: &'p AppPair, metric: &AppMetric) -> Vec<Option<&'p str>> {
         if !metric.is_of_request() {
             return vec![None];
@@ -224,7 +224,7 @@ impl<'a> Blocks<'a> {
             },
             claim: match check.and_then(|check| check.is_reproduced) {
                 Some(true) => ClaimOutcome::Reproduced,
-                // Another machine and another build than those that were published.
+                // Never contradicted: the machine and the build are not the published ones.
                 Some(false) => ClaimOutcome::NotReproduced,
                 None => ClaimOutcome::NotResolved,
             },

@@ -1,4 +1,4 @@
-//! What the figures of a variant are made of.
+//! Tests of a variant's figures.
 
 use rpcgauge_study::plan::Metric;
 use rpcgauge_study::record::{FailureKind, Stage};
@@ -8,7 +8,7 @@ use crate::fixture::Spec;
 
 #[test]
 fn percentiles_come_from_the_merged_histogram() {
-    // A calm and a wild half: the median of all is neither's, nor the mean of both medians.
+    // The halves differ: the median of all is neither that of one half nor the mean of both medians.
     let builder = Builder {
         invocations: 2,
         blocks: 1,
@@ -83,7 +83,7 @@ fn a_stage_that_few_calls_had_is_a_small_part_of_the_mean_call() {
     let connect = figures.stages[0];
     assert_eq!(connect.stage, Stage::Connect);
     assert!(connect.mean_ns > 0.8 * call.mean_ns, "{connect:?}");
-    // One of the 200 calls of each trial had it.
+    // One of the 200 calls of each trial had this stage.
     assert!((connect.per_call_ns - connect.mean_ns / 200.0).abs() < 1e-6);
     assert!((connect.share - connect.per_call_ns / call.mean_ns).abs() < 1e-12);
     let of_client = |s: &&StageFindings| Stage::CLIENT.contains(&s.stage);
@@ -93,7 +93,7 @@ fn a_stage_that_few_calls_had_is_a_small_part_of_the_mean_call() {
     assert!(between > 0.0 && (whole + between - call.mean_ns).abs() < 1e-6);
 }
 
-/// A slow spell of the machine lengthens the floor and the call in the same block, and their ratio not.
+/// If the machine slows down, floor and call of the same block get longer, but their ratio stays.
 #[test]
 fn the_kernels_share_is_of_floors_and_calls_in_the_same_block() {
     let mut sample = two(2.0).build();
@@ -119,7 +119,7 @@ fn the_kernels_share_is_of_floors_and_calls_in_the_same_block() {
     let [low, high] = floor.share_interval.unwrap();
     assert!(high - low < 0.002, "{floor:?}");
     assert!(floor.highest_round_trip_ns >= 2.0 * floor.lowest_round_trip_ns);
-    // Loops that took longer than the calls are not part of them.
+    // If the bare loops take longer than the calls, there is no share.
     let usual = sample.floors.clone();
     for floor in &mut sample.floors {
         floor.latency = one(60_000 * speed(floor.invocation, floor.block));
@@ -209,7 +209,7 @@ fn a_trial_without_an_answer_knows_no_size_of_one() {
     assert_eq!(crate::metric::of_cell(Metric::ResponseBytes, figures), None);
 }
 
-/// A pair in whose trials the server's user and system time are split where `is_split` says so.
+/// The findings of a pair; the server's CPU time is split into user and system in the trials that `is_split` selects.
 fn with_server_split(is_split: impl Fn(usize) -> bool) -> Findings {
     let mut sample = two(2.0).build();
     for (index, trial) in sample.trials.iter_mut().enumerate() {

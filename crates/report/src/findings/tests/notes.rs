@@ -1,4 +1,4 @@
-//! What stands beside a verdict: a client at its limit, failed calls, drift, what was not as asked.
+//! Tests of cautions beside a verdict: client-bound, failed calls, unsettled, not as asked.
 
 use rpcgauge_study::plan::Metric;
 use rpcgauge_study::record::FailureKind;
@@ -44,7 +44,7 @@ fn a_client_bound_load_trial_gives_no_verdict_about_the_server() {
         12
     );
     assert_eq!(findings.comparisons[2].combined, Combined::NotResolved);
-    // Bytes are what they are, whatever the client could do.
+    // Bytes do not depend on a saturated client.
     assert_eq!(outcome(&findings, 3), verdict::Outcome::NoDifference);
     assert!(
         findings.variant("fast").unwrap().cells[0]

@@ -1,4 +1,4 @@
-//! What every rendering of the findings has to tell.
+//! Tests of what every output must say.
 
 use rpcgauge_study::plan::Metric;
 
@@ -56,13 +56,13 @@ fn a_verdict_on_dynamic_code_says_so_in_its_own_line_in_every_output() {
         let builder = builder.claim("old", ("grpc", "rest"), metric, (1.0, 2.0, "ms"));
         outputs(&findings(&builder.build()))
     };
-    let one = "Rest runs on dynamic code and the other does not, so that the difference may be \
-               that of the code.";
+    let one =
+        "Rest runs on dynamic code and the other does not, so the difference may be due to that.";
     let both = "Both run on dynamic code, and generated code may differ.";
     for (dynamic, expected) in [(&[1][..], one), (&[0, 1, 2], both)] {
         for text in text_of(dynamic, Metric::LatencyP50) {
             assert_eq!(text.matches(expected).count(), 1, "{text}");
-            // In the summary, where there is one, and beside the published figure.
+            // In the summary, if there is one, and with the published figure.
             assert!(text.contains("] (dynamic code)"), "{text}");
             let is_json = text.starts_with('{');
             assert!(
@@ -71,7 +71,10 @@ fn a_verdict_on_dynamic_code_says_so_in_its_own_line_in_every_output() {
             );
         }
         for text in text_of(dynamic, Metric::CallBytes) {
-            assert!(!text.contains("(dynamic code)"), "bytes are what they are");
+            assert!(
+                !text.contains("(dynamic code)"),
+                "bytes do not depend on it"
+            );
         }
     }
     for text in text_of(&[], Metric::LatencyP50) {
@@ -79,7 +82,7 @@ fn a_verdict_on_dynamic_code_says_so_in_its_own_line_in_every_output() {
     }
 }
 
-/// Every output that has verdicts in words, without escapes.
+/// Every output that has verdicts in words, without the escapes that would hide them.
 fn outputs(findings: &Findings) -> [String; 4] {
     let style = crate::Style {
         color: false,

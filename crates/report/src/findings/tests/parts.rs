@@ -1,4 +1,4 @@
-//! Kernel, client, codec and server of a call.
+//! Tests of the parts of a call: kernel, client, codec and server.
 
 use rpcgauge_message::Encoding;
 use rpcgauge_study::settings::{Client, CodecWork, Operation, Sample as Message, Style, Target};
@@ -8,8 +8,8 @@ use crate::document::Document;
 use crate::findings::Parts;
 use crate::fixture::{Spec, call};
 
-/// A stack that the engine calls, and that its own client calls, with these latencies in ns; with the codec of the
-/// server's side alone, or of both.
+/// A stack that is called by the engine and by its own client, whose latency is `by_client_ns`. `codecs` operations of
+/// its codec are measured: 2 for the server's side alone, 4 for both sides.
 fn sample(by_client_ns: f64, codecs: usize) -> Sample {
     const CODECS: [(&str, f64, Operation, Message); 4] = [
         (
@@ -77,7 +77,7 @@ fn parts<'a>(findings: &'a Findings, variant: &str) -> &'a Parts {
     cell.parts.as_ref().expect("it has parts")
 }
 
-/// Kernel, client, codec and server.
+/// The times of kernel, client, codec and server.
 fn times(parts: &Parts) -> [f64; 4] {
     let client = parts.client.map_or(0.0, |part| part.ns);
     [parts.kernel.ns, client, parts.codec.ns, parts.server.ns]
@@ -144,7 +144,7 @@ fn over_a_link_the_network_has_a_part_and_the_client_is_within_the_server() {
     let findings = findings(&sample);
     let grpc = parts(&findings, "grpc");
     let figures = findings.figures("grpc", Placement::TwoCores).unwrap();
-    // The call's own packets at 125 bytes a microsecond, one each way, and those of the floor.
+    // The time of the call's packets, one each way, at 125 bytes/µs.
     let sending = |bytes: f64| 3_000.0 + (bytes + 2.0 * (52.0 + 38.0)) * 8.0;
     let bytes = figures.bytes.unwrap();
     let own = bytes.sent.carried() + bytes.received.carried();
@@ -174,7 +174,7 @@ fn a_stacks_client_has_what_its_call_takes_beyond_the_engines() {
     assert_eq!(client.codecs.len(), 4);
     let [kernel, own, codec, server] = times(client);
     assert!((own - (client.call_ns - kernel - codec - server)).abs() < 1.0);
-    // One that is faster than the engine leaves its server less.
+    // A client that is faster than the engine leaves less time for the server.
     let findings = super::findings(&sample(60_000.0, 4));
     let faster = parts(&findings, "by-client");
     assert_eq!(faster.client.unwrap().ns, 0.0);

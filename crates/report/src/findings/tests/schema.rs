@@ -14,7 +14,7 @@ use crate::json::render;
 
 const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/report.schema.json");
 
-/// What `json.rs` adds a sentence to, with where a report has it.
+/// The types to which `json.rs` adds a sentence, with the names of their lists in a report.
 const WITH_SENTENCE: [(&str, &str); 3] = [
     ("Comparison", "comparisons"),
     ("ClaimFindings", "claims"),
@@ -37,7 +37,7 @@ impl JsonSchema for trial::RowFigures {
     }
 }
 
-/// The schema of what `json::render` writes.
+/// The schema of the output of `json::render`.
 fn schema() -> Value {
     let settings = SchemaSettings::draft2020_12().for_serialize();
     let schema = settings.into_generator().into_root_schema_for::<Findings>();
@@ -45,7 +45,7 @@ fn schema() -> Value {
     without_nulls(&mut schema);
     schema["title"] = format!("rpcgauge findings (report.json), schema {SCHEMA}").into();
     schema["description"] =
-        "What a run means. Times are nanoseconds, sizes bytes, shares 0 to 1, unless a name says \
+        "The findings of a run. Times are nanoseconds, sizes bytes, shares 0 to 1, unless a name says \
                              otherwise. What could not be measured is absent. See report-schema.md."
             .into();
     for (name, _) in WITH_SENTENCE {
@@ -60,7 +60,7 @@ fn schema() -> Value {
     schema
 }
 
-/// What is not known is absent and never null, and a doc comment of several lines is one text.
+/// Makes optional properties absent instead of null, and joins the lines of each description.
 fn without_nulls(schema: &mut Value) {
     match schema {
         Value::Array(all) => all.iter_mut().for_each(without_nulls),
@@ -86,7 +86,7 @@ fn without_nulls(schema: &mut Value) {
     }
 }
 
-/// Takes null out of what a property may be; whether it was there.
+/// Removes null from the types of a property; returns whether it was there.
 fn take_null(property: &mut Value) -> bool {
     let null = json!("null");
     for keyword in ["type", "anyOf"] {
@@ -131,7 +131,7 @@ fn the_schema_is_that_of_the_types() {
     );
 }
 
-/// Calls `visit` with each value within another, and the name that it has there.
+/// Calls `visit` with a value and each value within it, and the name of each.
 fn each(value: &Value, name: &str, visit: &mut dyn FnMut(&str, &Value)) {
     visit(name, value);
     match value {
@@ -143,8 +143,8 @@ fn each(value: &Value, name: &str, visit: &mut dyn FnMut(&str, &Value)) {
     }
 }
 
-/// What the types do not say: what is not known is absent, and what `json.rs` and `TrialFigures` write themselves is as
-/// the schema has it.
+/// Checks what the types do not ensure: unknown values are absent, and the parts that `json.rs` and `RowFigures`
+/// serialize themselves match the schema.
 #[test]
 fn what_serde_does_not_derive_is_as_the_schema_says() {
     let schema = schema();

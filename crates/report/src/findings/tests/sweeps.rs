@@ -1,4 +1,4 @@
-//! From which size on the other variant is better.
+//! Tests of sweeps: the sizes at which another variant becomes better.
 
 use rpcgauge_message::workload::{OwnWorkload, WorkloadSpec};
 use rpcgauge_study::plan::Metric;
@@ -29,8 +29,8 @@ const NAMES: [[&str; 4]; 3] = [
     ],
 ];
 
-/// Three ways to call at four sizes, each of which takes so much per call and so much per item, µs.
-/// The first two are compared, with a question that names the size.
+/// Three ways to call at four sizes, each with its cost per call and per item, µs. The first two are
+/// compared, with a question that names the size.
 fn sized(costs: [(f64, f64); 3]) -> Builder {
     let mut builder = Builder {
         invocations: 8,
@@ -71,7 +71,7 @@ fn sized(costs: [(f64, f64); 3]) -> Builder {
     builder.a_a("list-grpc-n=10-again", NAMES[0][0])
 }
 
-/// What was found of the first two ways, and what is said of it.
+/// The findings about the first two ways, and their sentence.
 fn swept(costs: [(f64, f64); 2]) -> (Swept, String) {
     let findings = findings(&sized([costs[0], costs[1], (90.0, 3.0)]).build());
     let sweep = &findings.sweeps[0];
@@ -116,7 +116,7 @@ fn costs_that_do_not_cross_have_one_ahead_throughout() {
 fn sizes_that_are_not_resolved_are_named() {
     let mut sample = sized([(20.0, 0.3), (25.0, 0.5), (90.0, 3.0)]).build();
     for trial in &mut sample.trials {
-        // Of the largest size one invocation alone is measured: it has no interval.
+        // The largest size is measured in one invocation only, so it has no interval.
         if trial.variant.ends_with("n=500") && trial.trial.invocation > 0 {
             trial.outcome = TrialOutcome::Failed {
                 reason: "it was in use".to_owned(),

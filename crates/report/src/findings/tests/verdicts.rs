@@ -1,4 +1,4 @@
-//! When there is a verdict, and which.
+//! Tests of verdicts.
 
 use rpcgauge_study::histogram::{Times, Unit};
 use rpcgauge_study::plan::Metric;
@@ -21,8 +21,7 @@ fn a_known_ratio_lies_in_its_interval() {
     assert!(verdict.control.is_some() && verdict.smallest_difference.unwrap() > 1.0);
 }
 
-/// The first pair, the first variant taking so long for three operations, and the second so long, in
-/// every block.
+/// The verdict on the first pair, if its variants take `three_ns` for three operations in every block.
 fn of_operations(unit: Unit, three_ns: [u64; 2]) -> verdict::PlacementVerdict {
     let mut sample = two(1.0).build();
     for record in &mut sample.trials {
@@ -43,7 +42,7 @@ fn operations_of_parts_of_a_nanosecond_are_told_apart() {
     let estimate = verdict.estimate.unwrap();
     assert!((estimate.ratio * 23.0 / 20.0 - 1.0).abs() < 0.001);
     assert!((verdict.of_value.unwrap() - 20.0 / 3.0).abs() < 0.01);
-    // What falls on the same step in every block is no surer than the step is wide.
+    // Figures on the same step in every block still have an interval as wide as the step.
     let [low, high] = estimate.interval.unwrap();
     assert!(high / low > 1.001, "{low} to {high}");
     assert!(verdict.smallest_difference.unwrap() > 1.000_5);
@@ -72,7 +71,7 @@ fn counted_bytes_are_held_against_an_a_a_interval_of_1_alone() {
 }
 
 /// The first pair's outcome and the sentences about it and about the A/A pair, if the second variant is
-/// `ratio` times as slow, and one thing measured twice 1.2 times.
+/// `ratio` times as slow, and the A/A pair differs by a factor of 1.2.
 fn beside_an_a_a_pair_that_differs(ratio: f64) -> (verdict::Outcome, String, String) {
     let mut builder = Builder {
         noise: (0.001, 0.001),
@@ -206,7 +205,7 @@ fn a_verdict_that_flips_depends_on_placement() {
 fn a_claim_that_one_placement_leaves_open_says_where_it_is_resolved() {
     let mut sample = quickstart::quickstart().build();
     for trial in &mut sample.trials {
-        // One core answers in one invocation alone: there is no interval.
+        // On one core only one invocation is measured, so there is no interval.
         if trial.trial.placement == Placement::OneCore && trial.trial.invocation > 0 {
             trial.outcome = TrialOutcome::Failed {
                 reason: "it was in use".to_owned(),
@@ -301,15 +300,15 @@ fn a_variant_whose_calls_all_fail_has_no_verdict() {
     assert!(figures.latency.is_none() && figures.goodput == 0.0);
 }
 
-/// The outcome of a latency, and its words, where one call in this many of each variant fails; the
-/// second is four times as slow.
+/// The outcome and sentence for a metric if one call in `every` fails for each variant (0: none). The second
+/// variant is four times as slow.
 fn failing(metric: Metric, every: [u64; 2]) -> (verdict::Outcome, String) {
     let mut builder = Builder {
         calls: 1_000,
         ..two(4.0)
     };
     builder.pairs[0].metric = metric;
-    // The last is the first again.
+    // The last variant is the control of the first.
     let every = [every[0], every[1], every[0]];
     for (spec, every) in builder.specs.iter_mut().zip(every) {
         spec.failing = (every > 0).then_some((FailureKind::HttpStatus(503), "status 503", every));
@@ -327,7 +326,7 @@ fn a_latency_that_unanswered_calls_could_have_changed_has_no_verdict() {
     let withheld = verdict::Outcome::NoVerdict { reason };
     for (metric, every) in [
         (Metric::LatencyP50, [2, 0]),
-        // The faster one's slowest may be those that never came.
+        // The faster variant's slowest calls may be those that failed.
         (Metric::LatencyP99, [50, 0]),
         (Metric::LatencyMean, [50, 0]),
         (Metric::RequestTime, [50, 0]),
@@ -345,19 +344,19 @@ fn a_cost_that_unanswered_calls_could_have_changed_has_no_verdict() {
     let reason = Withheld::Unanswered;
     let withheld = verdict::Outcome::NoVerdict { reason };
     for (metric, every) in [
-        // The calls that succeeded may have taken all of the time.
+        // The calls that succeeded may have used all the CPU time.
         (Metric::ServerCpu, [1, 0]),
         (Metric::ClientCpu, [1, 0]),
         (Metric::CallBytes, [2, 0]),
         (Metric::CallBytes, [0, 2]),
         (Metric::ResponseBytes, [2, 0]),
-        // Answered, the slower one would have more calls per second.
+        // Had they succeeded, the slower variant would have more calls per second.
         (Metric::Goodput, [0, 2]),
     ] {
         let (outcome, said) = failing(metric, every);
         assert_eq!(outcome, withheld, "{metric:?} {every:?}: {said}");
     }
-    // Nothing that failed calls could have cost makes the same verdict wrong.
+    // Failed calls of the faster variant can only make it faster, which does not change the verdict.
     let (outcome, said) = failing(Metric::Goodput, [2, 0]);
     assert_eq!(outcome, verdict::Outcome::Faster, "{said}");
 }
@@ -367,7 +366,7 @@ fn a_latency_that_unanswered_calls_cannot_have_changed_stands() {
     for (metric, every) in [
         (Metric::LatencyP50, [50, 0]),
         (Metric::LatencyP50, [0, 50]),
-        // Counted as never succeeded, they would only make the slower one slower.
+        // Had they succeeded, they could hardly make the slower variant faster.
         (Metric::LatencyP99, [0, 200]),
         (Metric::LatencyMean, [0, 50]),
     ] {
