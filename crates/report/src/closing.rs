@@ -1,4 +1,4 @@
-//! The last line under a report on a terminal, where the summary has scrolled away.
+//! The last line of a report on a terminal, for readers whose summary has scrolled away.
 
 use crate::findings::Findings;
 use crate::findings::verdict::Comparison;

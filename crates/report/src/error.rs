@@ -51,7 +51,7 @@ pub enum ReportError {
     Histogram {
         /// The variant.
         variant: String,
-        /// What is wrong with it.
+        /// Why it cannot be merged.
         problem: String,
     },
     /// The findings cannot be written as JSON.

@@ -38,7 +38,7 @@ pub struct AppFindings {
     pub variants: Vec<AppVariantFindings>,
     /// Slices that failed.
     pub failures: Vec<FailedSlice>,
-    /// Each measured slice, in the order in which they ended.
+    /// The measured slices, in the order in which they ended.
     pub slices: Vec<SliceRow>,
 }
 

@@ -33,7 +33,7 @@ pub struct VerdictChange {
     pub of: String,
     /// The variant it is compared with.
     pub against: String,
-    /// What is compared.
+    /// The metric that is compared.
     pub metric: Metric,
     /// The first run's answer, in a word or two.
     pub was: String,

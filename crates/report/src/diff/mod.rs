@@ -105,7 +105,7 @@ pub struct MetricChange {
     pub variant: String,
     /// Where client and server ran.
     pub placement: Placement,
-    /// What is compared.
+    /// The metric.
     pub metric: Metric,
     /// The first run's figure.
     pub before: f64,

@@ -337,8 +337,8 @@ pub(super) fn reading(findings: &Findings) -> Section {
         "runs from the moment a call was due until its response was complete. A warm-up ended when \
          latency had settled, or unsettled at its limit. Percentiles come from merged histograms \
          with three significant digits, and are given only if at least one call lies beyond them. A \
-         spike is a slice of a trial whose longest call is more than six robust standard deviations and \
-         at least three times above the usual one, or twenty times."
+         spike is a slice of a trial whose longest call is more than six robust standard deviations above \
+         the usual one and more than three times as long, or more than twenty times as long."
             .to_owned(),
     );
     if !is_live {

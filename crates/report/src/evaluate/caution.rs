@@ -264,7 +264,7 @@ mod tests {
                 .collect::<Vec<_>>()
                 .join("\n")
         };
-        insta::assert_snapshot!(left(1_000), @"1,000 calls that were due in the warm-up had not been sent when it ended: the 204 measured calls waited behind them, and those that succeeded count in no rate; lower the rate, or give a longer warm-up");
+        insta::assert_snapshot!(left(1_000), @"1,000 calls that were due in the warm-up had not been sent when it ended: the 204 measured calls waited behind them, and their late responses count in no rate; lower the rate, or give a longer warm-up");
         assert_eq!(left(1), "");
     }
 

@@ -270,7 +270,7 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// An estimate as it is in the findings.
+    /// An estimate in the form of the findings.
     fn shown(&self, estimate: &stats::Estimate) -> Estimate {
         let mut shown = Estimate::of(estimate);
         if self.plan.is_live() {

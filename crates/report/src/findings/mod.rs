@@ -147,11 +147,11 @@ pub struct VariantFindings {
     pub name: String,
     /// The group of the study it belongs to.
     pub group: Option<String>,
-    /// The variant that this one repeats under a second name (A/A).
+    /// The variant that this one repeats as its control (A/A); absent if it is no control.
     pub repeats: Option<String>,
     /// How it calls.
     pub how: HowItCalls,
-    /// What was timed.
+    /// How its calls were timed: stage by stage or under load.
     pub timing: Timing,
     /// Its trials and figures, one cell for each placement it was planned under.
     pub cells: Vec<Cell>,

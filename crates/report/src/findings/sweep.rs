@@ -41,7 +41,7 @@ pub struct Crossing {
     pub of: String,
     /// The series that it is compared with.
     pub against: String,
-    /// What is compared.
+    /// The metric that is compared.
     pub metric: Metric,
     /// The pairs, by size.
     pub pairs: BTreeMap<u32, String>,

@@ -24,7 +24,7 @@ pub struct TrialRow {
     pub placement: Placement,
     /// Whether idle states were actually disabled.
     pub idle: Idle,
-    /// What was timed.
+    /// How its calls were timed: stage by stage or under load.
     pub timing: Timing,
     /// When it started, milliseconds since the Unix epoch.
     pub started_at_ms: u64,

@@ -20,13 +20,13 @@ pub struct Comparison {
     pub of: String,
     /// The variant it is compared with.
     pub against: String,
-    /// What is compared.
+    /// The metric that is compared.
     pub metric: Metric,
     /// The operation of `of`, if it is a codec.
     pub operation: Option<Operation>,
     /// Whether it was planned under every placement.
     pub headline: bool,
-    /// Whether it compares a variant with itself under a second name.
+    /// Whether it is an A/A pair: a variant and its control.
     pub a_a: bool,
     /// The verdict under each placement; the first is the study's own.
     pub placements: Vec<PlacementVerdict>,
@@ -40,7 +40,7 @@ pub struct Comparison {
 pub struct PlacementVerdict {
     /// Where client and server ran.
     pub placement: Placement,
-    /// What was timed.
+    /// How its calls were timed: stage by stage or under load.
     pub timing: Timing,
     /// The metric of `of`, over all its trials there.
     pub of_value: Option<f64>,
@@ -179,7 +179,7 @@ pub struct BlockCounts {
     pub planned: u64,
     /// Blocks the estimate rests on.
     pub used: u64,
-    /// Blocks in which one of the two was not measured: failed, or not reached.
+    /// Blocks in which the trial of one of the two failed or did not run.
     pub missing: u64,
     /// Blocks in which one of the two has no figure above 0 for the metric.
     pub no_value: u64,
@@ -196,7 +196,7 @@ pub struct BlockCounts {
 pub struct Control {
     /// The variant that was measured twice.
     pub of: String,
-    /// Its second name.
+    /// The control, which repeats it under a second name.
     pub again: String,
     /// The ratio of the two.
     pub estimate: Estimate,
@@ -241,7 +241,7 @@ pub struct ClaimFindings {
     pub of: String,
     /// The variant it was compared with.
     pub against: String,
-    /// What was compared.
+    /// The metric that was compared.
     pub metric: Metric,
     /// The published figures.
     pub published: Published,

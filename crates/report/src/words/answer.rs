@@ -16,7 +16,7 @@ pub(crate) enum Answer {
     Check,
 }
 
-/// What the signs mean.
+/// The meaning of the signs.
 pub(crate) const SIGNS: &str =
     "▲ better, ▼ worse, = no difference, ? not resolved, ~ depends on placement";
 

@@ -202,7 +202,7 @@ pub(crate) fn clause(caution: &Caution, named: bool) -> String {
         ),
         Kind::Backlog => format!(
             "{count} calls{of_it} that were due in the warm-up had not been sent when it ended: the {of} measured \
-             calls waited behind them, and those that succeeded count in no rate; lower the rate, or give \
+             calls waited behind them, and their late responses count in no rate; lower the rate, or give \
              a longer warm-up"
         ),
         Kind::FailedCalls => format!(

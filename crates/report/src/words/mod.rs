@@ -100,7 +100,7 @@ impl<'a> About<'a> {
         self.said.map_or_else(own, |said| (said.value)(figure))
     }
 
-    /// What a variant does better or worse.
+    /// The verb for what a variant does better or worse.
     fn verb(self) -> &'static str {
         let own = || row(self.metric).verb(self.operation);
         self.said.map_or_else(own, |said| said.verb)

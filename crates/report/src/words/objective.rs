@@ -48,7 +48,7 @@ pub(crate) fn objective(found: &ObjectiveFindings) -> String {
             None => format!("missed{place}, with {figure}"),
         },
         ObjectiveOutcome::TooFewCalls { calls, needed } => format!(
-            "not shown{place}: {} calls are too few, it takes at least {}",
+            "not shown{place}: {} calls are too few, at least {} are needed",
             units::count(calls),
             units::count(needed)
         ),
