@@ -43,8 +43,8 @@ pub(super) fn metrics(before: &Findings, after: &Findings, margin: f64) -> Vec<M
 }
 
 /// A metric of a variant in two runs; `None` if a run has no figure. A trial in which no call
-/// succeeded has a goodput of 0, which has no logarithm. So goodput is worse if only the second run has
-/// no successful call in most of its trials, and not resolved if this holds for other numbers of trials.
+/// succeeded has a goodput of 0, which has no logarithm. If most trials of the second run are such trials, but
+/// not most of the first, goodput is worse; with any other number of them it is not resolved.
 fn change(figure: Figure<'_>, runs: [&Findings; 2], figures: [&Figures; 2]) -> Option<Open> {
     let metric = figure.metric;
     let [was, is] = figures;
