@@ -1,4 +1,4 @@
-//! What calls carry: bodies made ready before the clock starts, or a codec that works inside it.
+//! Request bodies: prepared before calls are timed, or made by a codec while they are timed.
 
 use rpcgauge_trial::FailureKind;
 
@@ -7,30 +7,30 @@ use rpcgauge_trial::FailureKind;
 #[error("{0}")]
 pub struct CodecError(pub String);
 
-/// Makes requests and reads responses, on the calling thread and inside the clock.
+/// Makes requests and reads responses on the calling thread. Its time is part of a call's latency.
 ///
-/// Each call goes through `encode`, `compress` (where [`Codec::compresses`]), then, once the response
-/// is there, `decompress` (where the response says that it is compressed), `decode`, and for the
-/// calls that are verified `verify`. A sample of the measured responses is verified outside the clock:
-/// after a slice, or at the end. gRPC's message prefix is not part of any of these bytes.
+/// Each call goes through `encode`, `compress` (if [`Codec::compresses`]) and, once the response has arrived,
+/// `decompress` (if the response says that it is compressed) and `decode`. Some calls of the warm-up also go
+/// through `verify`. A sample of the measured responses is verified after a slice or at the end, which is not
+/// timed. gRPC's message prefix is not part of any of these bytes.
 ///
-/// A call that is sent again is encoded and compressed again, inside its clock like all that a
-/// retry takes: keeping every call's bytes for the few that are retried would cost the others.
+/// A retried call is encoded and compressed again, which is timed like the rest of the retry: keeping every
+/// call's bytes for the few retries would slow the other calls.
 pub trait Codec {
-    /// Appends the request message of the `call`-th call (0 is the first of the warm-up) to `out`,
-    /// which may hold what is sent before it, and whose memory is kept from call to call. What it
-    /// holds must stay. Asked again for the same call, it must make the same.
+    /// Appends the request message of call number `call` (0 is the first of the warm-up) to `out`. `out` may
+    /// already hold bytes that are sent before it, and those must stay; its memory is reused from call to
+    /// call. The same number must always give the same message.
     ///
     /// # Errors
     /// The call fails as `encode`.
     fn encode(&mut self, call: u64, out: &mut Vec<u8>) -> Result<(), CodecError>;
 
-    /// Whether requests are compressed. Asked once, at the start.
+    /// Whether requests are compressed. Called once, at the start.
     fn compresses(&self) -> bool {
         false
     }
 
-    /// Appends a request, compressed, to `out`, which may hold what is sent before it.
+    /// Appends the compressed request to `out`, which may already hold bytes that are sent before it.
     ///
     /// # Errors
     /// The call fails as `encode`.
@@ -39,7 +39,7 @@ pub trait Codec {
         Ok(())
     }
 
-    /// Restores a compressed response into `out`, which is empty. Its encoding is [`crate::Expect::encoding`].
+    /// Decompresses a response into `out`, which is empty. Its encoding is [`crate::Expect::encoding`].
     ///
     /// # Errors
     /// The call fails as `decompress`.
@@ -51,31 +51,30 @@ pub trait Codec {
     /// The call fails as `decode`.
     fn decode(&mut self, plain: &[u8]) -> Result<(), CodecError>;
 
-    /// Compares the last decoded response with the right one for the `call`-th call.
+    /// Compares the last decoded response with the right one for call number `call`.
     ///
-    /// # Errors
-    /// The trial ends: a wrong response's time means nothing.
+    /// # Errors The trial ends: the latency of a wrong response means nothing.
     fn verify(&mut self, call: u64) -> Result<(), CodecError>;
 }
 
-/// Checks responses that are not decoded: the first one, then as many as fit into a hundredth of the time, and all
-/// after the first one that it refuses.
+/// Checks responses that are not decoded: the first one, then as many as take 1% of the time, and all of them
+/// once one was refused.
 pub struct ResponseCheck<'a> {
-    /// Which responses.
+    /// Which responses are checked.
     pub of: Checked,
-    /// Says what is wrong with one.
+    /// Returns an error if a response is wrong.
     pub check: MessageCheck<'a>,
 }
 
-/// Says what is wrong with a message as carried.
+/// Returns an error if a message, as carried, is wrong.
 pub type MessageCheck<'a> = Box<dyn FnMut(&[u8]) -> Result<(), CodecError> + 'a>;
 
-/// Which responses are checked, and the kind of failure of a refused one.
+/// Which responses are checked, and how a refused one fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Checked {
-    /// Those that come compressed; as [`FailureKind::Decompress`].
+    /// Compressed responses; they fail as [`FailureKind::Decompress`].
     Compressed,
-    /// All of them; as [`FailureKind::Decode`].
+    /// All responses; they fail as [`FailureKind::Decode`].
     All,
 }
 
@@ -99,7 +98,7 @@ pub struct Body {
     pub plain_len: u64,
 }
 
-/// Where request bodies come from and what becomes of responses.
+/// Where request bodies come from, and how responses are treated.
 pub enum Bodies<'a> {
     /// Bodies made in advance, used in turn. Responses are checked by status and headers and
     /// counted, not decoded.
@@ -107,21 +106,21 @@ pub enum Bodies<'a> {
         /// At least one body.
         bodies: Vec<Body>,
         /// Verifies the first responses of the warm-up, one for each body, and up to 32 responses of the
-        /// measured part (16 MiB), which are kept until it is over. In a session each is the first one of
-        /// a slice, which is left out of the figures.
+        /// measured part (16 MiB), which are kept until it is over. In a session each is the first response
+        /// of a slice, whose call is left out of the figures.
         verifier: Option<&'a mut dyn Codec>,
     },
-    /// Made ahead of the calls on its own thread, each used once: for more than memory holds.
-    /// Responses are treated as those to prepared bodies. About 18 MiB of bodies are held at
-    /// most, or 18 bodies where each is larger than 1 MiB. The trial begins when that many are ready,
-    /// the iterator has ended, or a second has passed.
+    /// Bodies that a thread of its own makes ahead of the calls, each used once: for more bodies than memory
+    /// holds. Responses are treated as with prepared bodies. At most about 18 MiB of bodies are held, or 18
+    /// bodies if each is larger than 1 MiB. The trial begins once that many are ready, the iterator has
+    /// ended, or a second has passed.
     ///
     /// A call for which no body is ready when it is due waits, and is counted in
-    /// [`crate::Measurement::bodies_late`]: the figures then show the iterator and not the server.
-    /// An item that is an error fails its call as `encode`. When the iterator ends, the trial is
-    /// complete. The thread outlives the trial until its next bodies are made.
+    /// [`crate::Measurement::bodies_late`]: the figures then show the iterator's speed and not the server's.
+    /// An item that is an error fails its call as `encode`. When the iterator ends, the trial is complete.
+    /// After the trial, the thread still finishes the bodies that it is making.
     Streamed(Box<dyn Iterator<Item = Result<Body, CodecError>> + Send>),
-    /// Encoded and decoded inside each call. The first response of the warm-up is verified, and the last
-    /// one of each slice and of the trial.
+    /// Each call encodes and decodes, which is timed. The first response of the warm-up is verified, and the
+    /// last one of each slice and of the trial.
     PerCall(&'a mut dyn Codec),
 }

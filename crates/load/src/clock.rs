@@ -15,12 +15,12 @@ pub(crate) struct CpuReading {
     system_ns: u64,
 }
 
-/// Nanoseconds of CLOCK_MONOTONIC. The same clock gives the server's marks on the same host.
+/// Nanoseconds of CLOCK_MONOTONIC. A server on the same host takes its marks from this clock.
 pub fn now() -> u64 {
     read(libc::CLOCK_MONOTONIC)
 }
 
-/// Nanoseconds of CLOCK_BOOTTIME: as [`now`], but it runs while the machine is suspended.
+/// Nanoseconds of CLOCK_BOOTTIME: as [`now`], but it also runs while the machine is suspended.
 pub(crate) fn boot() -> u64 {
     read(libc::CLOCK_BOOTTIME)
 }
@@ -33,8 +33,8 @@ pub(crate) fn nanos(duration: Duration) -> u64 {
 /// Processor time of this thread so far.
 pub(crate) fn cpu() -> CpuReading {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the pointer is to a whole `rusage`, which the call fills in; all zeros is a valid
-    // one, should the call fail.
+    // SAFETY: the pointer is to a whole `rusage`, which the call fills in. If the call fails, it stays all
+    // zeros, which is a valid `rusage`.
     let usage = unsafe {
         libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
         usage.assume_init()
@@ -48,7 +48,7 @@ pub(crate) fn cpu() -> CpuReading {
 }
 
 impl CpuReading {
-    /// Adds what was used from the reading `before` to the reading `now`, of the same thread.
+    /// Adds the time between the readings `before` and `now` of one thread.
     pub(crate) fn add_span(&mut self, before: &CpuReading, now: &CpuReading) {
         self.total_ns += now.total_ns.saturating_sub(before.total_ns);
         self.user_ns += now.user_ns.saturating_sub(before.user_ns);
@@ -69,8 +69,8 @@ fn read(clock: libc::clockid_t) -> u64 {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: the pointer is to a `timespec` that lives through the call. The clocks used here
-    // are there on every Linux, so that the call cannot fail.
+    // SAFETY: the pointer is to a `timespec` that lives through the call. Every Linux has the clocks used
+    // here, so the call cannot fail.
     unsafe { libc::clock_gettime(clock, &mut time) };
     time.tv_sec as u64 * SECOND + time.tv_nsec as u64
 }

@@ -19,39 +19,40 @@ pub enum LoadError {
     /// A prepared body cannot be framed.
     #[error("the request body cannot be sent: {0}")]
     Body(#[from] rpcgauge_wire::grpc::MessageTooLong),
-    /// The machine did not give what the event loop needs.
+    /// The system refused what the event loop needs.
     #[error("cannot {what}: {source}")]
     Machine {
-        /// What was tried.
+        /// What failed, as in `set a timer`.
         what: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A verified response was wrong.
     #[error("the response to call {call} is wrong: {error}")]
     WrongResponse {
-        /// The call, counted from 0 at the start of the warm-up, those that slices leave out with the others.
+        /// The call's number, from 0 at the start of the warm-up. Calls that slices leave out are numbered
+        /// too.
         call: u64,
         /// What is wrong.
         error: CodecError,
     },
-    /// The counts of calls do not add up: a bug of this program.
+    /// The counts of calls do not add up: a bug in this program.
     #[error("{0}: this is a fault of rpcgauge, please report it")]
     Accounting(String),
 }
 
 impl LoadError {
-    /// Refuses a setting.
+    /// An error that a setting must be `allowed`.
     pub(crate) fn setting(what: &'static str, allowed: &'static str) -> LoadError {
         LoadError::Setting(OutOfBounds { what, allowed })
     }
 
-    /// Makes an error of the machine from what the system said.
+    /// Returns a function that adds `what` to a system error.
     pub(crate) fn machine(what: &'static str) -> impl FnOnce(io::Error) -> LoadError {
         move |source| LoadError::Machine { what, source }
     }
 
-    /// Who must act.
+    /// Who can fix it.
     pub fn fault(&self) -> Fault {
         match self {
             Self::Setting(_) | Self::Request(_) | Self::Body(_) => Fault::User,

@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use rpcgauge_wire::{Client, Event, Failure, Head, Limits, PrepareError, Protocol};
 
-/// The most bytes of a response's body.
+/// The maximum size of a response's body.
 const MAX_BODY_BYTES: u64 = 64 << 20;
 
 /// A request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fetch {
-    /// Where to.
+    /// The server's address.
     pub address: SocketAddr,
     /// The method.
     pub method: String,
@@ -40,14 +40,14 @@ pub enum FetchError {
     /// The request cannot be sent.
     #[error("the request cannot be sent: {0}")]
     Request(#[from] PrepareError),
-    /// The connection could not be opened, or broke.
+    /// The connection could not be opened, or failed.
     #[error("{0}")]
     Connection(#[from] io::Error),
-    /// The response was not whole or not right.
+    /// The response was incomplete or invalid.
     #[error("{0}")]
     Response(#[from] Failure),
-    /// It was not whole in time.
-    #[error("no whole response within {} s", .0.as_secs_f64())]
+    /// The response was not complete in time.
+    #[error("no complete response within {} s", .0.as_secs_f64())]
     Late(Duration),
 }
 
@@ -65,8 +65,7 @@ impl Fetch {
 
     /// Makes the request, and waits at most `limit` for the whole response.
     ///
-    /// # Errors
-    /// Why there is no such response.
+    /// # Errors Why there is no complete response.
     pub fn send(&self, limit: Duration) -> Result<Fetched, FetchError> {
         let deadline = Instant::now() + limit;
         let left = || match deadline.saturating_duration_since(Instant::now()) {
@@ -125,7 +124,7 @@ mod tests {
 
     use super::*;
 
-    /// A server that writes this, whatever it gets, and then waits for the other side to end.
+    /// A server that answers any request with `text` and waits for the client to close.
     fn answers(text: &'static str) -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();

@@ -1,7 +1,7 @@
 //! The calling half of the floor calibration: a bare blocking ping-pong (docs/method.md).
 //!
-//! It speaks first: two little-endian `u64`, the bytes of a request and of a response. From then on
-//! the other half answers each full request with a full response.
+//! It first sends two little-endian `u64`: the bytes of a request and of a response. From then on the other
+//! half answers each complete request with a complete response.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -28,16 +28,16 @@ pub struct FloorCall {
     pub timeout: Duration,
 }
 
-/// What the bare loops took.
+/// The times of a ping-pong.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Floor {
-    /// Round trips, ns.
+    /// Round-trip times, ns.
     pub latency: Histogram,
     /// The calling loop's processor time, ns per call.
     pub client_cpu_ns: f64,
 }
 
-/// Larger messages are written and read in pieces of this many bytes.
+/// The maximum number of bytes that are written or read at once.
 const PIECE: u64 = 256 * 1024;
 
 /// Connects to the answering half at `address` and plays ping-pong with it.

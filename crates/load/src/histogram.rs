@@ -1,12 +1,12 @@
-//! Histograms of times that grow as they need to.
+//! Histograms of times that grow with the values.
 
 use crate::Histogram;
 
-/// Histograms of latency have room for this from the start, ns: one second, in 170 KB. They grow
-/// when a call takes longer, so that nothing is capped.
+/// The initial range of latency histograms, ns: one second, in 170 KB. They grow when a call takes longer, so
+/// no value is capped.
 const ROOM_AT_FIRST_NS: u64 = 1_000_000_000;
 
-/// Those of which there are many, stages and steps: a millisecond, in 90 KB.
+/// The initial range of the many histograms of stages and steps, ns: a millisecond, in 90 KB.
 const SMALL_ROOM_AT_FIRST_NS: u64 = 1_000_000;
 
 /// An empty histogram of nanoseconds, three significant digits, that grows.
@@ -14,7 +14,7 @@ pub(crate) fn histogram() -> Histogram {
     growing(ROOM_AT_FIRST_NS)
 }
 
-/// The same, with less room at first.
+/// The same with a smaller initial range.
 pub(crate) fn small_histogram() -> Histogram {
     growing(SMALL_ROOM_AT_FIRST_NS)
 }

@@ -7,19 +7,18 @@
 //!    A ramp has no warm-up.
 //! 3. The measured part follows, until the trial's [`Stop`](rpcgauge_trial::Stop) or its ramp's end. A closed loop lets
 //!    the calls of the warm-up end before it begins; a rate continues without a pause.
-//! 4. What is in flight then may end, for at most [`Trial::drain`]; the rest is abandoned.
+//! 4. Calls in flight at that point may still end, for at most [`Trial::drain`]; the rest is abandoned.
 //!
 //! A call is *due* when the one before it ends (closed loop) or when the schedule says (rate), and
 //! its latency runs from then. Nothing is corrected afterwards. Every measured call is accounted
 //! for: started = answered + failed + abandoned. A call that the server says it did not process is
 //! sent again, and stays one call ([`Calls::retried`](rpcgauge_trial::Calls::retried) counts the sends).
 //!
-//! A [`Session`] measures a closed loop a slice at a time, so that several can be measured in turn.
+//! A [`Session`] measures a closed loop a slice at a time, so that several sessions can take turns.
 //!
-//! `benches/stage_stamps.rs` is a small program that measures with it.
+//! `benches/stage_stamps.rs` is a small example.
 //!
-//! This crate is the only one that reads the clock of a call. All times are nanoseconds of
-//! CLOCK_MONOTONIC.
+//! Only this crate times calls. All times are nanoseconds of CLOCK_MONOTONIC.
 
 mod bodies;
 mod clock;

@@ -13,29 +13,28 @@ use crate::histogram::histogram;
 pub struct ProgressHook<'r> {
     /// The time between two snapshots, more than 0.
     pub every: Duration,
-    /// Called on the measuring thread, between the turns of its loop. Calls that become due while
-    /// it runs are begun late by as much, which is in their latency and their send delay: what
-    /// takes long belongs on another thread. It is called once more at the end of the trial, so
-    /// that the intervals together hold every call.
+    /// Called on the measuring thread, between the turns of its loop. It delays calls that become due while
+    /// it runs, which shows in their latency and send delay: do slow work on another thread. It is called
+    /// once more at the end of the trial, so that the intervals together hold every call.
     ///
     /// A trial with a hook counts every call in a second set of histograms, and at each snapshot sums the
     /// bytes of its connections.
     ///
-    /// Returns histograms for the next interval, emptied or not: its own, or others, which takes no longer
-    /// the more calls there are.
+    /// Returns histograms for the next interval: the given ones or others. They need not be empty; the engine
+    /// clears them, whatever they hold.
     pub sample: Box<dyn FnMut(TrialProgress) -> IntervalTimes + 'r>,
 }
 
 /// The measured part of a trial so far.
 #[derive(Debug, Default)]
 pub struct TrialProgress {
-    /// Since the measured part began.
+    /// The measured time since the measured part began.
     pub elapsed: Duration,
-    /// Since the snapshot before, or since the measured part began.
+    /// The measured time since the previous snapshot, or since the measured part began.
     pub interval: Duration,
     /// Calls that were begun, or failed before that.
     pub started: u64,
-    /// How many of them were given to the transport.
+    /// How many of the started calls were given to the transport.
     pub sent: u64,
     /// Calls that succeeded.
     pub answered: u64,
@@ -45,8 +44,8 @@ pub struct TrialProgress {
     pub retried: u64,
     /// Calls that were begun and have not ended.
     pub in_flight: u64,
-    /// Calls that are due and not begun yet, with those that the warm-up left. With random arrivals it is an
-    /// estimate.
+    /// Calls that are due and not begun yet, including those that the warm-up left. An estimate if arrivals
+    /// are random.
     pub waiting: u64,
     /// Times of the interval's calls.
     pub times: IntervalTimes,
@@ -57,16 +56,16 @@ pub struct TrialProgress {
 /// Times of the calls between two snapshots, ns.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IntervalTimes {
-    /// Latency of the calls that succeeded in the interval, by when they ended.
+    /// Latency of the calls that ended in the interval and succeeded.
     pub latency: Histogram,
-    /// Latency of the calls that failed in it.
+    /// Latency of the calls that ended in the interval and failed.
     pub failed_latency: Histogram,
-    /// How long after it was due each call was begun, of those begun in it or failed before that.
+    /// How long after its due time each call was begun, or failed before that, in the interval.
     pub send_delay: Histogram,
 }
 
 impl Default for IntervalTimes {
-    /// An empty set with the room that the engine's own histograms have.
+    /// Empty histograms of the same initial size as the engine's own.
     fn default() -> Self {
         IntervalTimes {
             latency: histogram(),
@@ -77,7 +76,7 @@ impl Default for IntervalTimes {
 }
 
 impl IntervalTimes {
-    /// Empties it; cheap if it is empty.
+    /// Empties the histograms; cheap if they are empty.
     pub fn clear(&mut self) {
         for histogram in [
             &mut self.latency,

@@ -15,11 +15,11 @@ use crate::steps::{StepFigures, StepRecorder};
 use crate::timeline::TimelineRecorder;
 use crate::trial::Trial;
 
-/// What becomes of every measured call. Each number is counted where it happens, apart from the
-/// others, so that their sum is a check.
+/// The measured calls, counted by outcome. Each outcome is counted on its own where it happens, so that their
+/// sum is a check.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Account {
-    /// All counts but [`Calls::never_sent`], which is known at the end.
+    /// All counts except [`Calls::never_sent`], which is known only at the end.
     pub(crate) calls: Calls,
     pub(crate) sent: u64,
 }
@@ -28,23 +28,23 @@ impl Account {
     /// Checks the sums against the calls that were started.
     pub(crate) fn close(self) -> Result<Calls, LoadError> {
         let Account { mut calls, sent } = self;
-        // More sent than started is as wrong as any other sum.
+        // If more were sent than started, this value makes the check fail.
         calls.never_sent = calls.started.checked_sub(sent).unwrap_or(u64::MAX);
         calls.check().map_err(LoadError::Accounting)?;
         Ok(calls)
     }
 }
 
-/// A succeeded call's times in its stages, ns.
+/// The stage times of a call that succeeded, ns.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct StageTimes {
-    /// Those of the client, in the order of [`Stage::ALL`]; `None` for a stage that it did not have.
+    /// The client's stages, in the order of [`Stage::ALL`]; `None` for a stage that the call did not have.
     pub(crate) client: [Option<u64>; 8],
-    /// Those that the server's marks give, which come after them.
+    /// The server's stages, which follow the client's in [`Stage::ALL`].
     pub(crate) server: MarkTimes,
 }
 
-/// What the server's marks give.
+/// The stage times that the server's marks give.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum MarkTimes {
     #[default]
@@ -55,8 +55,8 @@ pub(crate) enum MarkTimes {
 }
 
 impl MarkTimes {
-    /// From the marks and the call's own times, all ns of one clock. Marks of another clock lie outside
-    /// the call, but for a chance that is as small as the call is short.
+    /// Computes them from the marks and the call's own times, ns of one clock. Marks of another clock almost
+    /// always lie outside the call; the shorter the call, the smaller the chance that they do not.
     pub(crate) fn from_marks(handler: (u64, u64), encode_start: u64, done: u64) -> MarkTimes {
         let (start, end) = handler;
         if encode_start <= start && start <= end && end <= done {
@@ -74,17 +74,17 @@ pub(crate) struct Recorder {
     /// When the last measured call ended.
     pub(crate) end: u64,
     pub(crate) latency: Histogram,
-    /// Times of the calls since the last snapshot of the trial, where snapshots are taken.
+    /// Times of the calls since the last snapshot, if snapshots are taken.
     pub(crate) interval: Option<IntervalTimes>,
     pub(crate) failed_latency: Histogram,
     pub(crate) send_delay: Histogram,
-    /// All stages, where they are stamped.
+    /// All stages, if they are timed; otherwise empty.
     pub(crate) stages: Vec<(Stage, Histogram)>,
-    /// The stages of the last call, until there is time to count them.
+    /// The stage times of the last call, until they are counted.
     uncounted: Option<StageTimes>,
     pub(crate) marks: Marks,
     pub(crate) timeline: TimelineRecorder,
-    /// Where they are asked for.
+    /// `None` unless slow calls are kept.
     pub(crate) slow: Option<SlowCalls>,
     pub(crate) steps: StepRecorder,
     pub(crate) account: Account,
@@ -95,7 +95,7 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// `has_snapshots` says whether times are kept by interval too.
+    /// `has_snapshots` says whether times are also kept by interval.
     pub(crate) fn new(trial: &Trial, has_snapshots: bool) -> Recorder {
         let stages = match trial.timing {
             Timing::Load => Vec::new(),
@@ -121,7 +121,7 @@ impl Recorder {
         }
     }
 
-    /// A call was taken from the schedule.
+    /// Counts a call that was taken from the schedule.
     pub(crate) fn started(&mut self, due: u64) {
         self.start.get_or_insert(due);
         self.account.calls.started += 1;
@@ -130,7 +130,7 @@ impl Recorder {
         }
     }
 
-    /// The program began to work on a call, or gave it up before it could.
+    /// Records the send delay of a call that was begun, or failed before that.
     pub(crate) fn begun(&mut self, due: u64, now: u64) {
         let delay = now.saturating_sub(due);
         record(&mut self.send_delay, delay);
@@ -142,12 +142,12 @@ impl Recorder {
         }
     }
 
-    /// The slow calls so far, where they are kept.
+    /// The slow calls so far, if they are kept.
     pub(crate) fn slow(&self) -> &[SlowCall] {
         self.slow.as_ref().map_or(&[], SlowCalls::kept)
     }
 
-    /// A call was given to the transport, for the first time.
+    /// Counts a call that was given to the transport for the first time.
     pub(crate) fn sent(&mut self, due: u64) {
         self.account.sent += 1;
         if let Some(step) = self.step(due) {
@@ -155,7 +155,7 @@ impl Recorder {
         }
     }
 
-    /// The transport took nothing of a call that it was given.
+    /// Takes back [`Recorder::sent`] for a call of which the transport sent nothing.
     pub(crate) fn not_sent(&mut self, due: u64) {
         self.account.sent -= 1;
         if let Some(step) = self.step(due) {
@@ -208,21 +208,22 @@ impl Recorder {
         self.stalls.add(offset, lasted);
     }
 
-    /// A succeeded call's stages. They are counted by [`Recorder::count_stages`].
+    /// Notes the stage times of a call that succeeded. [`Recorder::count_stages`] counts them.
     pub(crate) fn stages(&mut self, times: StageTimes) {
         self.count_stages();
         self.uncounted = Some(times);
     }
 
-    /// Counts the stages of the last call. Called while the next one is on its way: a dozen
-    /// histograms lie far from the processor, and between two calls they would lengthen both.
+    /// Counts the stages of the last call. Called while the next call is in flight: the histograms are rarely
+    /// in the processor's caches, and counting between two calls would delay them.
     pub(crate) fn count_stages(&mut self) {
         if let Some(times) = self.uncounted.take() {
             self.count(&times);
         }
     }
 
-    /// Not inlined: each turn of a trial without stamps would save registers for it.
+    /// Not inlined: otherwise each turn of the loop would save registers for it, even if stages are not
+    /// timed.
     #[inline(never)]
     fn count(&mut self, times: &StageTimes) {
         let server = match times.server {
@@ -251,7 +252,7 @@ impl Recorder {
         count(&server);
     }
 
-    /// From the first measured call's due time to the last one's end, or until when calls arrived, ns.
+    /// From the first measured call's due time to the last one's end or, if later, the end of arrivals, ns.
     pub(crate) fn span_ns(&self) -> u64 {
         self.end.saturating_sub(self.start.unwrap_or(self.end))
     }
@@ -264,7 +265,7 @@ impl Recorder {
         self.steps.at(offset)
     }
 
-    /// How long after the first measured call's due time a time is, ns.
+    /// The time from the first measured call's due time to `at`, ns.
     pub(crate) fn offset(&self, at: u64) -> u64 {
         at.saturating_sub(self.start.unwrap_or(at))
     }

@@ -1,5 +1,4 @@
-//! When calls are due. Every decision here is a function of the times given, so that it is tested
-//! without a clock.
+//! When calls are due. Everything here is a function of the given times, so it can be tested without a clock.
 
 mod arrivals;
 #[cfg(test)]
@@ -11,11 +10,11 @@ use rpcgauge_trial::Schedule;
 
 use self::arrivals::ArrivalTimes;
 
-/// The due times of a trial's calls, in order. Each end of a call makes one of a closed loop due;
-/// arrivals do not wait. However far they get ahead, the queue of due calls is only a counter.
+/// The due times of a trial's calls, in order. In a closed loop each call that ends makes another due.
+/// Arrivals do not wait for calls, and a backlog of them takes no memory.
 #[derive(Debug)]
 pub(crate) enum DueTimes {
-    /// The due times of calls that were not taken yet.
+    /// The due times of the calls that were not taken yet.
     Closed(VecDeque<u64>),
     /// The arrivals, and the due time of the next; `None` once a ramp has no more.
     Arrivals {
@@ -53,7 +52,7 @@ impl DueTimes {
         }
     }
 
-    /// The same, where calls arrive at a rate; `None` for a closed loop.
+    /// The same at a rate; `None` for a closed loop.
     pub(crate) fn next_arrival(&self) -> Option<u64> {
         match self {
             DueTimes::Closed(_) => None,
@@ -72,23 +71,23 @@ impl DueTimes {
         }
     }
 
-    /// A call that was taken has ended at `at`.
+    /// Notes that a call has ended at `at`: in a closed loop another is due then.
     pub(crate) fn call_ended(&mut self, at: u64) {
         if let DueTimes::Closed(waiting) = self {
             waiting.push_back(at);
         }
     }
 
-    /// Makes the calls of a closed loop that wait due at `at`, as if the loop began there. Arrivals
-    /// stay where they are.
+    /// Moves the due times of a closed loop's waiting calls to `at`, as if the loop began there. Arrivals do
+    /// not change.
     pub(crate) fn start_again(&mut self, at: u64) {
         if let DueTimes::Closed(waiting) = self {
             waiting.iter_mut().for_each(|due| *due = at);
         }
     }
 
-    /// How many calls were due by `at` and not taken. Of random arrivals it is one and as many as are to be
-    /// expected after it.
+    /// How many calls are due by `at` and not taken. If arrivals are random, only the first is known; the
+    /// others are their expected number.
     pub(crate) fn waiting(&self, at: u64) -> u64 {
         match self {
             DueTimes::Closed(waiting) => waiting.iter().filter(|due| **due <= at).count() as u64,
@@ -103,7 +102,7 @@ impl DueTimes {
         matches!(self, DueTimes::Arrivals { .. })
     }
 
-    /// Up to when the calls that were taken reach: the next arrival or, after a ramp's last call,
+    /// The end of the time that the calls taken so far cover: the next arrival or, after a ramp's last call,
     /// the ramp's end. `None` for a closed loop.
     pub(crate) fn reach(&self) -> Option<u64> {
         match self {

@@ -1,15 +1,15 @@
 //! Calls that took far longer than those before them.
 
-/// A call is slow if it takes at least this many times the running median.
+/// A call is slow if it takes more than this many times the running median.
 pub const SLOW_FACTOR: u64 = 3;
 
-/// The running median is of this many previous calls.
+/// The number of previous calls that the running median covers.
 const WINDOW: usize = 64;
 
 /// The median is updated after this many calls; before the first update no call is slow.
 const EVERY: usize = 16;
 
-/// The most slow calls that are kept one by one.
+/// The maximum number of slow calls that are kept; further ones are only counted.
 const MAX_KEPT: usize = 1 << 16;
 
 /// A running median.
@@ -31,12 +31,12 @@ impl Default for Usual {
 }
 
 impl Usual {
-    /// The median of the last values; none before there are some.
+    /// The median of the last 64 values, updated every 16; `None` before the first update.
     pub fn median(&self) -> Option<u64> {
         self.median
     }
 
-    /// Takes one more value.
+    /// Adds a value.
     pub fn add(&mut self, value: u64) {
         self.window[self.seen % WINDOW] = value;
         self.seen += 1;
@@ -65,7 +65,7 @@ pub struct SlowCall {
 pub struct SlowCalls {
     usual: Usual,
     kept: Vec<SlowCall>,
-    /// Those that there was no room for, and by how much they were longer than usual.
+    /// Slow calls beyond [`MAX_KEPT`], and the sum of their latencies above the usual one, ns.
     more: u64,
     more_ns: u64,
 }
@@ -95,12 +95,12 @@ impl SlowCalls {
         }
     }
 
-    /// Those that are kept, in the order in which they ended.
+    /// The slow calls that are kept, in the order in which they ended.
     pub fn kept(&self) -> &[SlowCall] {
         &self.kept
     }
 
-    /// How many more there were, and how much longer than usual they took, ns.
+    /// The number of slow calls that are not kept, and the sum of their latencies above the usual one, ns.
     pub fn more(&self) -> (u64, u64) {
         (self.more, self.more_ns)
     }
@@ -143,7 +143,7 @@ mod tests {
         (0..16).for_each(|call| slow.succeeded(call, 1));
         let calls = 3 * MAX_KEPT as u64;
         for call in 0..calls {
-            // Every third is slow, so that the median stays.
+            // Every third call is slow, so the median does not change.
             slow.succeeded(call, if call % 3 == 0 { 11 } else { 1 });
         }
         assert_eq!(slow.kept().len(), MAX_KEPT);

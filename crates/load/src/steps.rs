@@ -6,26 +6,26 @@ use crate::Histogram;
 use crate::clock::nanos;
 use crate::histogram::small_histogram;
 
-/// What became of the calls that were due in one step of a ramp, and the calls that succeeded in it.
+/// The calls that were due in one step of a ramp, by outcome, and the calls that succeeded during the step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepFigures {
     /// The step.
     pub step: RampStep,
-    /// Calls that were due in it.
+    /// Calls that were due in the step.
     pub started: u64,
-    /// How many of them were given to the transport.
+    /// How many of the started calls were given to the transport.
     pub sent: u64,
-    /// How many of them succeeded.
+    /// How many of the started calls succeeded.
     pub answered: u64,
     /// Calls that succeeded while the step lasted, whenever they were due.
     pub answered_within: u64,
-    /// How many failed.
+    /// How many of the started calls failed.
     pub failed: u64,
-    /// How many of these failed because the client was stalled.
+    /// How many of the failed calls failed because the client was stalled.
     pub stalled: u64,
-    /// Latency of those that succeeded, ns.
+    /// Latency of the started calls that succeeded, ns.
     pub latency: Histogram,
-    /// How long after it was due each was begun, or failed before that, ns.
+    /// How long after its due time each started call was begun, or failed before that, ns.
     pub send_delay: Histogram,
 }
 
@@ -65,7 +65,7 @@ impl StepRecorder {
         self.ends.iter().copied().zip(&mut self.figures)
     }
 
-    /// The step of a time, in ns after the ramp's start.
+    /// The step at `time_ns` after the ramp's start; `None` after its end.
     pub(crate) fn at(&mut self, time_ns: u64) -> Option<&mut StepFigures> {
         let index = self.ends.partition_point(|end| *end <= time_ns);
         self.figures.get_mut(index)
@@ -86,7 +86,7 @@ mod tests {
             to: 1.0,
             time_ms,
         };
-        // The first goes in ten steps of a millisecond.
+        // The first part has ten steps of a millisecond.
         let ramp = Schedule::Ramp {
             parts: vec![part(0.0, 10), part(1.0, 1), part(1.0, 5)],
             arrivals: Arrivals::Constant,

@@ -1,15 +1,15 @@
-//! A timeline while the length of its trial is not known.
+//! A timeline whose trial's length is not known yet.
 
 use rpcgauge_trial::{Timeline, TimelineSlice};
 
-/// The most slices that are kept. When they are full, each two become one and the length doubles.
+/// The maximum number of slices. When more are needed, pairs are merged and the length of a slice doubles.
 const MAX_SLICES: usize = 200;
 
 /// Fills a [`Timeline`] whose end is not known yet.
 #[derive(Debug)]
 pub struct TimelineRecorder {
-    /// How often the length of a slice has doubled. The first is 1 ns, the finest there is: 40 doublings
-    /// later it is 18 minutes, and each doubling adds 100 pairs.
+    /// How many times the length of a slice has doubled, from 1 ns. After 40 doublings it is 18 minutes, and
+    /// each doubling merges only 100 pairs.
     doublings: u32,
     slices: Vec<TimelineSlice>,
 }
@@ -24,14 +24,14 @@ impl Default for TimelineRecorder {
 }
 
 impl TimelineRecorder {
-    /// Slices that there is memory for.
+    /// The number of slices that memory is allocated for.
     #[cfg(test)]
     pub(crate) fn room(&self) -> usize {
         self.slices.capacity()
     }
 
-    /// Counts calls, one or more, that succeeded and took `took_ns` together, due `due_ns` after the
-    /// trial's start. The longest of them is at least their mean.
+    /// Counts `calls`, at least 1, that were due `due_ns` after the trial's start, succeeded, and took
+    /// `took_ns` in total. Their mean stands in for their maximum, which is at least that.
     pub fn succeeded(&mut self, due_ns: u64, took_ns: u64, calls: u64) {
         let slice = self.slice(due_ns);
         slice.answered += calls;
@@ -44,8 +44,8 @@ impl TimelineRecorder {
         self.slice(due_ns).failed += calls;
     }
 
-    /// Ends the timeline: it covers `elapsed_ns` and every call, in at least 100 slices
-    /// unless it lasted less than 100 ns.
+    /// Ends the timeline. It covers `elapsed_ns` and every call, in at least 100 slices unless it lasted less
+    /// than 100 ns.
     pub fn finish(mut self, elapsed_ns: u64) -> Timeline {
         self.slice(elapsed_ns.saturating_sub(1));
         Timeline {
@@ -54,7 +54,7 @@ impl TimelineRecorder {
         }
     }
 
-    /// The slice that holds `at_ns`, made if need be.
+    /// The slice that holds `at_ns`, added if necessary.
     fn slice(&mut self, at_ns: u64) -> &mut TimelineSlice {
         while at_ns >> self.doublings >= MAX_SLICES as u64 {
             self.halve();

@@ -1,4 +1,4 @@
-//! What a trial calls, how, and for how long.
+//! What a trial calls, how, and for how long: its settings.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ pub struct Endpoint {
     pub address: Address,
     /// The version of HTTP of every connection. gRPC needs HTTP/2.
     pub protocol: Protocol,
-    /// How TLS is used below it; `None` is without. The version of HTTP is agreed on by ALPN.
+    /// TLS settings; `None` for plaintext. The version of HTTP is negotiated by ALPN.
     pub tls: Option<Tls>,
 }
 
@@ -43,7 +43,7 @@ pub struct Request {
     pub style: CallStyle,
     /// The path with its query; for gRPC `/pkg.Service/Method`.
     pub path: String,
-    /// `HOST` or `HOST:PORT` as the server is to see it; `localhost` for a Unix socket.
+    /// `HOST` or `HOST:PORT` as sent to the server; `localhost` for a Unix socket.
     pub authority: String,
     /// Further fields, such as `content-type`, `accept-encoding`, `grpc-encoding` and
     /// `grpc-timeout`. Names may be in any case.
@@ -51,8 +51,8 @@ pub struct Request {
 }
 
 impl Request {
-    /// Checks and encodes the head. `close` says that the connection ends with the call, `tls` that it
-    /// is secured, which is part of the target's URI.
+    /// Checks and encodes the head. `close` says that the connection ends with the call; `tls` decides the
+    /// URI's scheme.
     pub(crate) fn prepare(&self, close: bool, tls: bool) -> Result<Head, PrepareError> {
         let builder = match &self.style {
             CallStyle::Http { method } => Head::builder(method, &self.path, &self.authority),
@@ -76,22 +76,22 @@ impl Request {
 /// What a response must be like.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expect {
-    /// The status of HTTP that it must have; `None` takes any from 200 to 299. gRPC calls do not look at this.
+    /// The HTTP status that it must have; `None` accepts 200 to 299. gRPC calls ignore this.
     pub status: Option<u16>,
-    /// The media type of the response (parameters are ignored); `None` takes any. gRPC calls check
-    /// theirs by [`CallStyle::Grpc`] and do not look at this.
+    /// The media type of the response (parameters are ignored); `None` accepts any. gRPC calls ignore this:
+    /// they check their own content type, with [`CallStyle::Grpc`]'s subtype.
     pub content_type: Option<String>,
-    /// The `content-encoding` (HTTP) or `grpc-encoding` (gRPC) that the response may have. A response
-    /// may always be uncompressed; those are counted in
-    /// [`crate::Measurement::uncompressed_responses`] when an encoding is named here.
+    /// The `content-encoding` (HTTP) or `grpc-encoding` (gRPC) that the response may have. A response may
+    /// always be uncompressed; if an encoding is named here, [`crate::Measurement::uncompressed_responses`]
+    /// counts those.
     pub encoding: Option<String>,
-    /// Bytes of a response's message, as carried, at most. Larger ones fail their call.
+    /// The maximum size of a response's message as carried, bytes. A larger one fails its call.
     pub max_response_bytes: u32,
 }
 
 impl Default for Expect {
-    /// A good status, any content type, no encoding, responses of up to 64 MiB: far above what a call should carry, and
-    /// still bounded.
+    /// Status 200 to 299, any content type, no encoding, and responses of up to 64 MiB: a bound far above
+    /// what a call should carry.
     fn default() -> Self {
         Expect {
             status: None,
@@ -102,27 +102,26 @@ impl Default for Expect {
     }
 }
 
-/// Everything that decides how one variant is called and timed.
+/// How one variant is called and timed.
 #[derive(Debug, Clone)]
 pub struct Trial {
     /// What is called.
     pub endpoint: Endpoint,
-    /// With which head.
+    /// The head of every request.
     pub request: Request,
     /// What its responses must be like.
     pub expect: Expect,
     /// When calls are due.
     pub schedule: Schedule,
-    /// Makes arrivals at random repeatable.
+    /// The seed of random arrivals, which makes them repeatable.
     pub seed: u64,
     /// Connections open at the same time, 1 to [`MAX_IN_FLIGHT`]; those that an HTTP/2 server is about to end
-    /// (GOAWAY) may continue beside them until their calls have ended. A closed loop with
+    /// (GOAWAY) may continue in addition until their calls have ended. A closed loop with
     /// [`ConnectionUse::PerCall`] has one for each call in flight instead.
     pub connections: u32,
     /// How long a connection is used.
     pub connection_use: ConnectionUse,
-    /// How connections that are silent are kept or ended; `None` leaves them to the deadlines of their
-    /// calls.
+    /// How silent connections are probed and given up; `None` leaves that to the deadlines of their calls.
     pub keepalive: Option<Keepalive>,
     /// Whether stages are timed.
     pub timing: Timing,
@@ -130,8 +129,8 @@ pub struct Trial {
     pub keeps_slow: bool,
     /// The bounds of the warm-up; `None` measures from the first call.
     pub warmup: Option<WarmupBounds>,
-    /// The most requests that are sent, with those of the warm-up and retries; `None` for no bound. Once they
-    /// are used up, the trial is complete.
+    /// The maximum number of requests sent, including the warm-up's and retries; `None` for no bound. The
+    /// trial is complete once they are used up.
     pub max_requests: Option<u64>,
     /// When the measured part ends.
     pub stop: Stop,
@@ -139,19 +138,19 @@ pub struct Trial {
     pub deadline: Duration,
     /// How long calls in flight may still end after the last one was started.
     pub drain: Duration,
-    /// The trial ends early when all calls have failed for this long: with a call that
-    /// fails as long after the first of them, or longer. A server that answers no call would
-    /// otherwise hold it for one deadline per call.
-    /// The warm-up and the measured part have it each; between them, a closed loop's calls in flight
-    /// have as long to end. More than 0.
+    /// The trial ends early once all calls have failed for this long, more than 0: at the first failure that
+    /// comes this long after the first failed call. Otherwise a server that answers no call would hold the
+    /// trial for one deadline per call. The warm-up and the measured part each get this time; between them, a
+    /// closed loop's calls in flight have this time to end.
     pub patience: Duration,
-    /// What a server may make a connection hold. How many calls a connection has in flight follows from
-    /// the schedule instead, and from what the server allows.
+    /// How much a server may make a connection hold. The number of calls in flight on a connection does not
+    /// depend on this, but on the schedule and on what the server allows.
     pub limits: Limits,
 }
 
 impl Trial {
-    /// One call on a kept connection, without a warm-up, that has 10 s to end. A longer trial starts from it.
+    /// Returns a trial of one call on a kept connection, without a warm-up, with a deadline of 10 s. Longer trials start
+    /// from it.
     pub fn new(endpoint: Endpoint, request: Request) -> Trial {
         let bound = Duration::from_secs(10);
         Trial {
@@ -178,7 +177,7 @@ impl Trial {
         }
     }
 
-    /// Refuses what cannot be carried out.
+    /// Refuses settings that cannot be carried out.
     pub(crate) fn check(&self) -> Result<(), LoadError> {
         let refuse = |what, allowed| Err(LoadError::setting(what, allowed));
         if !(1..=MAX_IN_FLIGHT).contains(&self.connections) {
@@ -189,7 +188,7 @@ impl Trial {
             return refuse("the end of the trial", "a number of calls, a time, or both");
         }
         if self.stop.calls == Some(0) || self.stop.time_ms == Some(0) {
-            return refuse("the end of the trial", "more than no calls and no time");
+            return refuse("the end of the trial", "more than 0 calls and 0 ms");
         }
         if self.deadline.is_zero() {
             return refuse("the deadline", "more than 0");

@@ -1,5 +1,5 @@
-//! Connecting to a Unix domain socket within a time. The standard library's connect waits for as long
-//! as the queue of a listener that accepts nothing is full.
+//! Connecting to a Unix domain socket with a timeout. The standard library's connect has none: it blocks
+//! while the listener's queue is full.
 
 use std::io::{self, ErrorKind};
 use std::os::unix::net::UnixStream;
@@ -11,8 +11,8 @@ use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with, sockopt,
 };
 
-/// Connects to the socket at `path`, and waits for a place in its queue for `timeout` at most, which
-/// must be more than 0. The stream itself blocks without a time.
+/// Connects to the socket at `path`, and waits at most `timeout` (more than 0) for a place in its queue. The
+/// stream itself has no timeout.
 ///
 /// # Errors
 /// Nothing listens there, the path is too long, or the queue stayed full
@@ -25,11 +25,11 @@ pub fn connect_unix(path: &Path, timeout: Duration) -> io::Result<UnixStream> {
         SocketFlags::CLOEXEC,
         None,
     )?;
-    // On Linux the time of sending bounds connecting too (socket(7)).
+    // On Linux the send timeout applies to connecting too (socket(7)).
     sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, Some(timeout))?;
     retry_on_intr(|| connect(&socket, &address)).map_err(|error| match error {
         Errno::AGAIN => {
-            let text = format!("the service did not take the connection within {timeout:?}");
+            let text = format!("the service did not accept the connection within {timeout:?}");
             io::Error::new(ErrorKind::TimedOut, text)
         }
         error => error.into(),
@@ -66,7 +66,7 @@ mod tests {
         let path = folder.path().join("s");
         let _listener = UnixListener::bind(&path).expect("a listener");
         let mut waiting = Vec::new();
-        // The queue's length is the system's: until it is full every connect succeeds at once.
+        // The system chooses the queue's length: until it is full, every connect succeeds at once.
         let error = loop {
             match connect_unix(&path, Duration::from_millis(20)) {
                 Ok(stream) => waiting.push(stream),

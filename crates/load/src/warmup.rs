@@ -1,22 +1,23 @@
-//! When the warm-up ends: a rule given from outside, fed slice by slice, within bounds.
+//! The bounds of a warm-up, and the answers of the caller's rule, which is applied slice by slice.
 
 use std::time::Duration;
 
-/// The bounds of a warm-up and the size of the slices that its rule sees.
+/// The bounds of a warm-up and the size of the slices that its rule gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WarmupBounds {
-    /// The warm-up has no more calls than these. It ends unsettled when they have ended; at a rate, when
-    /// they are begun, and all that are due after them are measured.
+    /// The maximum number of calls. The warm-up ends unsettled once they have ended or, at a rate, once they
+    /// have begun; calls due after them are measured.
     pub max_calls: u64,
-    /// The warm-up ends unsettled after this time. At a rate it continues while calls that were due in it wait to
-    /// be sent, and for as long again at most.
+    /// The warm-up ends unsettled after this time. At a rate it continues while calls that were due in it
+    /// wait to be sent, but at most for this time again.
     pub max_time: Duration,
-    /// The rule is applied only once this many calls have ended, or half of that time is over: a just-in-time
-    /// compiler works in steps, and between two of them latency does not drift.
+    /// The rule is applied only once this many calls have ended, or half of [`Self::max_time`] is over: a
+    /// just-in-time compiler works in steps, and latency is steady between two of them although it is not
+    /// settled.
     pub least_calls: u64,
-    /// A slice has at least this many calls, at least 1.
+    /// The minimum number of calls in a slice, at least 1.
     pub slice_calls: u64,
-    /// A slice lasts at least this long.
+    /// The minimum length of a slice.
     pub slice_time: Duration,
 }
 
@@ -27,14 +28,14 @@ impl WarmupBounds {
     }
 }
 
-/// What the rule says of the slices so far.
+/// The rule's answer after a slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Settling {
-    /// Go on.
+    /// The warm-up continues.
     GoOn,
     /// The latency has stopped drifting: measure.
     Settled,
-    /// It did not settle in time: measure, and say so.
+    /// It did not settle in time: measure, and report that.
     NeverSettled,
 }
 

@@ -1,17 +1,16 @@
-//! The loop: it waits for the network and for time, and has the engine do what is due.
+//! The event loop: it waits for the network and the timer, and has the engine do what is due.
 //!
-//! It waits for events of all connections and of its timer. A closed loop over one connection
-//! waits in the read itself, as the floor's loop does: that saves a system call per
-//! call. It does so from its first call to its last, so that all are timed in one way: what else is due
-//! meanwhile waits until the call ends, or for as long as a read waits.
+//! It waits for events of all connections and of its timer. A closed loop over one connection waits in the
+//! read itself, as the floor's loop does, which saves a system call per call. It does so for all its calls,
+//! so that all are timed alike. Anything else that becomes due then waits until the call ends or the read
+//! times out.
 //!
-//! Input is read ahead of its processing. A burst of responses, as after a stall, takes longer to
-//! process than to read. The time of a response is that of its read, so input that comes meanwhile
-//! must not stay unread: all connections are read first, and read again between portions of what they
-//! brought.
+//! Input is read ahead of its processing. A burst of responses, as after a stall, takes longer to process
+//! than to read. A response is timed when it is read, so input must not stay unread meanwhile: all
+//! connections are read first, and again between portions of the input.
 //!
-//! Invariants: a turn begins with the inbox empty, and the loop never waits while calls are due
-//! that have room, or while a connection is to be read or written.
+//! Invariants: a turn begins with an empty inbox. The loop never waits while there is room for a due call, or
+//! while a connection is to be read or written.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,16 +28,16 @@ use crate::trial::Trial;
 
 const EVENTS_A_TURN: usize = 1024;
 
-/// The timer's token; connections have the index of their place.
+/// The timer's token. A connection's token is its index in the pool.
 const TIMER: Token = Token(usize::MAX);
 
-/// The loop looks at the stop flag at least this often, ns.
+/// The loop checks the stop flag at least this often, ns.
 pub(super) const LOOK_UP_NS: u64 = 50_000_000;
 
-/// How long until a body that is late is looked for again, ns. No event says that it is there.
+/// How long the loop waits before it checks again for a late body, ns. No event announces one.
 const LATE_BODY_REST_NS: u64 = 100_000;
 
-/// How long a read waits. The kernel counts it in ticks of up to 10 ms, and adds one.
+/// The timeout of a read. The kernel counts it in ticks of up to 10 ms, and adds one.
 const READ_WAIT: Duration = Duration::from_millis(20);
 
 /// A read waits only if no deadline passes within this time, ns.
@@ -48,8 +47,8 @@ const QUIET_NS: u64 = 45_000_000;
 /// room.
 const UNREAD_NS: u64 = 100_000;
 
-/// How long one turn of the loop keeps reading, ns. The stop flag, deadlines and the trial's end
-/// are checked in between.
+/// How long one turn of the loop keeps reading, ns. The stop flag, deadlines and the trial's end are checked
+/// between turns.
 const MAX_TURN_NS: u64 = 5_000_000;
 
 pub(super) struct EventLoop<'t, 'b, 'r> {
@@ -57,7 +56,7 @@ pub(super) struct EventLoop<'t, 'b, 'r> {
     events: Events,
     timer: Timer,
     pub(super) engine: Engine<'t, 'b, 'r>,
-    /// How often the loop waited for events while a counted call was in flight.
+    /// How many times the loop waited for events while a measured call was in flight.
     #[cfg(test)]
     pub(super) polled: u64,
 }
@@ -101,12 +100,13 @@ impl<'t, 'b, 'r> EventLoop<'t, 'b, 'r> {
         }
     }
 
-    /// True when the trial or the slice is over.
+    /// Runs one turn. Returns whether the trial or the slice is over.
     #[inline]
     pub(super) fn turn(&mut self) -> Result<bool, LoadError> {
         let mut now = clock::now();
         if self.engine.beat(now) {
-            // What came meanwhile is read before anything is taken for silent or late.
+            // Input that arrived during the stall is read before any connection counts as silent or any call
+            // as late.
             self.catch_up()?;
             now = clock::now();
         }
@@ -116,7 +116,7 @@ impl<'t, 'b, 'r> EventLoop<'t, 'b, 'r> {
         if engine.phases.advance(now, &engine.pool, &mut engine.ledger) {
             return Ok(true);
         }
-        // Moving to another phase takes time of its own.
+        // A change of phase may have set a later start.
         let now = engine.phases.started_at.max(now);
         engine.begin_due(now)?;
         engine.write_all()?;
@@ -127,15 +127,14 @@ impl<'t, 'b, 'r> EventLoop<'t, 'b, 'r> {
         Ok(false)
     }
 
-    /// Reads and processes what has come, without waiting.
+    /// Reads and processes the available input without waiting.
     pub(super) fn catch_up(&mut self) -> Result<(), LoadError> {
         self.poll_and_read(Some(Duration::ZERO))?;
         self.process_all()
     }
 
-    /// Waits until something can be read or written, or until it is time for something, and reads what
-    /// came. `now` is when the turn began: what became due since then was not looked at and must not be
-    /// waited for.
+    /// Waits until a connection can be read or written, or until something is due, and reads the input. `now`
+    /// is when the turn began: whatever became due since then is not handled yet, so the loop must not wait.
     fn wait_and_read(&mut self, now: u64) -> Result<(), LoadError> {
         if let Some(index) = self.engine.lone_connection(now) {
             self.engine.read(index, Some(READ_WAIT))?;
@@ -185,8 +184,8 @@ impl<'t, 'b, 'r> EventLoop<'t, 'b, 'r> {
         self.engine.read_marked()
     }
 
-    /// Processes all that was read. Where that takes a while, what there is to begin and to write
-    /// has its turn in between, and connections are read again while there is room.
+    /// Processes all input that was read. If that takes a while, due calls are begun and written in between,
+    /// and connections are read again while there is room.
     fn process_all(&mut self) -> Result<(), LoadError> {
         let Some(began) = self.engine.inbox.since() else {
             return Ok(());
@@ -207,7 +206,7 @@ impl<'t, 'b, 'r> EventLoop<'t, 'b, 'r> {
             read_at = now;
             self.engine.begin_due(now)?;
             self.engine.write_all()?;
-            // What a change of phase requires is done in the next turn.
+            // After a change of phase the next turn does the rest.
             let goes_on = now - began < MAX_TURN_NS && self.engine.phases.phase == phase;
             if goes_on && self.engine.inbox.has_room() {
                 self.poll_and_read(Some(Duration::ZERO))?;
@@ -218,9 +217,8 @@ impl<'t, 'b, 'r> EventLoop<'t, 'b, 'r> {
 }
 
 impl Engine<'_, '_, '_> {
-    /// Reads once from each connection that is marked for it, and one that is alone until it has no more.
-    /// Where the inbox has no room, the first of the rest are the first of the next turn, so that none
-    /// starves.
+    /// Reads once from each connection that is marked for it; a single one is read until it has no more
+    /// input. If the inbox is full, the next turn starts with the remaining ones, so that none starves.
     fn read_marked(&mut self) -> Result<(), LoadError> {
         let mut left = self.pool.to_read();
         while self.inbox.has_room()
@@ -233,8 +231,7 @@ impl Engine<'_, '_, '_> {
         Ok(())
     }
 
-    /// Reads once from a connection, waiting for about `wait`, and sends the
-    /// calls that became due meanwhile.
+    /// Reads once from a connection, waits for about `wait`, and sends the calls that became due meanwhile.
     fn read(&mut self, index: usize, wait: Option<Duration>) -> Result<(), LoadError> {
         match self.pool.read(index, &mut self.inbox, wait) {
             Some(at) => {
@@ -245,7 +242,7 @@ impl Engine<'_, '_, '_> {
         }
     }
 
-    /// The only connection that can bring input, if a call in flight is all that the loop waits for.
+    /// Returns the only connection that can have input, if the loop waits for nothing but a call in flight.
     fn lone_connection(&self, now: u64) -> Option<usize> {
         let quiet_until = now.saturating_add(QUIET_NS);
         let (_, expires_at) = self.ledger.calls.oldest()?;
@@ -276,7 +273,7 @@ impl Engine<'_, '_, '_> {
             } else if self.waits_for_body {
                 now + LATE_BODY_REST_NS
             } else {
-                // It waits for room, which only the network can bring, or for its end.
+                // The call waits for room, which only the network can make, or for its deadline.
                 self.ledger.calls.deadline_of(due)
             });
         }

@@ -1,4 +1,4 @@
-//! Which kind a failure is: of a connection, of the system, or by the deadline.
+//! The kinds of failures: of connections, of the system, and by the deadline.
 
 use std::io;
 
@@ -38,13 +38,12 @@ pub(super) const NO_BODY: (FailureKind, &str) = (
     "the deadline passed before the call's body was made: make bodies faster, or beforehand",
 );
 
-/// Whether a connection broke because nothing came on it: the keep-alive timed out, its own or
-/// the system's.
+/// Whether a connection failed because it was silent: its keep-alive, or the system's, timed out.
 pub(super) fn is_lost(broken: &io::Error) -> bool {
     broken.kind() == io::ErrorKind::TimedOut
 }
 
-/// The kind of a failure of the connection; `broken` is what the transport said.
+/// The kind of a connection's failure; `broken` is the transport's error.
 pub(super) fn of_wire(failure: &Failure, broken: Option<&io::Error>) -> FailureKind {
     match failure {
         Failure::Closed { .. } => match broken {

@@ -1,27 +1,29 @@
-//! Input that was read and is not processed yet.
+//! Input that was read and not processed yet.
 
 use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
 
-/// Bytes that may wait: thousands of short responses, which fit into the nearer caches.
+/// The maximum number of bytes that wait: thousands of short responses, but few enough for the processor's
+/// caches.
 const ROOM: usize = 256 * 1024;
 
-/// Bytes read at once, more than the longest record of TLS has. Several connections share the room.
+/// The maximum number of bytes read at once, more than the longest TLS record. Several reads fit into
+/// [`ROOM`].
 const READ: usize = 64 * 1024;
 
-/// Bytes processed at once: about a hundred short responses.
+/// The maximum number of bytes processed at once: about a hundred short responses.
 const PORTION: usize = 8 * 1024;
 
-/// Which connection something came on: its place, and which of those that stood there one after the
-/// other.
+/// The connection that input came from: its place in the pool, and a number that tells apart the successive
+/// connections of one place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Origin {
     pub(super) index: usize,
     pub(super) generation: u64,
 }
 
-/// What one read brought, or a portion of it.
+/// The input of one read, or a portion of it.
 #[derive(Debug)]
 pub(super) struct Arrival {
     pub(super) origin: Origin,
@@ -34,13 +36,13 @@ pub(super) struct Arrival {
 
 #[derive(Debug)]
 pub(super) enum Content {
-    /// Bytes, which stay in the inbox until it is read into again.
+    /// Bytes, which stay in the inbox until the next read.
     Bytes(Range<usize>),
-    /// The transport ended, or broke where there is an error.
+    /// The transport ended, or failed with this error.
     End(Option<io::Error>),
 }
 
-/// What was read, the oldest first.
+/// The waiting input, oldest first.
 #[derive(Debug)]
 pub(super) struct Inbox {
     buffer: Box<[u8]>,
@@ -57,8 +59,8 @@ impl Inbox {
         }
     }
 
-    /// Where the next read goes; `None` while too much waits. There is room again once all of it is
-    /// processed.
+    /// Returns the buffer for the next read; `None` if too much input waits. There is room again once all of
+    /// it is processed.
     pub(super) fn room(&mut self) -> Option<&mut [u8]> {
         if self.arrivals.is_empty() {
             self.filled = 0;
@@ -90,12 +92,12 @@ impl Inbox {
         self.arrivals.is_empty()
     }
 
-    /// When the oldest of what waits was read, ns.
+    /// When the oldest waiting input was read, ns.
     pub(super) fn since(&self) -> Option<u64> {
         self.arrivals.front().map(|arrival| arrival.at)
     }
 
-    /// Takes a portion of what waits. Its bytes are to be done with before the next read.
+    /// Takes a portion of the waiting input. Its bytes must be processed before the next read.
     pub(super) fn next(&mut self) -> Option<Arrival> {
         let oldest = self.arrivals.front_mut()?;
         match &mut oldest.content {

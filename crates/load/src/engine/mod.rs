@@ -3,12 +3,12 @@
 //! Four parts own the state of a trial. Each documents its states and invariants at the top of its module:
 //!
 //! - `pool`: the connections; how they are opened, lost, drained, kept alive, read and written.
-//! - `ledger`: the calls; which are due, in flight, to be sent again, succeeded, failed.
+//! - `ledger`: the calls; which ones are due, in flight, to be retried, succeeded or failed.
 //! - `phases`: which phase the trial is in, what counts, and when that ends.
-//! - `event_loop`: the turns; it waits for the network and for time. Its `run` is where to start reading.
+//! - `event_loop`: the turns; it waits for the network and for time. Start reading at its `run`.
 //!
-//! Beside them stand `messages` (what calls carry, and what reads it), `inbox` (what was read and is not
-//! processed yet) and `snapshots` (how the trial goes, shown while it does). The engine is what joins them:
+//! Further modules are `messages` (what calls carry, and who reads it), `inbox` (input that was read and not
+//! processed yet) and `snapshots` (the trial's progress, reported while it runs). The engine joins them:
 //! `requests` has a call's way from its due time to its connection, `responses` the way back.
 
 mod event_loop;
@@ -59,12 +59,11 @@ use crate::warmup::Settling;
 
 /// Carries `trial` out on the calling thread.
 ///
-/// `rule` is asked after each slice of the warm-up. Setting `stop` ends the trial within about a
-/// tenth of a second, with what was measured until then.
+/// `rule` is called after each slice of the warm-up. Setting `stop` ends the trial within about a tenth of a
+/// second, with the figures so far.
 ///
-/// # Errors
-/// [`LoadError`] when there is nothing to measure with. Calls that fail are not errors of the trial:
-/// they are counted in [`Measurement::calls`].
+/// # Errors [`LoadError`] if the trial cannot be carried out. Calls that fail are no errors: they are counted
+/// in [`Measurement::calls`].
 pub fn measure(
     trial: &Trial,
     bodies: Bodies<'_>,
@@ -80,21 +79,21 @@ pub fn measure(
     measure_with(trial, bodies, hooks, stop)
 }
 
-/// What the caller does at certain moments of a trial, on the calling thread.
+/// Callbacks of a trial, all on the calling thread.
 pub struct Hooks<'r> {
-    /// Asked after each slice of the warm-up, with the median latency of its calls (the lower of the
-    /// two middle ones), ns.
+    /// The warm-up's rule, called after each slice with the median latency of its calls (the lower of the two
+    /// middle ones), ns.
     pub settling: Box<dyn FnMut(u64) -> Settling + 'r>,
-    /// Called with true just before the first measured call of the trial, or of a slice, is due, and
-    /// with false when no further one is begun: the place to read what the server has used so far.
+    /// Called with true just before the first measured call of the trial or slice is due, and with false once
+    /// no further call is begun. This is the time to read what the server has used.
     pub measuring: Box<dyn FnMut(bool) + 'r>,
-    /// Receives snapshots of the measured part, at intervals; `None` costs nothing.
+    /// Receives snapshots of the measured part at intervals; `None` costs nothing.
     pub progress: Option<ProgressHook<'r>>,
-    /// Checks responses that are not decoded; one that it refuses fails its call. `None` takes them as they are.
+    /// Checks responses that are not decoded; a refused response fails its call. `None` accepts all.
     pub check: Option<ResponseCheck<'r>>,
 }
 
-/// As [`measure`], with all hooks.
+/// Like [`measure`], with all hooks.
 ///
 /// # Errors
 /// As [`measure`].
@@ -109,11 +108,11 @@ pub fn measure_with(
     event_loop.engine.finish()
 }
 
-/// The parts of one trial, joined: the trial for `'t`, its bodies' codec for `'b`, its hooks for `'r`.
+/// The parts of one trial. The trial is borrowed for `'t`, its bodies' codec for `'b`, its hooks for `'r`.
 struct Engine<'t, 'b, 'r> {
     trial: &'t Trial,
     head: Head,
-    /// Whether stages are stamped.
+    /// Whether stages are timed.
     timed: bool,
     pool: Pool<'t>,
     ledger: Ledger<'t>,
@@ -123,11 +122,11 @@ struct Engine<'t, 'b, 'r> {
     /// `None` without a hook.
     snapshots: Option<Snapshots<'r>>,
     heartbeat: Heartbeat,
-    /// Calls that the input just read has ended, by their tokens.
+    /// The calls that the current input has ended, by token.
     ended: Vec<(u64, CallEnd)>,
-    /// The turn took as many calls as one may, and others are due.
+    /// Whether the turn took the maximum number of calls while more are due.
     more_are_due: bool,
-    /// The call that is due next has no body yet.
+    /// Whether the next due call has no body yet.
     waits_for_body: bool,
 }
 
@@ -140,7 +139,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
     ) -> Result<Self, LoadError> {
         let checks = hooks.check.is_some();
         let messages = Messages::new(bodies, hooks.check, trial)?;
-        // HTTP/1.1 has a header for it.
+        // HTTP/1.1 has a header field for it.
         let close = trial.connection_use == ConnectionUse::PerCall
             && trial.endpoint.protocol == Protocol::Http1;
         Ok(Engine {
@@ -160,7 +159,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
         })
     }
 
-    /// Notes that the loop runs at `now`. True if it was stalled until then.
+    /// Notes that the loop runs at `now`. Returns whether it was stalled until then.
     #[inline]
     fn beat(&mut self, now: u64) -> bool {
         let stall = self.heartbeat.beat(now);
@@ -171,8 +170,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
         stall.is_some()
     }
 
-    /// Maintains connections: those that the server is about to end, those that are not open, and
-    /// those on which nothing comes.
+    /// Maintains the connections that the server is about to end, that are not open, or that are silent.
     fn maintain_connections(&mut self, now: u64) -> Result<(), LoadError> {
         while let Some((from, to)) = self.pool.drain_next(self.wants_connections(), now)? {
             self.ledger.calls.move_all(from, to);
@@ -194,12 +192,12 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
         Ok(())
     }
 
-    /// Whether a connection that is closed is wanted again: calls are begun, or sent again.
+    /// Whether closed connections are to be reopened, because calls are begun or retried.
     fn wants_connections(&self) -> bool {
         self.phases.phase != Phase::Draining || !self.ledger.to_retry.is_empty()
     }
 
-    /// Applies the result of an attempt to open a connection to the calls that wait for it.
+    /// Applies the result of an attempt to open a connection to the calls that wait for that.
     fn follow(&mut self, attempt: Attempt) {
         match attempt {
             Attempt::Underway | Attempt::Open { call: None } => {}
@@ -243,14 +241,14 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
         self.end_call(token, now, Err(failure));
     }
 
-    /// Counts the end of a call, good or not, and lets the schedule know.
+    /// Counts the end of a call, successful or not, and notifies the schedule.
     fn end_call(&mut self, token: u64, done: u64, result: Result<(), CallFailure<'_>>) {
         let late = self.phases.is_after_arrivals(done, &self.ledger);
         let note = |ended| self.phases.call_ended(ended);
         self.ledger.end(token, (done, late), result, note);
     }
 
-    /// Writes what connections have to write, many calls in one write.
+    /// Writes all pending output, many calls in one write.
     fn write_all(&mut self) -> Result<(), LoadError> {
         while let Some(index) = self.pool.next_to_write() {
             self.write(index)?;
@@ -266,7 +264,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
     }
 
     fn finish(mut self) -> Result<Measurement, LoadError> {
-        // Before what the instrument has to do at the end, which is not time of the trial.
+        // Read first: rpcgauge's own work at the end is not part of the trial's time.
         let now = clock::now();
         self.phases.spent.end_span(&self.pool);
         let spent = self.phases.spent.sum(&self.pool);

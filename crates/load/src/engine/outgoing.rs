@@ -1,4 +1,4 @@
-//! A request that is ready to go.
+//! A request that is ready to be sent.
 
 use bytes::Bytes;
 use rpcgauge_wire::grpc::{self, MessageTooLong};
@@ -12,7 +12,7 @@ pub(super) struct Outgoing {
     pub(super) body: Bytes,
     /// The message's length before compression.
     pub(super) plain: u64,
-    /// And after.
+    /// The message's length after compression.
     pub(super) carried: u64,
 }
 

@@ -1,4 +1,4 @@
-//! A call's way out: due, begun, sent on a connection, and sent again.
+//! The way of a call to its connection: it is due, begun, sent, and perhaps sent again.
 
 use rpcgauge_trial::{ConnectionUse, FailureKind};
 use rpcgauge_wire::StartError;
@@ -11,12 +11,12 @@ use super::phases::Phase;
 use crate::clock;
 use crate::error::LoadError;
 
-/// Calls that are taken from the schedule in one turn of the loop. A rate may bring more than the
-/// loop can even fail, and the stop flag, the network and the trial's end are checked in between.
+/// The maximum number of calls taken from the schedule in one turn of the loop. At a rate more may be due
+/// than the loop can even fail; the stop flag, the network and the trial's end are checked between turns.
 const MAX_PER_TURN: usize = 1024;
 
-/// Calls that fail together where no connection can be made. Each attempt fails those that became due
-/// since the one before, a tenth of a second at most.
+/// The maximum number of calls that fail at once if no connection can be opened. Each attempt fails the calls
+/// that became due since the previous one, at most a tenth of a second before.
 const MAX_BATCH: u64 = 65_536;
 
 impl Engine<'_, '_, '_> {
@@ -50,7 +50,8 @@ impl Engine<'_, '_, '_> {
                 }
             }
             if self.ledger.last_stall.hit(due, now) {
-                // Sent together now, they would be a burst that is not part of the schedule.
+                // Sent now, the calls that became due in the stall would be a burst that the schedule does
+                // not have.
                 self.fail_unbegun(STALLED, now);
                 continue;
             }
@@ -77,9 +78,9 @@ impl Engine<'_, '_, '_> {
         Ok(())
     }
 
-    /// Begins and sends the calls of a rate that are due by `now`. Between reads, so that a burst of
-    /// responses, as after a stall, holds none of them up. Where there are more calls than one turn
-    /// takes, they have their share in the next ones.
+    /// Begins and sends the calls of a rate that are due by `now`. Called between reads, so that a burst of
+    /// responses, as after a stall, does not delay them. If more calls are due than one turn takes, the next
+    /// turns take them.
     pub(super) fn take_due_calls(&mut self, now: u64) -> Result<(), LoadError> {
         let Some(due) = self.ledger.due_times.next_arrival() else {
             return Ok(());
@@ -91,7 +92,7 @@ impl Engine<'_, '_, '_> {
         self.write_all()
     }
 
-    /// Counts a call that is due and has no body yet, once.
+    /// Counts the call that is due and has no body yet, but only once.
     #[cold]
     fn count_late_body(&mut self, due: u64) {
         if !std::mem::replace(&mut self.waits_for_body, true) && self.phases.is_measured(due) {
@@ -128,7 +129,7 @@ impl Engine<'_, '_, '_> {
         self.send_on(token, index, begun)
     }
 
-    /// Sends a call on the connection of a place, which is made for it where each has its own.
+    /// Sends a call on the connection at `index`; if each call has its own, that is opened first.
     fn send_on(&mut self, token: u64, index: usize, now: u64) -> Result<(), LoadError> {
         match self.trial.connection_use {
             ConnectionUse::Reuse => self.send(token),
@@ -157,7 +158,7 @@ impl Engine<'_, '_, '_> {
         };
         match open.client.start(&self.head, &outgoing.body, token) {
             Ok(()) => {
-                // Here, since a connection that is made for it may fail to be made.
+                // Counted here: a connection of the call's own may fail to open.
                 let is_at_a_rate = self.ledger.due_times.is_at_a_rate();
                 let late =
                     is_at_a_rate && self.phases.is_after_arrivals(clock::now(), &self.ledger);
@@ -180,11 +181,11 @@ impl Engine<'_, '_, '_> {
         self.pool.close_after_call(index);
     }
 
-    /// Sends calls again for which there is room now.
+    /// Sends calls to retry while there is room for them.
     #[cold]
     fn send_again(&mut self, now: u64) -> Result<(), LoadError> {
         while let Some(&token) = self.ledger.to_retry.front() {
-            // One whose deadline has passed meanwhile is over.
+            // Absent if the call's deadline has passed meanwhile.
             if let Some(call) = self.ledger.calls.get(token) {
                 let Some(index) = self.pool.place_for_retry(call.connection, now) else {
                     return Ok(());
@@ -200,13 +201,13 @@ impl Engine<'_, '_, '_> {
         Ok(())
     }
 
-    /// Fails the calls that are due or wait to be sent again, none of which can have a connection.
+    /// Fails the calls that are due or wait for a retry, because no connection can be opened.
     #[cold]
     pub(super) fn fail_waiting(&mut self, failure: CallFailure<'_>, now: u64) {
         while let Some(token) = self.ledger.to_retry.pop_front() {
             self.end_call(token, now, Err(failure));
         }
-        // Counted before: in a closed loop each failure makes another call due.
+        // Counted first: in a closed loop each failure makes another call due.
         for _ in 0..self.ledger.due_times.waiting(now).min(MAX_BATCH) {
             match self.ledger.due_times.next() {
                 Some(due) if due <= now && self.phases.admits(&self.ledger, due) => {

@@ -1,4 +1,4 @@
-//! The response to one call, from its head to whether it is good.
+//! The response to one call, from its head to the decision whether it is good.
 
 use rpcgauge_trial::{ErrorSample, FailureKind, HANDLER_END, HANDLER_START, Timing};
 use rpcgauge_wire::Fields;
@@ -7,13 +7,13 @@ use rpcgauge_wire::grpc::{Code, GrpcViolation, StatusSource, UnaryResponse};
 use crate::bodies::Checked;
 use crate::trial::{CallStyle, Expect, Trial};
 
-/// gRPC status codes above this do not exist; they are counted as one kind.
+/// The last gRPC status code that exists. Higher ones are counted as one kind.
 const LAST_GRPC_CODE: u32 = 16;
 
-/// The minimum of bytes of responses that may be held for their checks at a time.
+/// The number of bytes of responses that may always be held for their checks at a time.
 const MIN_HELD_BYTES: usize = 16 << 20;
 
-/// How many bytes of responses are held for their checks, of all calls together.
+/// The number of bytes of responses that all calls together hold for their checks.
 #[derive(Debug)]
 pub(super) struct Held {
     bytes: usize,
@@ -21,7 +21,7 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// Room for one response of `largest` bytes, at least.
+    /// Has room for at least one response of `largest` bytes.
     pub(super) fn new(largest: u32) -> Self {
         Held {
             bytes: 0,
@@ -39,7 +39,7 @@ impl Held {
     }
 }
 
-/// A server's mark of time.
+/// A server's time mark.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Mark {
     #[default]
@@ -49,7 +49,7 @@ pub(super) enum Mark {
     At(u64),
 }
 
-/// What becomes of a response's message as it comes.
+/// What is done with a response's message as it arrives.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Keep {
     /// It is only counted.
@@ -57,7 +57,7 @@ pub(super) enum Keep {
     Nothing,
     /// It is kept for decoding.
     Message,
-    /// It is held for its check, if it is one of these and as long as there is room.
+    /// It is held for its check, if it is one of these and if there is room.
     Check(Checked),
 }
 
@@ -66,16 +66,16 @@ pub(super) enum Keep {
 pub(super) struct Response {
     grpc: Option<UnaryResponse>,
     pub(super) keep: Keep,
-    /// The first thing that is wrong and its text, which may be the server's own words.
+    /// The first problem, if any. `text` describes it, perhaps in the server's own words.
     problem: Option<FailureKind>,
     pub(super) text: String,
     status: u16,
-    /// The encoding named in the head is the expected one.
+    /// Whether the encoding named in the head is the expected one.
     encoded: bool,
     encoded_otherwise: bool,
-    /// The message as carried, where it is kept.
+    /// The message as carried, if it is kept.
     pub(super) message: Vec<u8>,
-    /// How much of it is held for a check, bytes.
+    /// How many bytes of the message are held for a check.
     held: usize,
     /// Length of the message as carried.
     pub(super) carried: u64,
@@ -95,7 +95,7 @@ impl Response {
         }
     }
 
-    /// Makes it ready for another response; `keep` says what is done with the message.
+    /// Prepares it for another response; `keep` says what is done with the message.
     pub(super) fn reset(&mut self, keep: Keep) {
         if let Some(grpc) = &mut self.grpc {
             grpc.reset();
@@ -125,7 +125,7 @@ impl Response {
         let marks = self.marks(trial, fields);
         match (&mut self.grpc, &trial.request.style) {
             (Some(grpc), CallStyle::Grpc { subtype }) => {
-                // What is wrong is found again at the end, together with the status.
+                // `finish` finds an error again, together with the status.
                 let _ = grpc.head(status, &fields, end, subtype.as_deref());
                 if grpc.names_encoding() {
                     self.encoding(&trial.expect, fields.get(b"grpc-encoding"));
@@ -136,14 +136,14 @@ impl Response {
         marks
     }
 
-    /// Takes a piece of the body. Returns the bytes of gRPC's message prefixes in it, and whether one of
-    /// them states a message that is too large: the rest is not worth waiting for.
+    /// Takes a piece of the body. Returns the bytes of gRPC's message prefixes in it, and whether a prefix
+    /// announces a message that is too large, so that the rest need not be awaited.
     #[inline]
     pub(super) fn body(&mut self, data: &[u8], held: &mut Held) -> (u64, bool) {
         let (payload, prefixes, too_large) = match &mut self.grpc {
             Some(grpc) => {
                 let before = grpc.prefix_bytes();
-                // As for the head; what cannot be read is not counted.
+                // As for the head, `finish` finds errors again. Unreadable data is not counted.
                 let (payload, too_large) = match grpc.body(data) {
                     Ok(payload) => (payload, false),
                     Err(GrpcViolation::MessageTooLarge { .. }) => (&[][..], true),
@@ -157,8 +157,8 @@ impl Response {
         if self.keep == Keep::Message {
             self.message.extend_from_slice(payload);
         } else if self.problem.is_some() {
-            // The server's text of its error becomes a sample: one character more than a sample has, so that it
-            // is known to be cut.
+            // The server's error text becomes a sample. One character more than a sample's maximum shows that
+            // it must be cut.
             const ENOUGH: usize = (ErrorSample::MAX_CHARS + 1) * char::MAX.len_utf8();
             let room = ENOUGH.saturating_sub(self.message.len());
             self.message
@@ -179,7 +179,7 @@ impl Response {
         }
     }
 
-    /// Releases the memory of what was held for a check, which may be a lot.
+    /// Releases the memory of a message held for a check, which may be large.
     #[inline]
     pub(super) fn release(&mut self, held: &mut Held) {
         if self.held > 0 {
@@ -197,8 +197,8 @@ impl Response {
         }
     }
 
-    /// The message of a good response that is to be checked. An HTTP response without a body, as to HEAD, is not
-    /// compressed, whatever its head says.
+    /// The message of a good response, if it is to be checked. An HTTP response without a body, as to HEAD,
+    /// is not compressed, whatever its head says.
     pub(super) fn to_check(&self) -> Option<&[u8]> {
         let is_there = self.grpc.is_some() || self.carried > 0;
         (self.is_for_check() && (is_there || self.keep == Keep::Check(Checked::All)))
@@ -214,10 +214,10 @@ impl Response {
         self.marks(trial, fields)
     }
 
-    /// Says whether the complete response is good; the text is in [`Response::text`] when it is not.
+    /// Checks the complete response. [`Response::text`] has the text of an error.
     pub(super) fn finish(&mut self) -> Result<(), FailureKind> {
         self.finish_grpc();
-        // In gRPC an encoding may be named although the message is not compressed.
+        // A gRPC response may name an encoding although its message is not compressed.
         let may_be_compressed = self.grpc.as_ref().is_none_or(UnaryResponse::is_compressed);
         if self.problem.is_none() && self.encoded_otherwise && may_be_compressed {
             self.text
@@ -320,7 +320,7 @@ impl Response {
                 })
             }
         };
-        // A slot outlives its call, and there may be very many slots.
+        // A call's slot is reused, and there may be very many slots.
         grpc.forget_message();
     }
 
@@ -334,8 +334,7 @@ impl Response {
         };
     }
 
-    /// Takes the marks among some fields, where they were asked for. Returns their bytes on the
-    /// wire.
+    /// Reads the marks among the fields if stages are timed. Returns their bytes on the wire.
     #[inline]
     fn marks(&mut self, trial: &Trial, fields: Fields<'_>) -> u64 {
         match trial.timing {
@@ -362,7 +361,7 @@ impl Response {
 }
 
 impl Mark {
-    /// Reads a mark: decimal digits that fit 64 bits.
+    /// Parses a mark: decimal digits that fit into 64 bits.
     fn read(value: &[u8]) -> Mark {
         let number = value.iter().try_fold(0u64, |number, byte| {
             let digit = byte.wrapping_sub(b'0');

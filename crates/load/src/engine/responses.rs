@@ -1,4 +1,4 @@
-//! A call's way back: what came on its connection, until it succeeds, fails, or is sent again.
+//! The way of a call from the input on its connection until it succeeds, fails, or is sent again.
 
 use std::io;
 use std::ops::Range;
@@ -38,7 +38,7 @@ impl Engine<'_, '_, '_> {
         let mut events = self.ledger.events(&mut self.ended, at);
         open.client.input(self.inbox.bytes(bytes), &mut events);
         let seen = events.seen;
-        // At once, whatever becomes of the calls: bytes that are counted must never become fewer.
+        // Counted at once, whether calls succeed or fail: the counts of bytes must never decrease.
         open.client.count_received_prefix(seen.prefixes);
         open.client.count_received_marks(seen.marks);
         let has_output = open.has_output();
@@ -60,7 +60,8 @@ impl Engine<'_, '_, '_> {
         Ok(())
     }
 
-    /// The transport ended (`error` none, and writing never failed) or broke: the calls on it end.
+    /// Ends the calls on a connection whose transport ended (`error` is `None`, and no write failed) or
+    /// failed.
     pub(super) fn lose(
         &mut self,
         index: usize,
@@ -135,7 +136,7 @@ impl Engine<'_, '_, '_> {
         Ok(())
     }
 
-    /// Ends a call that its connection failed, or has it sent again.
+    /// Ends a call that failed with its connection, or has it sent again.
     #[cold]
     fn fail_or_retry(
         &mut self,
@@ -147,19 +148,19 @@ impl Engine<'_, '_, '_> {
         let Some(call) = self.ledger.calls.get(token) else {
             return;
         };
-        // After its deadline the reason no longer matters, and sending it again comes too late.
+        // After the deadline the reason does not matter, and it is too late for a retry.
         if call.is_out_of_time(at) {
             return self.end_call(token, at, Err(TOO_LATE));
         }
         let index = call.connection;
-        // A server that was silent for long may still have received the call.
+        // A server that was silent for a long time may still have received the call.
         let lost = broken.is_some_and(is_lost);
         let traffic = self.pool.traffic_of(index);
         let proved = traffic.received.header > 0;
         if !lost && self.ledger.retry(token, failure, proved) {
             return;
         }
-        // It was not sent where its connection ended before a byte of any request left.
+        // If the connection ended before any request byte left, this request was never sent.
         if traffic.sent.header == 0 {
             self.ledger.take_back_sent(token);
         }

@@ -1,4 +1,4 @@
-//! A trial that is measured a slice at a time, with its connections open in between.
+//! A trial that is measured one slice at a time. Its connections stay open in between.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -17,24 +17,24 @@ use crate::measurement::Measurement;
 use crate::slow::SlowCall;
 use crate::trial::Trial;
 
-/// A closed loop that is measured in slices. Between them no call is in flight, and the connections
-/// stay open: others can be measured meanwhile, on the same thread.
+/// A closed loop that is measured in slices. Between slices no call is in flight and the connections stay
+/// open, so that other sessions can be measured on the same thread.
 pub struct Session<'t, 'b, 'r> {
     event_loop: EventLoop<'t, 'b, 'r>,
 }
 
-/// What a session's slices add up to so far.
+/// The totals of a session's slices so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counted {
-    /// The time in which calls counted.
+    /// The time in which calls were counted.
     pub time: Duration,
-    /// Calls that were begun in it.
+    /// Counted calls that were begun.
     pub started: u64,
-    /// How many of them succeeded.
+    /// How many of the started calls succeeded.
     pub answered: u64,
     /// Calls that were left out.
     pub skipped: u64,
-    /// Bytes on the connections, of all these.
+    /// Bytes on the connections, including those of the skipped calls.
     pub traffic: Traffic,
 }
 
@@ -42,8 +42,7 @@ impl<'t, 'b, 'r> Session<'t, 'b, 'r> {
     /// Opens the connections of `trial` and warms up, on the calling thread. The trial's own
     /// [`rpcgauge_trial::Stop`] is ignored: the caller decides how many slices there are.
     ///
-    /// # Errors
-    /// [`LoadError`] when there is nothing to measure with, or the trial is not a closed loop.
+    /// # Errors [`LoadError`] if the trial cannot be carried out, or is not a closed loop.
     pub fn open(
         trial: &'t Trial,
         bodies: Bodies<'b>,
@@ -59,11 +58,10 @@ impl<'t, 'b, 'r> Session<'t, 'b, 'r> {
         Ok(Session { event_loop })
     }
 
-    /// Measures one slice of at most this many counted calls.
+    /// Measures one slice of at most `max_calls` counted calls.
     ///
-    /// # Errors
-    /// [`LoadError`] when the machine or the codec fails, and [`LoadError::WrongResponse`] when a response
-    /// of the slice is wrong. Calls that fail are counted.
+    /// # Errors [`LoadError`] if the machine or the codec fails, and [`LoadError::WrongResponse`] if a
+    /// response of the slice is wrong. Calls that fail are counted.
     pub fn slice(
         &mut self,
         slice: &Slice,
@@ -73,7 +71,7 @@ impl<'t, 'b, 'r> Session<'t, 'b, 'r> {
         if self.is_over() {
             return Ok(());
         }
-        // What came meanwhile, the end of a connection for one, is known before the first call.
+        // Input since the last slice, such as the end of a connection, is processed before the first call.
         self.event_loop.engine.heartbeat = Heartbeat::start();
         self.event_loop.catch_up()?;
         let Engine {
@@ -98,13 +96,13 @@ impl<'t, 'b, 'r> Session<'t, 'b, 'r> {
         messages.verify_last()
     }
 
-    /// Whether all calls failed for too long, the bodies are used up, or it was stopped: no
-    /// slice adds anything any more.
+    /// Whether further slices add nothing: all calls failed for too long, the bodies are used up, or the
+    /// session was stopped.
     pub fn is_over(&self) -> bool {
         self.event_loop.engine.phases.is_over()
     }
 
-    /// What the slices add up to so far.
+    /// The totals of the slices so far.
     pub fn counted(&self) -> Counted {
         let (engine, slicing) = (&self.event_loop.engine, self.slicing());
         let account = &engine.ledger.recorder.account;
@@ -117,12 +115,12 @@ impl<'t, 'b, 'r> Session<'t, 'b, 'r> {
         }
     }
 
-    /// Requests that were sent so far, with those of the warm-up.
+    /// Requests sent so far, including those of the warm-up.
     pub fn requests_sent(&self) -> u64 {
         self.event_loop.engine.ledger.requests_sent
     }
 
-    /// The slow calls so far, where they are kept.
+    /// The slow calls so far, if they are kept.
     pub fn slow(&self) -> &[SlowCall] {
         self.event_loop.engine.ledger.recorder.slow()
     }
@@ -130,15 +128,14 @@ impl<'t, 'b, 'r> Session<'t, 'b, 'r> {
     /// Ends the session and returns the figures of all slices together. The timeline covers them and the time
     /// between them.
     ///
-    /// # Errors
-    /// [`LoadError::WrongResponse`] when a response of a slice is wrong, [`LoadError::Accounting`] when calls
-    /// got lost.
+    /// # Errors [`LoadError::WrongResponse`] if a response of a slice is wrong, [`LoadError::Accounting`] if
+    /// the counts do not add up.
     pub fn finish(self) -> Result<Measurement, LoadError> {
         self.event_loop.engine.finish()
     }
 
     fn slicing(&self) -> &Slicing {
         let slicing = self.event_loop.engine.phases.slicing();
-        slicing.expect("a session is made with it, and nothing takes it away")
+        slicing.expect("a session has it from its start")
     }
 }

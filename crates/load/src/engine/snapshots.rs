@@ -1,4 +1,4 @@
-//! Snapshots of a trial, shown while it runs.
+//! Snapshots of a trial, reported while it runs.
 
 use std::time::Duration;
 
@@ -7,24 +7,24 @@ use super::phases::Phases;
 use crate::clock::{self, nanos};
 use crate::progress::{ProgressHook, TrialProgress};
 
-/// Shows snapshots at intervals of the time in which calls counted.
+/// Reports snapshots at regular intervals of counted time.
 pub(super) struct Snapshots<'r> {
     hook: ProgressHook<'r>,
     times: Times,
 }
 
-/// When snapshots are taken, by the time in which calls counted, ns.
+/// When snapshots are taken, in ns of counted time.
 #[derive(Debug, Clone, Copy)]
 struct Times {
     every: u64,
-    /// When the last one was; 0 before.
+    /// When the last one was taken; 0 before the first.
     last: u64,
     next: u64,
 }
 
 impl Times {
-    /// A snapshot was taken at `now`. One that comes late does not delay those after it; those that
-    /// it is too late for are left out.
+    /// Notes that a snapshot was taken at `now`. A late one does not delay the next ones; those that it
+    /// missed are left out.
     fn taken(&mut self, now: u64) {
         self.last = now;
         let missed = now.saturating_sub(self.next) / self.every + 1;
@@ -43,7 +43,7 @@ impl<'r> Snapshots<'r> {
         Snapshots { hook, times }
     }
 
-    /// When the next one is due, ns.
+    /// When the next snapshot is due, ns.
     pub(super) fn next_at(&self, phases: &Phases<'_, '_>) -> u64 {
         if !phases.is_counting() {
             return u64::MAX;
@@ -54,7 +54,7 @@ impl<'r> Snapshots<'r> {
 }
 
 impl Engine<'_, '_, '_> {
-    /// Shows how the trial goes, if it is time.
+    /// Reports a snapshot if one is due.
     pub(super) fn take_snapshot(&mut self, now: u64) {
         let snapshots = self.snapshots.as_ref();
         if snapshots.is_some_and(|snapshots| now >= snapshots.next_at(&self.phases)) {
@@ -107,7 +107,7 @@ impl Engine<'_, '_, '_> {
     }
 }
 
-/// The time in which calls counted before the current slice, ns.
+/// The counted time before the current slice, ns.
 fn counted_before(phases: &Phases<'_, '_>) -> u64 {
     phases.slicing().map_or(0, |slicing| slicing.counted_ns)
 }

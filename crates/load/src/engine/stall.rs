@@ -1,30 +1,31 @@
-//! Stalls: times in which this program did not run although it wanted to. It was stopped (SIGSTOP), the
-//! machine was suspended, or nothing gave it a core.
+//! Stalls: times in which this program was ready to run but did not. It was stopped (SIGSTOP), the machine
+//! was suspended, or the scheduler gave it no core.
 //!
-//! The event loop runs at least every 50 ms. A far longer gap between two of its clock readings is a stall,
-//! less the time that the thread computed meanwhile: decoding a large message is not a stall. While a machine is
-//! suspended, CLOCK_MONOTONIC stops and CLOCK_BOOTTIME does not. No wall clock is read.
+//! The event loop runs at least every 50 ms. A far longer gap between two of its clock readings is a stall.
+//! The thread's processor time in the gap is subtracted: decoding a large message is not a stall. While a
+//! machine is suspended, CLOCK_MONOTONIC stops and CLOCK_BOOTTIME does not. No wall clock is read.
 
 use super::event_loop::LOOK_UP_NS;
 use crate::clock;
 
-/// A gap is a stall from this length on, ns. A busy host explains shorter ones: they stay in the latency
-/// and in the delay of sends.
+/// The minimum length of a stall, ns. Shorter gaps are normal on a busy host: they stay in the latency and
+/// the send delay.
 const MIN_STALL_NS: u64 = 300_000_000;
 
-/// A stall. All times are ns; without one, all are 0.
+/// A stall, in ns. All fields are 0 if there was none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Stall {
     /// When the loop last ran before it.
     pub(super) from: u64,
-    /// When it ran again.
+    /// When the loop ran again.
     pub(super) until: u64,
-    /// How long it lasted, with the time of a suspend that is not between the two.
+    /// How long it lasted. This includes the time suspended, which the clock of `from` and `until` does not
+    /// count.
     pub(super) lasted: u64,
 }
 
 impl Stall {
-    /// Whether a call that was due at `due` was open in it, if it ended at `done`.
+    /// Whether a call that was due at `due` and ended at `done` was open during the stall.
     #[inline]
     pub(super) fn hit(&self, due: u64, done: u64) -> bool {
         due < self.until && done > self.from
@@ -36,7 +37,7 @@ impl Stall {
 pub(super) struct Heartbeat {
     /// The loop's last clock reading, ns.
     ran_at: u64,
-    /// The last readings of all clocks, at most [`LOOK_UP_NS`] before it.
+    /// The last readings of all clocks, at most [`LOOK_UP_NS`] before `ran_at`.
     looked: Clocks,
 }
 
@@ -44,7 +45,7 @@ pub(super) struct Heartbeat {
 #[derive(Debug, Clone, Copy)]
 struct Clocks {
     monotonic: u64,
-    /// As `monotonic`, but it runs while the machine is suspended.
+    /// As `monotonic`, but it also runs while the machine is suspended.
     boot: u64,
     /// Processor time of the thread.
     cpu: u64,
@@ -62,7 +63,7 @@ impl Heartbeat {
         }
     }
 
-    /// The loop runs at `now`. Returns the stall that has just ended, if there was one.
+    /// Notes that the loop runs at `now`. Returns the stall that has just ended, if there was one.
     #[inline]
     pub(super) fn beat(&mut self, now: u64) -> Option<Stall> {
         let before = std::mem::replace(&mut self.ran_at, now);
@@ -85,7 +86,7 @@ impl Heartbeat {
             return None;
         }
         Some(Stall {
-            // A suspend leaves no gap: it may have begun right after the last look.
+            // A suspend leaves no gap in the monotonic clock: it may have begun right after the last look.
             from: if suspended < MIN_STALL_NS {
                 ran_before
             } else {
@@ -118,8 +119,9 @@ mod tests {
         cpu: 70 * MS,
     };
 
-    /// What is found of a gap of `gap` ms after 40 ms in which the loop ran: ms suspended beside it, and
-    /// ms computed in all.
+    /// The stall found after 40 ms in which the loop ran and a gap of `gap` ms, in ms after the start: from,
+    /// until, length. The machine was suspended for `suspended` ms in addition, and the thread computed for
+    /// `computed` ms in total.
     fn after(gap: u64, suspended: u64, computed: u64) -> Option<[u64; 3]> {
         let mut heartbeat = Heartbeat::at(START);
         assert_eq!(heartbeat.beat(START.monotonic + 40 * MS), None);

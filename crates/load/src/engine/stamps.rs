@@ -1,14 +1,14 @@
-//! From the stamps of a call to the time in its stages.
+//! Computes the time in each stage from the stamps of a call.
 
 use super::response::{Mark, Response};
 use crate::recorder::{MarkTimes, StageTimes};
 
-/// When a call passed its marks, ns. 0 is not yet, or not taken.
+/// When a call passed each point, ns; 0 if it has not, or if the point is not stamped.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Stamps {
     pub(super) begun: u64,
     pub(super) connected: u64,
-    /// The encoder was called, where stages are stamped.
+    /// When the encoder was called, if stages are timed.
     pub(super) encoding: u64,
     pub(super) encoded: u64,
     pub(super) compressed: u64,
@@ -24,11 +24,11 @@ pub(super) fn stage_times(stamps: &Stamps, response: &Response, done: u64) -> St
     // A stage that a call did not have passes its start on to the next.
     let next = |stamp: u64, from: u64| if stamp == 0 { from } else { stamp };
     let connected = next(stamps.connected, stamps.begun);
-    // What lies between is the instrument's own.
+    // The time between the two is rpcgauge's own and in no stage.
     let encoding = next(stamps.encoding, connected);
     let encoded = next(stamps.encoded, encoding);
     let compressed = next(stamps.compressed, encoded);
-    // A response may come before its request is sent whole.
+    // A response may arrive before its request is completely sent.
     let sent = next(stamps.sent, stamps.first_byte).min(stamps.first_byte);
     let decompressed = next(stamps.decompressed, stamps.received);
     let server = match (response.handler_start, response.handler_end) {

@@ -1,4 +1,4 @@
-//! What the parts' tests share, and a test of the loop.
+//! What the tests of the modules share, and tests of the loop.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -19,7 +19,7 @@ use crate::tls::{Roots, Tls, TlsSettings};
 use crate::trial::{CallStyle, Endpoint, Request, Trial};
 use crate::warmup::Settling;
 
-/// A closed loop of one GET at a time, which ends after 20 ms. All its bounds are a second.
+/// A closed loop of one GET at a time that ends after 20 ms. Its deadline, drain and patience are a second.
 pub(crate) fn trial(address: Address) -> Trial {
     let second = Duration::from_secs(1);
     let endpoint = Endpoint {
@@ -49,13 +49,13 @@ pub(crate) fn unused() -> Address {
     Address::Unix("/nothing/there".into())
 }
 
-/// A server that answers every read of what it makes of a connection.
+/// A server that answers every read. `wrap` makes the stream of a connection.
 fn responding<S: Read + Write>(wrap: impl Fn(TcpStream) -> S + Send + 'static) -> Address {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            // Otherwise a response waits for the client to acknowledge the tickets before it.
+            // Otherwise a response would wait for the client to acknowledge the TLS tickets before it.
             stream.set_nodelay(true).unwrap();
             let mut stream = wrap(stream);
             let response = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
@@ -67,7 +67,7 @@ fn responding<S: Read + Write>(wrap: impl Fn(TcpStream) -> S + Send + 'static) -
     Address::Tcp(address)
 }
 
-/// A server as [`responding`], by TLS; and TLS that trusts it.
+/// A server as [`responding`] over TLS, and TLS settings that trust it.
 fn responding_by_tls() -> (Address, Tls) {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let key = PrivateKeyDer::Pkcs8(made.key_pair.serialize_der().into());
@@ -93,9 +93,9 @@ fn responding_by_tls() -> (Address, Tls) {
     (address, tls.unwrap())
 }
 
-/// It ends by time, sooner than a read may wait.
+/// The trial ends by time, sooner than a read times out.
 #[test]
-fn all_calls_of_a_loop_over_one_connection_are_waited_for_in_one_way() {
+fn all_calls_of_a_loop_over_one_connection_are_awaited_in_its_reads() {
     waits_in_its_reads(&trial(responding(|stream| stream)));
     let (address, tls) = responding_by_tls();
     let mut by_tls = trial(address);
@@ -107,13 +107,13 @@ fn waits_in_its_reads(trial: &Trial) {
     let mut event_loop = event_loop(trial);
     event_loop.run(&AtomicBool::new(false)).unwrap();
     assert!(answered(&event_loop) > 10);
-    assert_eq!(event_loop.polled, 0, "the rest was waited for in the read");
+    assert_eq!(event_loop.polled, 0, "all waits were in the read");
 }
 
-/// As on a machine that is busy with something else. The call that was due meanwhile is not begun, so that none
-/// is in flight when the loop runs again.
+/// As on a busy machine. The call that became due in the stall is not begun, so none is in flight when the
+/// loop runs again.
 #[test]
-fn all_calls_of_a_loop_that_stood_still_are_waited_for_in_that_way() {
+fn all_calls_of_a_loop_that_was_stalled_are_awaited_in_its_reads() {
     let mut trial = trial(responding(|stream| stream));
     trial.stop.time_ms = Some(300);
     let mut event_loop = event_loop(&trial);
@@ -124,7 +124,7 @@ fn all_calls_of_a_loop_that_stood_still_are_waited_for_in_that_way() {
     while !event_loop.turn().unwrap() {}
     let calls = &event_loop.engine.ledger.recorder.account.calls;
     assert_eq!((calls.started, calls.answered), (2, 1));
-    assert_eq!(event_loop.polled, 0, "the rest was waited for in the read");
+    assert_eq!(event_loop.polled, 0, "all waits were in the read");
 }
 
 fn answered(event_loop: &EventLoop<'_, '_, '_>) -> u64 {

@@ -1,7 +1,7 @@
-//! Waking up at a given time, to the nanosecond.
+//! A timer that wakes the loop at a given nanosecond.
 //!
-//! The time-outs of epoll are whole milliseconds and set again by every wait. A timerfd is
-//! exact, and stays armed over many waits.
+//! A timeout of epoll is in whole milliseconds, and every wait sets it again. A timerfd is exact and stays
+//! armed over many waits.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -30,8 +30,8 @@ impl Timer {
         Ok(Timer { fd, armed: 0 })
     }
 
-    /// Makes the loop wake at `at` at the latest. An earlier time that is still to come
-    /// stands: waking too early costs less than moving the timer with every call.
+    /// Makes the loop wake at `at` at the latest. An earlier time in the future is kept: waking too early
+    /// costs less than moving the timer with every call.
     pub(super) fn wake_by(&mut self, at: u64, now: u64) -> io::Result<()> {
         if self.armed > now && self.armed <= at {
             return Ok(());

@@ -9,7 +9,7 @@ fn recorder() -> Recorder {
     Recorder::new(&trial(unused()), false)
 }
 
-/// Everything that a recorder keeps and that could grow with the calls, counted.
+/// The sizes of everything in a recorder that could grow with the number of calls.
 fn kept(recorder: &Recorder) -> Vec<usize> {
     let histograms = [
         &recorder.latency,
@@ -158,11 +158,10 @@ proptest! {
     }
 }
 
-/// A server that answers one call after the other in no time, but stops for the first
-/// 100 ms of every second, called 1,000 times per second in virtual time. A call due at `t`
-/// inside the pause waits until the pause's end, so of all latencies 90% are 0 and the rest
-/// run evenly from 0 to 100 ms: p95 is 50 ms, p99 is 90 ms, the maximum 100 ms. A client that
-/// times from the send instead sees almost none of it.
+/// A server answers one call after another instantly, but stops for the first 100 ms of every second. It is
+/// called 1,000 times per second in virtual time. A call due inside the pause waits for the pause's end, so
+/// 90% of the latencies are 0 and the rest are uniform from 0 to 100 ms: p95 is 50 ms, p99 is 90 ms, the
+/// maximum 100 ms. A client that times from the send misses almost all of it.
 #[test]
 fn a_stalled_server_shows_in_the_latency_however_few_calls_are_in_flight() {
     const MS: u64 = 1_000_000;
@@ -196,11 +195,11 @@ fn a_stalled_server_shows_in_the_latency_however_few_calls_are_in_flight() {
     assert_eq!(recorder.send_delay.value_at_quantile(0.5), 0);
     assert!(
         recorder.send_delay.max() >= 98 * MS,
-        "the delay of sends is kept beside it"
+        "the send delay is kept too"
     );
     assert_eq!(
         from_send.value_at_quantile(0.99),
         0,
-        "what timing from the send would say"
+        "timed from the send"
     );
 }

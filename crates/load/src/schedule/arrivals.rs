@@ -1,9 +1,9 @@
 //! Arrivals at a rate, steady or changing.
 //!
-//! The rate added up over time is the number of calls so far. A call is due when that number
-//! reaches its own: whole numbers make even arrivals, and the sums of exponential values of mean 1
-//! a Poisson process (Çinlar, "Introduction to Stochastic Processes", 1975). Every due
-//! time is computed from its number, so that no rounding adds up.
+//! The integral of the rate is the number of calls so far. A call is due when the integral reaches the call's
+//! number: whole numbers give even arrivals, sums of exponential values of mean 1 a Poisson process (Çinlar,
+//! "Introduction to Stochastic Processes", 1975). Every due time is computed from its number, so rounding
+//! errors do not add up.
 
 use rpcgauge_trial::{Arrivals, RampPart, Random};
 
@@ -24,22 +24,22 @@ pub(crate) struct ArrivalTimes {
     last: u64,
 }
 
-/// A time in which the rate changes evenly, or not at all.
+/// A time in which the rate is constant or changes linearly.
 #[derive(Debug)]
 struct Stretch {
     start_ns: u64,
-    /// `u64::MAX` is without end.
+    /// `u64::MAX` if it never ends.
     length_ns: u64,
     /// Calls per second at its start and at its end.
     from: f64,
     to: f64,
-    /// Calls until its start and until its end.
+    /// Calls due before its start and before its end.
     calls_before: f64,
     calls_through: f64,
 }
 
 impl ArrivalTimes {
-    /// At one rate, without end.
+    /// Arrivals at a constant rate, without end.
     pub(super) fn steady(per_second: f64, arrivals: (Arrivals, u64), start: u64) -> ArrivalTimes {
         let stretch = Stretch {
             start_ns: start,
@@ -53,7 +53,7 @@ impl ArrivalTimes {
     }
 
     pub(super) fn ramp(parts: &[RampPart], arrivals: (Arrivals, u64), start: u64) -> ArrivalTimes {
-        // Calls times 2e9, a whole number where rates are, which is only rounded where it is used.
+        // Calls times 2e9: a whole number if the rates are, so the sum itself has no rounding errors.
         let (mut start_ns, mut sum) = (start, 0.0);
         let calls = |sum: f64| sum / (2.0 * SECOND as f64);
         let stretch = |part: &RampPart| {
@@ -98,13 +98,14 @@ impl ArrivalTimes {
         Some(self.last)
     }
 
-    /// How many arrivals that were not taken are due by `at` (ns), or are to be expected.
+    /// How many of the arrivals that [`Self::next`] did not return yet are due by `at` (ns). If they are
+    /// random, this is their expected number.
     pub(super) fn due_by(&self, at: u64) -> u64 {
         let mut begun = self.stretches.iter().rev();
         let begun = begun.find(|stretch| stretch.start_ns <= at);
         let calls = begun.map_or(0.0, |stretch| stretch.calls_by(at - stretch.start_ns));
-        // A call is due once more calls than its number have come: in a pause, the next one is not. What is
-        // below 0 is cast to 0.
+        // A call is due once the integral exceeds its number, so the next call is not due in a pause. The
+        // cast turns negative values into 0.
         (calls - self.next).ceil() as u64
     }
 
@@ -117,14 +118,14 @@ impl ArrivalTimes {
 }
 
 impl Stretch {
-    /// Calls until `offset` ns after its start, with those before it.
+    /// Calls due until `offset` ns after its start, including those before it.
     fn calls_by(&self, offset: u64) -> f64 {
         let seconds = offset.min(self.length_ns) as f64 / SECOND as f64;
         let slope = (self.to - self.from) / (self.length_ns as f64 / SECOND as f64);
         self.calls_before + (self.from + slope * seconds / 2.0) * seconds
     }
 
-    /// When `calls` have arrived in it, ns after its start: always within it.
+    /// When `calls` have arrived in it, ns after its start; never beyond its end.
     fn offset(&self, calls: f64) -> u64 {
         let offset = if self.from == self.to {
             steady_offset(calls, self.from)
@@ -134,7 +135,7 @@ impl Stretch {
             let time = if self.to > self.from {
                 rising(calls, self.from, slope)
             } else {
-                // Seen from its end a falling rate rises.
+                // A falling rate rises if time runs backwards from its end.
                 let left = self.calls_through - self.calls_before - calls;
                 seconds - rising(left, self.to, slope)
             };
@@ -146,7 +147,7 @@ impl Stretch {
 
 /// When `calls` have arrived at a steady rate, ns.
 fn steady_offset(calls: f64, per_second: f64) -> u64 {
-    // Whole seconds apart, so that the product keeps its precision after many calls.
+    // Whole seconds are separate, so that the product keeps its precision after many calls.
     let seconds = (calls / per_second).floor();
     let rest = (calls - seconds * per_second) / per_second;
     (seconds as u64)
@@ -154,8 +155,8 @@ fn steady_offset(calls: f64, per_second: f64) -> u64 {
         .saturating_add((rest * SECOND as f64).round() as u64)
 }
 
-/// When `calls` have arrived at a rate that starts with `from` and rises by `slope` per second, s:
-/// the root of `from t + slope t² / 2 = calls`, in the form in which nothing cancels.
+/// When `calls` have arrived at a rate that starts with `from` and rises by `slope` per second, s: the root
+/// of `from t + slope t² / 2 = calls`, in the form without cancellation.
 fn rising(calls: f64, from: f64, slope: f64) -> f64 {
     if calls <= 0.0 {
         return 0.0;
@@ -195,8 +196,7 @@ mod tests {
         }
     }
 
-    /// A day's ramp to a million per second: the last calls are where the formula in whole
-    /// nanoseconds puts them.
+    /// In a day's ramp to or from a million calls per second, the call at half time is due to the nanosecond.
     #[test]
     fn a_long_ramp_keeps_its_nanoseconds() {
         let day = 86_400u64;
@@ -210,7 +210,7 @@ mod tests {
             let stretch = &ramp.stretches[0];
             let all = stretch.calls_through;
             assert_eq!(all, day as f64 * 1e6 / 2.0);
-            // A quarter of a rising ramp's calls come in its first half.
+            // A quarter of a rising ramp's calls are due in its first half.
             let (calls, half) = if from < to {
                 (all / 4.0, day * SECOND / 2)
             } else {
@@ -230,7 +230,7 @@ mod tests {
         let gaps: Vec<f64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
         let variance = gaps.iter().map(|g| (g - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
-        // The standard error of the mean is 0.3%; of an exponential's spread 0.5%.
+        // The standard error of the mean is 0.3%, that of an exponential's spread 0.5%.
         assert!((mean / 1e6 - 1.0).abs() < 0.02, "mean {mean}");
         assert!(
             (variance.sqrt() / mean - 1.0).abs() < 0.03,
@@ -252,7 +252,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_constant_rate_never_drifts(per_second in 0.1f64..1e6, count in 0u64..1 << 40) {
-            // A due time is no later than `u64::MAX` ns, some 584 years.
+            // The latest due time is `u64::MAX` ns, some 584 years.
             let exact = (count as f64 / per_second * 1e9).min(u64::MAX as f64);
             let due = steady_offset(count as f64, per_second) as f64;
             prop_assert!((due - exact).abs() <= 1.0 + exact * 1e-12);

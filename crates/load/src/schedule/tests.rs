@@ -71,7 +71,7 @@ fn steps_follow_each_other_and_a_pause_holds_no_call() {
 
 #[test]
 fn a_linear_ramp_is_due_when_its_rate_has_added_up() {
-    // 2 t^2 calls after t seconds, then 8 t - 2 t^2 of them back to none.
+    // 2 t^2 calls after t seconds, then 8 t - 2 t^2 as the rate falls to 0.
     let parts = [part(0.0, 8.0, 2000), part(8.0, 0.0, 2000)];
     let up = |call: f64| (call / 2.0).sqrt();
     let times = (0..16).map(|call| {
@@ -88,7 +88,7 @@ fn a_linear_ramp_is_due_when_its_rate_has_added_up() {
 
 #[test]
 fn a_call_that_a_part_does_not_complete_is_the_next_ones() {
-    // A call and a half, then half a call until the next is due.
+    // One and a half calls, then the other half before the next is due.
     let parts = [part(1.0, 1.0, 1500), part(0.25, 0.25, 4000)];
     let expected = [0, SECOND, 1_500_000_000 + 2 * SECOND];
     assert_eq!(due_times(&parts, Arrivals::Constant, 0), expected);
@@ -106,7 +106,7 @@ fn what_waits_is_what_is_due_and_not_taken() {
     for taken in [0, 3, 40, 90] {
         let mut due_times = DueTimes::new(&ramp(&parts, Arrivals::Constant), 0, 0);
         assert_eq!((0..taken).filter_map(|_| due_times.take()).count(), taken);
-        // Between two due times, where rounding decides nothing.
+        // Between two due times, so that rounding does not matter.
         for pair in all.windows(2).filter(|pair| pair[0] < pair[1]) {
             let at = pair[0].midpoint(pair[1]);
             let due = all[taken..].iter().filter(|due| **due <= at).count() as u64;
@@ -155,7 +155,7 @@ fn poisson_counts_have_the_mean_and_spread_of_each_part() {
     for (counts, expected) in counts.iter().zip(means) {
         let mean = counts.iter().sum::<f64>() / rounds as f64;
         let variance = counts.iter().map(|c| (c - mean).powi(2)).sum::<f64>() / rounds as f64;
-        // Four standard errors of the mean, and of a Poisson count's variance about.
+        // Four standard errors of the mean, and about four of a Poisson count's variance.
         let error = (expected / rounds as f64).sqrt();
         assert!(
             (mean - expected).abs() < 4.0 * error,
@@ -166,8 +166,8 @@ fn poisson_counts_have_the_mean_and_spread_of_each_part() {
     }
 }
 
-/// Parts with whole rates and milliseconds, so that their calls can be counted in whole
-/// numbers: twice the sum of rate times milliseconds is 2,000 per call.
+/// Parts with whole rates and milliseconds, so that calls can be counted in whole numbers: (from + to) times
+/// milliseconds adds up to 2,000 per call.
 fn parts_of_whole_numbers() -> impl Strategy<Value = Vec<(u64, u64, u64)>> {
     let rate = prop_oneof![Just(0u64), 1u64..2000];
     let part = (rate.clone(), rate, 1u64..3000);
@@ -191,11 +191,11 @@ proptest! {
             let before = halves;
             halves += (from + to) * ms;
             let here = due[seen..].iter().take_while(|due| **due < end_ns).count();
-            // The whole numbers in the half-open span of calls.
+            // The whole numbers in the half-open interval of call numbers.
             let expected = halves.div_ceil(2000) - before.div_ceil(2000);
             prop_assert_eq!(here as u64, expected);
             for (index, at) in due[seen..seen + here].iter().enumerate() {
-                // The rate adds up to each call's number within what a nanosecond changes.
+                // The integral of the rate is each call's number, up to the rounding to nanoseconds.
                 let (a, s) = (from as f64, (*at - start_ns) as f64 / 1e9);
                 let slope = (to as f64 - a) / (ms as f64 / 1e3);
                 let number = before as f64 / 2000.0 + a * s + slope * s * s / 2.0;

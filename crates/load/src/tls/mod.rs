@@ -1,4 +1,4 @@
-//! TLS towards a target: whom it trusts, as whom it calls, and what is wrong with that.
+//! TLS with a target: trusted CAs, client certificate, and what can be wrong with them.
 
 mod insecure;
 mod own_ca;
@@ -21,36 +21,35 @@ use rustls::{ClientConfig, RootCertStore};
 use self::insecure::Unverified;
 use self::own_ca::OwnCa;
 
-/// Server names whose sessions are kept to be resumed. A trial has one.
+/// The number of server names whose sessions are kept for resumption. A trial has one.
 const RESUMABLE_SERVERS: usize = 1;
 
 /// How TLS is used with a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsSettings {
-    /// Who may vouch for the server.
+    /// The CAs that may vouch for the server.
     pub roots: Roots,
-    /// The certificate that this program shows, where the server asks for one.
+    /// The certificate that this program presents if the server asks for one.
     pub identity: Option<Identity>,
-    /// The name that the server's certificate must be for, and that is asked for in the handshake
-    /// (SNI): a DNS name or an IP address, without a port. An address is not sent as SNI.
+    /// The name that the server's certificate must be for, also sent in the handshake (SNI): a DNS name or an
+    /// IP address, without a port. An address is not sent as SNI.
     pub server_name: String,
-    /// Takes any certificate. The signature of the handshake is still checked, but not who made it.
+    /// Accepts any certificate. The signature of the handshake is still checked, but not whose it is.
     pub insecure: bool,
-    /// Whether HTTP/2 is spoken with a server that selects no protocol by ALPN, against RFC 9113 §3.2.
+    /// Whether HTTP/2 is spoken with a server that selects no protocol by ALPN, contrary to RFC 9113 §3.2.
     pub allow_missing_alpn: bool,
-    /// Whether a connection resumes the session of one before it, as clients do: the server
-    /// then sends no certificate. Sessions are kept as long as the [`Tls`], over several trials.
+    /// Whether a connection resumes the session of an earlier one, as clients do: the server then sends no
+    /// certificate. Sessions live as long as the [`Tls`], across trials.
     pub resumption: bool,
 }
 
-/// Who may vouch for a server.
+/// The CAs that may vouch for a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Roots {
-    /// The authorities that this machine trusts: a company's own are among them, and they do not
-    /// age with this program, as a list built into it would. `SSL_CERT_FILE` and `SSL_CERT_DIR`
-    /// name others.
+    /// The CAs that this machine trusts, which include a company's own and, unlike a built-in list, are kept
+    /// up to date. `SSL_CERT_FILE` and `SSL_CERT_DIR` name others.
     System,
-    /// Those in this PEM file, and no others. One of them may be the server's own certificate.
+    /// The CAs in this PEM file alone. One of them may be the server's own certificate.
     File(PathBuf),
     /// A server's own certificate, in PEM.
     Certificate(String),
@@ -59,13 +58,13 @@ pub enum Roots {
 /// A client certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// PEM file with the certificate and those between it and its root, in this order.
+    /// PEM file with the certificate, followed by its intermediate certificates.
     pub certificate: PathBuf,
-    /// PEM file with its private key; PKCS #1, PKCS #8 and SEC1 are known.
+    /// PEM file with its private key, in PKCS #1, PKCS #8 or SEC1.
     pub key: PathBuf,
 }
 
-/// TLS as asked for, its files read and checked. Made once, used by every connection.
+/// [`TlsSettings`] whose files are read and checked. Made once, used by every connection.
 #[derive(Clone)]
 pub struct Tls {
     name: ServerName<'static>,
@@ -89,7 +88,7 @@ pub enum TlsError {
         /// What is wrong.
         source: pem::Error,
     },
-    /// A certificate of the roots is damaged.
+    /// A root certificate is invalid.
     #[error("{} holds a certificate that cannot be used as a CA: {source}", path.display())]
     Root {
         /// The file.
@@ -97,7 +96,7 @@ pub enum TlsError {
         /// What is wrong with it.
         source: rustls::Error,
     },
-    /// The certificate of the server that was given cannot be used.
+    /// The given certificate of the server cannot be used.
     #[error("the server's certificate cannot be used: {0}")]
     Certificate(String),
     /// This machine trusts no authority.
@@ -122,10 +121,9 @@ pub enum TlsError {
 }
 
 impl Tls {
-    /// Reads the files and checks that all fits together.
+    /// Reads the files and checks that they fit together.
     ///
-    /// # Errors
-    /// [`TlsError`] names the file and what is wrong with it.
+    /// # Errors [`TlsError`] names what is wrong, and the file.
     pub fn new(settings: TlsSettings) -> Result<Tls, TlsError> {
         let name = ServerName::try_from(settings.server_name.clone())
             .map_err(|_| TlsError::ServerName(settings.server_name))?;
@@ -166,7 +164,7 @@ impl Tls {
         })
     }
 
-    /// What connections of a trial are made with.
+    /// The configuration of a trial's connections.
     pub(crate) fn client(&self, protocol: Protocol) -> TlsClient {
         let mut config = self.config.clone();
         config.alpn_protocols = vec![alpn(protocol).to_vec()];
@@ -185,18 +183,18 @@ impl fmt::Debug for Tls {
     }
 }
 
-/// What every TLS connection of a trial is made with.
+/// The configuration that a trial's TLS connections share.
 #[derive(Debug, Clone)]
 pub(crate) struct TlsClient {
     pub(crate) config: Arc<ClientConfig>,
     pub(crate) name: ServerName<'static>,
     pub(crate) protocol: Protocol,
-    /// Whether the server may select no protocol by ALPN: it then speaks HTTP/1.1, as a server does that
-    /// does not know ALPN, or HTTP/2 where the user says so.
+    /// Whether the server may select no protocol by ALPN. It then speaks HTTP/1.1, as a server that does not
+    /// know ALPN does, or HTTP/2 if the user says so.
     pub(crate) allow_missing_alpn: bool,
 }
 
-/// What a version of HTTP is called in ALPN (RFC 7301, RFC 9113).
+/// The ALPN name of a version of HTTP (RFC 7301, RFC 9113).
 pub(crate) fn alpn(protocol: Protocol) -> &'static [u8] {
     match protocol {
         Protocol::Http1 => b"http/1.1",
@@ -204,7 +202,7 @@ pub(crate) fn alpn(protocol: Protocol) -> &'static [u8] {
     }
 }
 
-/// The certificates of `roots`, ready to check others with.
+/// A verifier that trusts `roots`.
 fn verifier(roots: &Roots, provider: Arc<CryptoProvider>) -> Result<OwnCa, TlsError> {
     let mut store = RootCertStore::empty();
     let mut given = Vec::new();
@@ -241,13 +239,13 @@ fn verifier(roots: &Roots, provider: Arc<CryptoProvider>) -> Result<OwnCa, TlsEr
     Ok(OwnCa { library, given })
 }
 
-/// Adds the authorities that this machine trusts, or those of the file and the folders that are `named` in
-/// their place. The library would read such a file to its end, which a device has none of.
+/// Adds the CAs that this machine trusts or, instead, those of the `named` file and folders. The library
+/// would read a named file to its end, which a device does not have.
 fn add_system_roots(
     store: &mut RootCertStore,
     named: [Option<OsString>; 2],
 ) -> Result<(), TlsError> {
-    // Old stores hold certificates that no longer parse: the others remain usable.
+    // Old stores hold certificates that no longer parse; the others are still usable.
     let [Some(file), folders] = &named else {
         store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         return Ok(());
@@ -285,9 +283,9 @@ fn certificates(path: &Path, what: &'static str) -> Result<Vec<CertificateDer<'s
     }
 }
 
-/// Reads a PEM file. The path may lead to a device without an end.
+/// Reads a PEM file up to a maximum size: the path may be that of an endless device.
 fn read(path: &Path) -> Result<Vec<u8>, pem::Error> {
-    /// Some hundred times the size of a machine's trusted certificates.
+    /// About a hundred times the size of a machine's trusted certificates.
     const MAX_BYTES: u64 = 32 << 20;
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(pem::Error::Io)?;
@@ -296,7 +294,7 @@ fn read(path: &Path) -> Result<Vec<u8>, pem::Error> {
     if bytes.len() as u64 > MAX_BYTES {
         Err(pem::Error::Io(io::Error::new(
             io::ErrorKind::FileTooLarge,
-            format!("it has more than {} MiB", MAX_BYTES >> 20),
+            format!("it is larger than {} MiB", MAX_BYTES >> 20),
         )))
     } else {
         Ok(bytes)
@@ -315,7 +313,7 @@ fn in_file(path: &Path, what: &'static str) -> impl Fn(pem::Error) -> TlsError {
 fn pem_text(error: &pem::Error) -> String {
     match error {
         pem::Error::Io(error) => error.to_string(),
-        pem::Error::NoItemsFound => "there is none in PEM".to_owned(),
+        pem::Error::NoItemsFound => "it holds none in PEM format".to_owned(),
         other => format!("it is not valid PEM: {other}"),
     }
 }

@@ -1,4 +1,4 @@
-//! Servers whose certificate is itself the authority that the user gave.
+//! Servers whose certificate is itself the CA that the user gave.
 
 use std::sync::Arc;
 
@@ -8,9 +8,9 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
 
-/// Verifies as the library does, and also takes a certificate that the user gave (`--cacert`) from the server
-/// itself. `openssl req -x509` makes such a certificate: it is marked as a CA, and the library takes no CA for
-/// a server's, where OpenSSL and Go do.
+/// Verifies as the library does, and also accepts a server whose own certificate the user gave (`--cacert`).
+/// `openssl req -x509` makes such certificates: they are marked as CAs, which the library refuses as server
+/// certificates, unlike OpenSSL and Go.
 #[derive(Debug)]
 pub(super) struct OwnCa {
     pub(super) library: Arc<WebPkiServerVerifier>,
@@ -30,8 +30,8 @@ impl ServerCertVerifier for OwnCa {
             .library
             .verify_server_cert(certificate, intermediates, name, ocsp, now);
         match verified {
-            // "CA used as end entity" has no variant of its own. The library finds it before it looks for an
-            // issuer, and after it has checked the time.
+            // "CA used as end entity" has no variant of its own. The library reports it after it has checked
+            // the validity period, and before it looks for an issuer.
             Err(Error::InvalidCertificate(CertificateError::Other(_)))
                 if self.given.iter().any(|given| given == certificate) =>
             {
