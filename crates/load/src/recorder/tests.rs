@@ -197,9 +197,5 @@ fn a_stalled_server_shows_in_the_latency_however_few_calls_are_in_flight() {
         recorder.send_delay.max() >= 98 * MS,
         "the send delay is kept too"
     );
-    assert_eq!(
-        from_send.value_at_quantile(0.99),
-        0,
-        "timed from the send"
-    );
+    assert_eq!(from_send.value_at_quantile(0.99), 0, "timed from the send");
 }

@@ -1,4 +1,4 @@
-//! What a connection's events mean for its calls.
+//! Applies a connection's events to its calls.
 
 use rpcgauge_wire::{Closing, Event, Failure, Sink};
 
@@ -10,15 +10,15 @@ use crate::trial::Trial;
 #[derive(Debug)]
 pub(crate) enum CallEnd {
     Complete,
-    /// The rest of the response is not waited for: what came of it fails the call.
+    /// The call fails because of the part of the response that arrived; the rest is not awaited.
     GivenUp,
     Failed(Failure),
 }
 
-/// Takes the events of one connection and notes in its calls what they say.
+/// Receives the events of one connection and records them in its calls.
 pub(crate) struct CallEvents<'l> {
     pub(super) calls: &'l mut InFlight,
-    /// Calls that the input has ended, by their tokens.
+    /// The calls that the input has ended, by token.
     pub(super) ended: &'l mut Vec<(u64, CallEnd)>,
     pub(super) trial: &'l Trial,
     pub(super) held: &'l mut Held,
@@ -27,19 +27,19 @@ pub(crate) struct CallEvents<'l> {
     pub(crate) seen: Seen,
 }
 
-/// What events say about the connection.
+/// What the events of some input say about the connection.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Seen {
-    /// Bytes of bodies that are gRPC's message prefixes, and so framing.
+    /// Bytes of gRPC's message prefixes in bodies, which are framing.
     pub(crate) prefixes: u64,
-    /// Bytes of headers that are the server's marks, which are there for the trial alone.
+    /// Bytes of the server's marks in headers, which only exist for the trial.
     pub(crate) marks: u64,
-    /// The server said that it ends the connection.
+    /// Whether the server announced the end of the connection.
     pub(crate) going_away: bool,
 }
 
 impl Sink for CallEvents<'_> {
-    /// Always inlined: where an event is made its kind is known, and nothing is left of the `match`.
+    /// Always inlined: each place that makes an event knows its kind, so the `match` disappears.
     #[inline(always)]
     fn take(&mut self, event: Event<'_>) {
         match event {

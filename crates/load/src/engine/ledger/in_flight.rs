@@ -1,4 +1,4 @@
-//! The calls in flight, in slots that are used again.
+//! The calls in flight, in reusable slots.
 
 use crate::engine::messages::Verify;
 use crate::engine::outgoing::Outgoing;
@@ -7,9 +7,9 @@ use crate::engine::stamps::Stamps;
 
 #[derive(Debug, Default)]
 pub(crate) struct Call {
-    /// Its place among all calls, from 0 at the start of the warm-up.
+    /// Its number among all calls, from 0 at the start of the warm-up.
     pub(crate) number: u64,
-    /// The place of the connection that has it.
+    /// The index of its connection in the pool.
     pub(crate) connection: usize,
     pub(crate) due: u64,
     /// When its deadline passes, ns.
@@ -19,13 +19,13 @@ pub(crate) struct Call {
     /// Whether and when its response is compared with the right one.
     pub(crate) verify: Verify,
     pub(crate) retries: u32,
-    /// Its body where it is streamed, in case it is sent again.
+    /// Its body if bodies are streamed, in case it is sent again.
     pub(crate) body: Option<Outgoing>,
     pub(crate) stamps: Stamps,
     pub(crate) response: Response,
     generation: u32,
     active: bool,
-    /// Neighbours by due time; calls are begun in that order.
+    /// Its neighbours in order of due time, in which calls are begun.
     before: Option<u32>,
     after: Option<u32>,
 }
@@ -36,14 +36,14 @@ pub(crate) enum Sending {
     #[default]
     NotSent,
     Sent,
-    /// When no more calls were due at a rate.
+    /// Sent after the last call was due, at a rate.
     SentLate,
-    /// Before the measured part began, which it reaches into.
+    /// Sent before the measured part, and still in flight when that began.
     SentBefore,
 }
 
-/// All calls in flight, the one that was due first at the front. Slots and their buffers are kept, so
-/// that a steady trial allocates nothing.
+/// All calls in flight, in order of due time. Slots and their buffers are kept, so that a steady trial
+/// allocates nothing.
 #[derive(Debug)]
 pub(crate) struct InFlight {
     /// The deadline of a call, ns after it was due.
@@ -55,10 +55,10 @@ pub(crate) struct InFlight {
     newest: Option<u32>,
 }
 
-/// What is known of a call when it begins. All times are ns.
+/// A call that begins. All times are ns.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Beginning {
-    /// The place of the connection that is to have it.
+    /// The index of its connection in the pool.
     pub(crate) connection: usize,
     pub(crate) due: u64,
     pub(crate) begun: u64,
@@ -66,7 +66,7 @@ pub(crate) struct Beginning {
 }
 
 impl InFlight {
-    /// None yet; each will fail `deadline` ns after it was due.
+    /// No calls yet. Each will fail `deadline` ns after its due time.
     pub(super) fn new(deadline: u64) -> InFlight {
         InFlight {
             deadline,
@@ -78,7 +78,7 @@ impl InFlight {
         }
     }
 
-    /// Adds a call. No other call ever has its token while it is in flight.
+    /// Adds a call. Its token is unique while the call is in flight.
     pub(super) fn insert(
         &mut self,
         beginning: Beginning,
@@ -123,13 +123,13 @@ impl InFlight {
         (self.slots.len() - 1) as u32
     }
 
-    /// The call of a token, while it is in flight.
+    /// The call with this token, if it is in flight.
     pub(crate) fn get(&mut self, token: u64) -> Option<&mut Call> {
         let call = self.slots.get_mut((token & u64::from(u32::MAX)) as usize)?;
         (call.active && u64::from(call.generation) == token >> 32).then_some(call)
     }
 
-    /// Takes a call out; its slot stays readable until the next insertion.
+    /// Removes a call; its slot stays readable until the next insertion.
     pub(super) fn remove(&mut self, token: u64) -> Option<&mut Call> {
         let call = self.get(token)?;
         call.active = false;
@@ -156,12 +156,12 @@ impl InFlight {
         }
     }
 
-    /// When the deadline of a call passes that is due at `due`, ns.
+    /// When the deadline of a call that is due at `due` passes, ns.
     pub(crate) fn deadline_of(&self, due: u64) -> u64 {
         due.saturating_add(self.deadline)
     }
 
-    /// The call whose deadline passes first, as its token and when that is, ns.
+    /// The token of the call whose deadline passes first, and that deadline, ns.
     pub(crate) fn oldest(&self) -> Option<(u64, u64)> {
         let slot = self.oldest?;
         let call = &self.slots[slot as usize];
@@ -177,7 +177,7 @@ impl InFlight {
         self.slots.len() - self.free.len()
     }
 
-    /// When the calls of the measured part that are in flight were due, ns.
+    /// The due times of the measured calls in flight, ns.
     pub(super) fn measured(&self) -> impl Iterator<Item = u64> {
         let measured = |call: &&Call| call.active && call.measured;
         self.slots.iter().filter(measured).map(|call| call.due)
@@ -191,7 +191,7 @@ impl InFlight {
 }
 
 impl Call {
-    /// The measured part begins while it is in flight.
+    /// Notes that the measured part begins while the call is in flight.
     pub(crate) fn note_measured_part(&mut self) {
         if self.sending == Sending::Sent {
             self.sending = Sending::SentBefore;

@@ -1,4 +1,4 @@
-//! The ledger: every call of a trial, from when it is due to what became of it.
+//! The ledger: every call of a trial, from its due time to its outcome.
 //!
 //! ```text
 //! due ───────► in flight ───────► succeeded
@@ -12,12 +12,12 @@
 //! A call that is sent again stays the same call: it keeps its due time and its deadline,
 //! and ends once. Only the number of sends shows the retry.
 //!
-//! What holds between two calls of the ledger's methods, of the measured calls:
+//! Invariants between two calls of the ledger's methods:
 //!
-//! - started = answered + failed + abandoned + `measured_in_flight`; at the end none is in flight, and
-//!   [`crate::recorder::Account::close`] checks the sums against each other.
-//! - Every token in `to_retry` is of a call in flight, or of one whose deadline passed meanwhile.
-//! - In a closed loop, each call is due, or in flight. Its end makes the next one due.
+//! - For measured calls, started = answered + failed + abandoned + `measured_in_flight`. At the end none is
+//!   in flight, and [`crate::recorder::Account::close`] checks the sum.
+//! - Every token in `to_retry` belongs to a call in flight, or to one whose deadline passed meanwhile.
+//! - In a closed loop, each call is due or in flight. Its end makes the next one due.
 
 mod events;
 mod in_flight;
@@ -44,24 +44,24 @@ use crate::trial::Trial;
 
 pub(super) struct Ledger<'t> {
     trial: &'t Trial,
-    /// Whether stages are stamped.
+    /// Whether stages are timed.
     timed: bool,
-    /// Whether checking a response may take a while, which is not lateness of the next call.
+    /// Whether responses are checked. The time of a check does not count as lateness of the next call.
     checks: bool,
     pub(super) due_times: DueTimes,
     pub(super) calls: InFlight,
     pub(super) to_retry: VecDeque<u64>,
     held: Held,
-    /// The call whose last byte is not handed to the kernel yet, where stages are stamped.
+    /// If stages are timed: the call whose last byte is not handed to the kernel yet.
     unsent: Option<u64>,
-    /// How many requests may still be begun or sent again.
+    /// How many requests may still be begun or retried.
     pub(super) requests_left: u64,
     /// Requests that were given to the transport.
     pub(super) requests_sent: u64,
     pub(super) measured_in_flight: u64,
-    /// The most calls that were in flight at a time in the measured part.
+    /// The maximum number of calls in flight at a time in the measured part.
     pub(super) most_in_flight: usize,
-    /// The last time in which this program was stalled.
+    /// The last stall of this program.
     pub(super) last_stall: Stall,
     pub(super) recorder: Recorder,
 }
@@ -74,18 +74,18 @@ pub(super) struct EndedCall {
     pub(super) measured: bool,
     pub(super) sending: Sending,
     pub(super) succeeded: bool,
-    /// It ended too late to count in time.
+    /// Whether it ended after the last call was due, at a rate.
     pub(super) late: bool,
-    /// It failed because this program was stalled, which says nothing about the server.
+    /// Whether it failed because this program was stalled, which says nothing about the server.
     pub(super) stalled: bool,
 }
 
-/// Why a call failed, and what is said of it.
+/// The kind of a call's failure, and its text.
 pub(super) type CallFailure<'a> = (FailureKind, &'a str);
 
 impl<'t> Ledger<'t> {
-    /// An empty ledger. `checks` says whether responses are checked, `has_snapshots` whether times are
-    /// kept by interval too.
+    /// An empty ledger. `checks` says whether responses are checked, `has_snapshots` whether times are also
+    /// kept by interval.
     pub(super) fn new(trial: &'t Trial, checks: bool, has_snapshots: bool) -> Ledger<'t> {
         Ledger {
             trial,
@@ -105,7 +105,7 @@ impl<'t> Ledger<'t> {
         }
     }
 
-    /// Fails a call that was taken from the schedule and not begun.
+    /// Fails a call that was taken from the schedule but not begun.
     #[cold]
     pub(super) fn fail_unbegun(
         &mut self,
@@ -131,7 +131,7 @@ impl<'t> Ledger<'t> {
         }
     }
 
-    /// Takes the next call from the schedule and gives it up as the trial ends at `now` (ns).
+    /// Takes the next call from the schedule and abandons it, because the trial ends at `now` (ns).
     pub(super) fn abandon_due(&mut self, measured: bool, now: u64) {
         if let Some(due) = self.due_times.next()
             && self.last_stall.hit(due, now)
@@ -148,7 +148,7 @@ impl<'t> Ledger<'t> {
         self.recorder.account.calls.never_begun += 1;
     }
 
-    /// Gives up all measured calls that are due by `by` (ns), or the first `most` of them.
+    /// Abandons all measured calls that are due by `by` (ns), or the first `most` of them.
     pub(super) fn abandon_all_due(&mut self, by: u64, most: u64) {
         let all = self.due_times.waiting(by).min(most);
         let recorder = &mut self.recorder;
@@ -169,7 +169,7 @@ impl<'t> Ledger<'t> {
         }
     }
 
-    /// Begins a call. `counts_most` says whether the measured part continues.
+    /// Begins a call. `counts_most` says whether it counts for [`Ledger::most_in_flight`].
     #[inline]
     pub(super) fn begin(&mut self, beginning: Beginning, counts_most: bool) -> (u64, &mut Call) {
         self.requests_left -= 1;
@@ -185,7 +185,8 @@ impl<'t> Ledger<'t> {
         self.calls.insert(beginning, || Response::new(trial))
     }
 
-    /// A call was given to its connection, which may be too `late` to count in time.
+    /// Notes that a call was given to its connection. `late` says whether that was after the last call was
+    /// due, at a rate.
     #[inline]
     pub(super) fn note_sent(&mut self, token: u64, late: bool) {
         self.requests_sent += 1;
@@ -209,8 +210,8 @@ impl<'t> Ledger<'t> {
         }
     }
 
-    /// All that connection `index` had to write is handed to the kernel. Beside a connection that is going away
-    /// there is another, which may write for itself.
+    /// Stamps the call as sent, if its connection is `index`: that has handed all its output to the kernel.
+    /// While a connection is going away, its replacement writes too.
     pub(super) fn stamp_sent(&mut self, index: usize) {
         if let Some(call) = self.unsent.and_then(|token| self.calls.get(token))
             && call.connection == index
@@ -220,7 +221,7 @@ impl<'t> Ledger<'t> {
         }
     }
 
-    /// The transport took nothing of a call that it was given.
+    /// Takes back [`Ledger::note_sent`] for a call of which the transport sent nothing.
     pub(super) fn take_back_sent(&mut self, token: u64) {
         if let Some(call) = self.calls.get(token)
             && call.retries == 0
@@ -234,7 +235,8 @@ impl<'t> Ledger<'t> {
         }
     }
 
-    /// What takes the events of bytes that were read at `at` (ns), and adds calls that they end to `ended`.
+    /// Returns the sink for events of bytes that were read at `at` (ns). It adds the calls that they end to
+    /// `ended`.
     pub(super) fn events<'l>(
         &'l mut self,
         ended: &'l mut Vec<(u64, CallEnd)>,
@@ -250,8 +252,8 @@ impl<'t> Ledger<'t> {
         }
     }
 
-    /// Ends a call, good or not, at `done` (ns), which may be too `late` to count in time; lets the schedule
-    /// know, and `note` before the sums.
+    /// Ends a call, successful or not, at `done` (ns). `late` says whether that is after the last call was
+    /// due, at a rate. Notifies the schedule and then `note`, before the call is counted.
     #[inline]
     pub(super) fn end(
         &mut self,
@@ -264,8 +266,8 @@ impl<'t> Ledger<'t> {
             return;
         };
         call.response.release(&mut self.held);
-        // Comparing a response with the right one, keeping it for that, or checking it is the instrument's own work, which can
-        // take longer than a call: the call after it is not late by that.
+        // Verifying, keeping or checking a response is rpcgauge's own work and can take longer than a call.
+        // It must not make the next call late.
         let free = if call.verify != Verify::Never || self.checks {
             clock::now()
         } else {
@@ -274,7 +276,7 @@ impl<'t> Ledger<'t> {
         self.due_times.call_ended(free);
         self.unsent = None;
         let (due, measured) = (call.due, call.measured);
-        // What the server said for itself stands.
+        // A failure that the server itself reported is kept.
         let result = match result {
             Err((kind, _)) if !kind.follows_from_stall() => result,
             _ if self.last_stall.hit(due, done) => Err(STALLED),
@@ -298,7 +300,7 @@ impl<'t> Ledger<'t> {
                 self.recorder.succeeded(due, done);
                 self.recorder.account.calls.answered_late += u64::from(late);
                 if call.retries > 0 {
-                    // The stages of its last send say nothing of the call.
+                    // The stage times of the last send say nothing about the whole call.
                     self.recorder.account.calls.answered_after_retry += 1;
                 } else if self.timed {
                     let times = stage_times(&call.stamps, &call.response, done);
@@ -309,9 +311,9 @@ impl<'t> Ledger<'t> {
         }
     }
 
-    /// Whether a call that its connection failed is sent again. It then waits for a connection that
-    /// has room: one that is going away has none. `connection_proved` says whether the connection had
-    /// brought a response before.
+    /// Decides whether a call that failed with its connection is sent again. If so, it waits for a connection
+    /// with room; one that is going away has none. `connection_proved` says whether the connection had
+    /// carried a response before.
     pub(super) fn retry(&mut self, token: u64, failure: &Failure, connection_proved: bool) -> bool {
         let Some(call) = self.calls.get(token) else {
             return false;
@@ -328,7 +330,7 @@ impl<'t> Ledger<'t> {
         }
         self.requests_left -= 1;
         call.retries += 1;
-        // What was stamped is of a send that came to nothing.
+        // The stamps belong to the failed send.
         call.stamps = Stamps {
             begun: call.stamps.begun,
             ..Stamps::default()
@@ -339,9 +341,9 @@ impl<'t> Ledger<'t> {
         true
     }
 
-    /// Abandons the calls in flight as the trial ends. If there are any, the trial's time continues to
-    /// `now`. Otherwise it would end with the last call that ended, and a service that has been silent
-    /// since then would keep its earlier goodput.
+    /// Abandons the calls in flight because the trial ends. If there are any, the trial's time lasts until
+    /// `now`. Otherwise it would end with the last call that ended, and a service that has been silent since
+    /// then would keep its earlier goodput.
     pub(super) fn abandon_in_flight(&mut self, now: u64) {
         let stall = self.last_stall;
         for due in self.calls.measured() {
@@ -356,10 +358,10 @@ impl<'t> Ledger<'t> {
         }
     }
 
-    /// The figures. `arrivals_end` is the end of the time in which calls were due at a rate, ns, where
+    /// Returns the figures. `arrivals_end` is the end of the time in which calls were due at a rate, ns, if
     /// that ended the trial.
     ///
-    /// Where the number of calls ended a trial at a rate, the last call has its gap too: `n` calls at 10
+    /// If a number of calls ended a trial at a rate, the gap after the last call counts too: `n` calls at 10
     /// per second take at least `n` tenths of a second.
     pub(super) fn finish(mut self, arrivals_end: Option<u64>) -> Recorder {
         let reach = arrivals_end.or(self.due_times.reach());

@@ -1,25 +1,26 @@
-//! Which calls may be sent again: those that cannot make the server do its work twice, or where
-//! doing it twice is the same as once.
+//! Which calls may be sent again: those that the server has certainly not processed, and those that are
+//! idempotent.
 
 use rpcgauge_wire::{ErrorCode, Failure, Protocol, Stage};
 
 use crate::trial::CallStyle;
 
-/// How often a call is sent again at most. A server that processes none of these attempts will not process the next.
+/// The maximum number of retries of a call. A server that processes none of these attempts will not process
+/// the next.
 const MAX_RETRIES: u32 = 3;
 
 /// Idempotent methods (RFC 9110 §9.2.2).
 const IDEMPOTENT: [&str; 6] = ["GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"];
 
-/// What is known of a call that failed, beside how.
+/// What decides on a retry of a call, besides its failure.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sent<'a> {
     pub(super) protocol: Protocol,
     pub(super) style: &'a CallStyle,
     pub(super) retries: u32,
-    /// Whether a byte of a response to it came.
+    /// Whether a byte of its response arrived.
     pub(super) response_begun: bool,
-    /// Whether its connection had brought a response before.
+    /// Whether its connection had carried a response before.
     pub(super) connection_proved: bool,
 }
 
@@ -34,10 +35,10 @@ pub(super) fn may_retry(failure: &Failure, sent: Sent<'_>) -> bool {
         {
             false
         }
-        // A server may close a connection that it believes idle while a request is on its way. In
-        // HTTP/1.1 nothing says whether it saw the request, so that only an idempotent method
-        // is sent again (RFC 9110 §9.2.2), and on a new connection not even that:
-        // no server believes it idle. HTTP/2 has GOAWAY to say it.
+        // A server may close a connection that it believes idle while a request is on its way. HTTP/1.1 does
+        // not tell whether it received the request, so only an idempotent method is sent again (RFC 9110
+        // §9.2.2), and only on a connection that has carried a response: no server believes a new one idle.
+        // HTTP/2 has GOAWAY for this.
         Failure::Closed {
             stage: Stage::BeforeHead,
         } => {

@@ -1,12 +1,12 @@
-//! Checks of responses that are not decoded: those that are refused fail their calls.
+//! Checks of responses that are not decoded. A refused response fails its call.
 
 use crate::bodies::ResponseCheck;
 use crate::clock;
 use crate::engine::messages::Unread;
 use crate::engine::response::{Keep, Response};
 
-/// Checks take at most this part of the time, one in a hundred. While one continues, no call is begun and no response
-/// read: more would show in the 99th percentile.
+/// Checks take at most one part in this many of the time. During a check no call is begun and no response is
+/// read, so more would show in the 99th percentile.
 const SHARE: u64 = 100;
 
 pub(super) struct Checking<'r> {
@@ -14,7 +14,7 @@ pub(super) struct Checking<'r> {
     /// When the first response was checked, ns.
     since: Option<u64>,
     spent: u64,
-    /// One was refused: from then on all are checked, however long that takes.
+    /// Whether a response was refused. From then on all are checked, however long that takes.
     refused: bool,
 }
 
@@ -32,7 +32,7 @@ impl<'r> Checking<'r> {
         Keep::Check(self.check.of)
     }
 
-    /// Checks a response, where it was held for that and there is time.
+    /// Checks a response if it was held for that and there is time.
     pub(super) fn check(&mut self, response: &Response) -> Result<(), Unread> {
         let Some(carried) = response.to_check() else {
             return Ok(());

@@ -1,8 +1,9 @@
-//! The messages: where requests come from, and what reads their responses.
+//! The messages: where requests come from, and how responses are read.
 //!
-//! A request was prepared, or is made ahead of its call on its own thread (`prefetch`), or is encoded
-//! within the call. A response is decoded in the last case, and otherwise only where it is verified or,
-//! by samples, checked. Of the measured part, samples are verified once it is over (`samples`). Sizes are summed over the measured calls that were sent or succeeded.
+//! A request is prepared, made ahead of its call on another thread (`prefetch`), or encoded within the call.
+//! Only in the last case are all responses decoded; otherwise some are verified or checked. In the measured
+//! part, samples are kept and verified at the end (`samples`). Sizes are summed over measured calls: requests
+//! that were sent, responses that are good.
 
 mod check;
 mod prefetch;
@@ -36,30 +37,30 @@ pub(super) enum Unread {
     Wrong(CodecError),
 }
 
-/// Whether and when a call's response is compared with the right one.
+/// Whether and when a call's response is verified.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Verify {
     #[default]
     Never,
-    /// As soon as it is complete.
+    /// As soon as the response is complete.
     Now,
-    /// When the measured part is over.
+    /// Once the measured part is over.
     Later,
 }
 
-/// A placeholder for gRPC's prefix while a codec writes behind it. No encoding's message begins with it,
-/// so a codec that overwrites it is found out.
+/// A placeholder for gRPC's prefix while a codec writes the message after it. No encoding's message begins
+/// with it, so a codec that overwrites it is detected.
 const ROOM: [u8; PREFIX_LENGTH] = *b"\xffroom";
 
 pub(super) struct Messages<'b, 'r> {
     kind: Kind<'b>,
     checking: Option<Checking<'r>>,
     grpc: bool,
-    /// Whether stages are stamped.
+    /// Whether stages are timed.
     timed: bool,
-    /// The plain request where it is compressed, and the plain response where it was.
+    /// A buffer for the plain form of a request or response that is compressed.
     plain: Vec<u8>,
-    /// The request that was encoded last, whose memory is reused once the connection has released it.
+    /// The last encoded request. Its memory is reused once the connection has released it.
     last: Outgoing,
     pub(super) sizes: Sizes,
 }
@@ -73,7 +74,7 @@ enum Kind<'b> {
     PerCall {
         codec: &'b mut dyn Codec,
         compresses: bool,
-        /// The call whose response was decoded last, and is not verified yet.
+        /// The call whose response was decoded last, if it is not verified yet.
         unverified: Option<u64>,
     },
 }
@@ -117,8 +118,9 @@ impl<'b, 'r> Messages<'b, 'r> {
         })
     }
 
-    /// When the response to this call is verified. In the warm-up the first are, one for each message. Of
-    /// the measured part samples are kept for later, where the codec does not have the last one anyway.
+    /// Whether and when the response to a call is verified. In the warm-up the first response to each message
+    /// is. In the measured part, samples are kept for later; a codec that decodes each response verifies the
+    /// last one instead.
     #[inline]
     pub(super) fn verifies(&mut self, number: u64, phase: Phase) -> Verify {
         let (now, later) = match &mut self.kind {
@@ -139,7 +141,7 @@ impl<'b, 'r> Messages<'b, 'r> {
         }
     }
 
-    /// Begins a slice, a response of which may be a sample.
+    /// Begins a slice, of which one response may be a sample.
     pub(super) fn begin_slice(&mut self) {
         if let Kind::Prepared {
             verifier: Some((_, samples)),
@@ -150,10 +152,9 @@ impl<'b, 'r> Messages<'b, 'r> {
         }
     }
 
-    /// Verifies the samples that were kept. Nothing may be timed meanwhile.
+    /// Verifies the samples. Nothing may be timed meanwhile.
     ///
-    /// # Errors
-    /// The first response that is wrong.
+    /// # Errors A response is wrong; the first one is named.
     pub(super) fn verify_samples(&mut self) -> Result<(), LoadError> {
         match &mut self.kind {
             Kind::Prepared {
@@ -164,8 +165,7 @@ impl<'b, 'r> Messages<'b, 'r> {
         }
     }
 
-    /// Verifies the response that was decoded last, of a codec that decodes each. Nothing may be timed
-    /// meanwhile.
+    /// If all responses are decoded, verifies the last one. Nothing may be timed meanwhile.
     ///
     /// # Errors
     /// The response is wrong.
@@ -181,7 +181,7 @@ impl<'b, 'r> Messages<'b, 'r> {
         Ok(())
     }
 
-    /// Whether responses that are not verified are decoded too.
+    /// Whether all responses are decoded, not only those that are verified.
     pub(super) fn decodes(&self) -> bool {
         matches!(self.kind, Kind::PerCall { .. })
     }
@@ -194,7 +194,7 @@ impl<'b, 'r> Messages<'b, 'r> {
         }
     }
 
-    /// Whether the next call has a body. Only one that is streamed may have none.
+    /// Whether the next call has a body. Only streamed bodies may be missing.
     pub(super) fn next(&mut self) -> Next {
         match &mut self.kind {
             Kind::Streamed(prefetch) => prefetch.next(),
@@ -202,8 +202,7 @@ impl<'b, 'r> Messages<'b, 'r> {
         }
     }
 
-    /// Takes the next call's body where it is streamed: there it is the call's own, which keeps it
-    /// for as long as it may be sent again.
+    /// Takes the next body if bodies are streamed. The call owns it, in case it is sent again.
     pub(super) fn take_streamed(&mut self) -> Option<Made> {
         match &mut self.kind {
             Kind::Streamed(prefetch) => prefetch.batch.next(),
@@ -211,7 +210,7 @@ impl<'b, 'r> Messages<'b, 'r> {
         }
     }
 
-    /// The request of a call: its own where that was streamed.
+    /// The request of a call: the call's own body if bodies are streamed.
     pub(super) fn request<'c>(
         &'c mut self,
         call: &'c mut Call,
@@ -233,8 +232,8 @@ impl<'b, 'r> Messages<'b, 'r> {
                 },
             ) => {
                 let mut body = reclaimed(std::mem::take(&mut self.last.body));
-                // Room for the prefix, so that the message is made where it is sent from: moving it
-                // for one protocol and not for the other would be a difference of our own making.
+                // Leaves room for the prefix, so that the message is encoded in place: moving it for gRPC
+                // alone would bias comparisons with HTTP.
                 let prefix = if self.grpc {
                     body.extend_from_slice(&ROOM);
                     PREFIX_LENGTH
@@ -272,8 +271,8 @@ impl<'b, 'r> Messages<'b, 'r> {
         Ok(outgoing)
     }
 
-    /// Checks or reads the message of a call's good response that was read at `read_at` (ns), and counts its
-    /// size. Returns when that was done, as far as it is part of the call.
+    /// Checks or decodes the message of a call's good response, which arrived at `read_at` (ns), and counts
+    /// its size. Returns when the call ended.
     pub(super) fn read(&mut self, call: &mut Call, read_at: u64) -> (u64, Result<(), Unread>) {
         if let Some(checking) = &mut self.checking
             && let Err(refused) = checking.check(&call.response)
@@ -292,7 +291,7 @@ impl<'b, 'r> Messages<'b, 'r> {
         (done, plain.map(|plain| self.sizes.response(call, plain)))
     }
 
-    /// Decodes a response's message where it is to be. Returns its plain length, where that is known.
+    /// Decodes or samples a response's message if that is due. Returns its plain length, if known.
     fn decode(&mut self, call: &mut Call) -> Result<Option<u64>, Unread> {
         let compressed = call.response.is_compressed();
         let (codec, unverified) = match &mut self.kind {
@@ -347,7 +346,7 @@ fn stamp(timed: bool, stamp: &mut u64) {
     }
 }
 
-/// Fills in the room that was left for gRPC's prefix.
+/// Writes gRPC's prefix into the room left for it.
 fn write_prefix(body: &mut [u8], length: usize, compressed: bool) -> Result<(), CodecError> {
     let length =
         u32::try_from(length).map_err(|_| CodecError(MessageTooLong(length).to_string()))?;
@@ -361,7 +360,7 @@ fn write_prefix(body: &mut [u8], length: usize, compressed: bool) -> Result<(), 
     Ok(())
 }
 
-/// The memory of a body that has no other holder, emptied; new memory otherwise.
+/// Returns the emptied memory of a body if nothing else holds it, otherwise new memory.
 fn reclaimed(body: Bytes) -> Vec<u8> {
     let mut memory = body.try_into_mut().map(Vec::from).unwrap_or_default();
     memory.clear();

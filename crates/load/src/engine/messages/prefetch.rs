@@ -1,7 +1,7 @@
 //! Bodies that a thread makes ahead of the calls.
 //!
-//! They come in batches: handing over one at a time would wake the thread, which is a system call,
-//! with every call.
+//! Bodies come in batches: handing over single ones would wake the thread, with a system call, for every
+//! call.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
 use std::thread;
@@ -14,18 +14,18 @@ use crate::error::LoadError;
 
 const BATCH_BODIES: usize = 1024;
 
-/// A batch is full when its bodies have this many bytes together.
+/// A batch is full once its bodies have this many bytes in total.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// Batches that are ready, beside the one in use.
+/// The maximum number of batches that are ready, besides the one in use.
 const BATCHES_READY: usize = 16;
 
-/// How long the thread may make bodies before the trial begins without all of them.
+/// How long the trial waits for the first batches.
 const HEAD_START: Duration = Duration::from_secs(1);
 
 pub(crate) type Made = Result<Outgoing, CodecError>;
 
-/// What is known of the next body.
+/// The state of the next body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
     Ready,
@@ -38,12 +38,12 @@ pub(crate) enum Next {
 #[derive(Debug)]
 pub(super) struct Prefetch {
     batches: Receiver<Vec<Made>>,
-    /// The bodies that are there, one of them where [`Prefetch::next`] says so.
+    /// The bodies of the current batch; not empty after [`Prefetch::next`] returned [`Next::Ready`].
     pub(super) batch: vec::IntoIter<Made>,
 }
 
 impl Prefetch {
-    /// Starts a thread that makes bodies, framed for gRPC or not, and gives it a head start.
+    /// Starts a thread that makes bodies, framed if `grpc`, and gives it a head start.
     pub(super) fn start(
         bodies: Box<dyn Iterator<Item = Result<Body, CodecError>> + Send>,
         grpc: bool,
@@ -54,7 +54,8 @@ impl Prefetch {
             .name("bodies".to_owned())
             .spawn(move || make(bodies, grpc, &sender, &full))
             .map_err(LoadError::machine("start a thread that makes bodies"))?;
-        // Full, at its end, or still not full after `HEAD_START`: the trial continues with what is there.
+        // The queue is full, the bodies have ended, or `HEAD_START` is over: the trial begins with the bodies
+        // that are ready.
         let (Ok(()) | Err(RecvTimeoutError::Disconnected | RecvTimeoutError::Timeout)) =
             is_full.recv_timeout(HEAD_START);
         Ok(Prefetch {
@@ -63,7 +64,7 @@ impl Prefetch {
         })
     }
 
-    /// Checks whether a body is there.
+    /// Checks whether a body is ready.
     pub(super) fn next(&mut self) -> Next {
         if self.batch.as_slice().is_empty() {
             self.next_batch()
@@ -85,8 +86,8 @@ impl Prefetch {
     }
 }
 
-/// Fills the queue until the bodies end or the trial does. Sends on `full` when the queue is full for the first
-/// time, and drops it at the end.
+/// Fills the queue until the bodies or the trial end. Sends on `full` when the queue is full for the first
+/// time.
 fn make(
     bodies: impl Iterator<Item = Result<Body, CodecError>>,
     grpc: bool,
@@ -104,7 +105,7 @@ fn make(
             });
             if let Ok(outgoing) = &made {
                 bytes += outgoing.body.len();
-                // The first clone allocates what is counted with: here, and not in the call.
+                // The first clone allocates the reference count: done here, outside the call.
                 drop(outgoing.body.clone());
             }
             batch.push(made);
@@ -134,7 +135,7 @@ mod tests {
         }
     }
 
-    /// Takes all bodies, waiting for those that are late.
+    /// Takes all bodies and waits for late ones.
     fn take_all(prefetch: &mut Prefetch) -> Vec<Made> {
         let mut taken = Vec::new();
         loop {
@@ -176,11 +177,11 @@ mod tests {
         assert_eq!(errors, [None, Some(&CodecError("row 2".into())), None]);
     }
 
-    /// The thread stops at the bound: more would fill the memory.
+    /// The thread waits at the bound; more bodies would fill the memory.
     #[test]
-    fn so_many_are_made_ahead_and_no_more() {
+    fn no_more_than_the_bound_are_made_ahead() {
         let large = vec![0; BATCH_BYTES];
-        // One that the thread holds while it waits for room.
+        // `+ 1`: the batch that the thread holds while it waits for room.
         for (bytes, most) in [
             (&large[..1], (BATCHES_READY + 1) * BATCH_BODIES),
             (&large[..], BATCHES_READY + 1),
@@ -193,7 +194,7 @@ mod tests {
                 Ok(body(&bytes))
             });
             let prefetch = Prefetch::start(Box::new(bodies), false).unwrap();
-            // Until it waits; what it makes beyond the bound in this time would show.
+            // Long enough for the thread to exceed the bound if it did not wait.
             thread::sleep(Duration::from_millis(50));
             let made = made.load(Ordering::Relaxed);
             assert!(made <= most, "{made} of {most}");

@@ -1,27 +1,26 @@
-//! Responses of the measured part that are kept, and compared with the right ones once it is over.
+//! Responses of the measured part that are kept, and verified once it is over.
 
 use crate::bodies::{Codec, CodecError};
 use crate::engine::ledger::Call;
 use crate::error::LoadError;
 
-/// Responses that are kept of a trial.
+/// The maximum number of responses kept in a trial.
 const MAX_SAMPLES: usize = 32;
 
-/// Bytes of kept responses, all together. A single response may be larger.
+/// The maximum number of bytes of all kept responses. A single response may be larger.
 const MAX_BYTES: usize = 16 << 20;
 
-/// The samples of a trial: responses to calls that follow each other by the same number or, of a session,
-/// to the first calls of such slices, which are left out of the figures. How many there will be is not
-/// known beforehand. Each time too many are kept, every second one is dropped, and half as many are kept
-/// from then on.
+/// The samples of a trial: the response to every n-th call or, in a session, to the first call of every n-th
+/// slice, which is left out of the figures. The number of calls is not known in advance, so each time too
+/// many samples are kept, every second one is dropped and n doubles.
 #[derive(Debug)]
 pub(super) struct Samples {
     kept: Vec<Sample>,
-    /// Calls that were begun; of a session, slices.
+    /// Calls that were begun or, in a session, slices.
     turns: u64,
-    /// One turn in `every` has a sample; a power of two.
+    /// One in `every` calls or slices has a sample; a power of two.
     every: u64,
-    /// Of a session: whether the next call is the sample of its slice.
+    /// In a session: whether the next call is the sample of its slice.
     of_slice: Option<bool>,
 }
 
@@ -63,7 +62,7 @@ impl Samples {
         turn & (self.every - 1) == 0
     }
 
-    /// Keeps the message of a complete response. The call's next response has new memory.
+    /// Keeps the message of a complete response, with its memory.
     #[cold]
     pub(super) fn keep(&mut self, call: &mut Call) {
         self.kept.push(Sample {
@@ -86,10 +85,9 @@ impl Samples {
         self.kept.len() > MAX_SAMPLES || bytes.sum::<usize>() > MAX_BYTES
     }
 
-    /// Compares what was kept with the right responses.
+    /// Verifies the kept responses.
     ///
-    /// # Errors
-    /// The first response that cannot be read or is wrong.
+    /// # Errors A response cannot be decoded or is wrong; the first one is named.
     pub(super) fn verify(
         &mut self,
         codec: &mut dyn Codec,
@@ -131,7 +129,7 @@ mod tests {
         }
     }
 
-    /// The calls whose responses are kept, of `calls` with a response of `bytes` each.
+    /// The numbers of the calls whose responses are kept, of `calls` calls with responses of `bytes` bytes.
     fn kept(calls: u64, bytes: usize) -> Vec<u64> {
         let mut samples = Samples::new();
         for number in 0..calls {
@@ -153,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn large_responses_are_kept_one_at_least() {
+    fn at_least_one_large_response_is_kept() {
         let few = kept(1_000, MAX_BYTES / 3);
         assert!((2..=3).contains(&few.len()), "{few:?}");
         assert_eq!(kept(1_000, MAX_BYTES + 1), [0]);

@@ -1,4 +1,4 @@
-//! How large the messages were.
+//! The sizes of the messages.
 
 use rpcgauge_trial::Payload;
 
@@ -16,10 +16,10 @@ pub(crate) struct Sizes {
     request_carried: u64,
     responses: u64,
     response_carried: u64,
-    /// Responses whose plain length is known, over the warm-up too.
+    /// Responses whose plain length is known, including those of the warm-up.
     plain_responses: u64,
     response_plain: u64,
-    /// Responses that came uncompressed although they were not to.
+    /// Responses that were uncompressed although compressed ones were expected.
     pub(crate) uncompressed: u64,
 }
 
@@ -38,7 +38,7 @@ impl Sizes {
         self.request_carried += outgoing.carried;
     }
 
-    /// Counts the good response to a call. Its plain length may be known.
+    /// Counts the good response to a call, with its plain length if known.
     pub(super) fn response(&mut self, call: &Call, plain: Option<u64>) {
         let response = &call.response;
         if call.measured {

@@ -1,10 +1,10 @@
-//! What calls carry, from a codec and back.
+//! Tests of codecs' messages.
 
 use super::*;
 use crate::engine::tests::{trial, unused};
 
 #[test]
-fn a_body_that_was_let_go_lends_its_memory() {
+fn a_released_body_has_its_memory_reused() {
     let mut memory = Vec::with_capacity(100_000);
     memory.extend_from_slice(&[1; 70_000]);
     let address = memory.as_ptr();
@@ -21,7 +21,7 @@ fn a_body_that_was_let_go_lends_its_memory() {
     assert!(again.capacity() >= 70_000);
 }
 
-/// Messages of a codec, of gRPC or HTTP.
+/// The messages of a codec, for gRPC or HTTP.
 fn messages(codec: &mut dyn Codec, grpc: bool) -> Messages<'_, 'static> {
     let mut trial = trial(unused());
     if grpc {
@@ -36,7 +36,7 @@ fn call(number: u64) -> Call {
     call
 }
 
-/// Writes a request as a function does. Its compression replaces what is in its output, which a codec must not do.
+/// Encodes with a function. Its compression replaces earlier output, which a codec must not do.
 struct Custom<E> {
     encode: E,
     compresses: bool,

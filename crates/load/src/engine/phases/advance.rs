@@ -1,4 +1,4 @@
-//! When one part ends and the next begins.
+//! When one phase ends and the next begins.
 
 use rpcgauge_trial::{ConnectionUse, Ending};
 
@@ -10,7 +10,7 @@ use crate::engine::pool::Pool;
 use crate::schedule::DueTimes;
 
 impl Phases<'_, '_> {
-    /// When it ends at the latest, ns.
+    /// When the phase ends at the latest, ns.
     pub(in crate::engine) fn ends_by(&self, ledger: &Ledger<'_>, now: u64) -> u64 {
         match self.phase {
             Phase::Measured if self.used_up || self.is_out_of_patience() => now,
@@ -22,12 +22,12 @@ impl Phases<'_, '_> {
             Phase::WarmUp => self.warmup.ends_by(),
             Phase::Switching if self.is_ready(ledger, now) => now,
             Phase::Switching => self.switching_ends_by(ledger),
-            // With its calls, or with the next slice.
+            // These end with their calls, or with the next slice.
             Phase::Skipping | Phase::Paused => u64::MAX,
         }
     }
 
-    /// Moves to the next part where it is time. True when the trial, or the slice, is over.
+    /// Moves to the next phase if it is time. Returns whether the trial or the slice is over.
     pub(in crate::engine) fn advance(
         &mut self,
         now: u64,
@@ -61,7 +61,7 @@ impl Phases<'_, '_> {
         {
             self.end_warmup(false, now);
         }
-        // A server that is stuck must not hold the trial for a deadline.
+        // Bounded, so that a stuck server does not hold the trial.
         if self.phase == Phase::Switching
             && (self.is_ready(ledger, now) || now >= self.switching_ends_by(ledger))
         {
@@ -74,7 +74,7 @@ impl Phases<'_, '_> {
         {
             self.begin_skipping(now, pool, ledger);
             if pool.counts.open == 0 && self.trial.connection_use == ConnectionUse::Reuse {
-                // Calls that fail because there is no connection count too.
+                // Calls that fail for lack of a connection are measured too.
                 self.start_measuring(pool, ledger);
             }
         }
@@ -118,7 +118,7 @@ impl Phases<'_, '_> {
         } else {
             self.start_measuring(pool, ledger);
         }
-        // Without a warm-up the first call is due when the measured part begins, and not before.
+        // Without a warm-up the first call is due when the measured part begins, not earlier.
         ledger.due_times = DueTimes::new(&self.trial.schedule, self.trial.seed, self.started_at);
     }
 
@@ -145,7 +145,7 @@ impl Phases<'_, '_> {
         self.phase = Phase::Measured;
         self.started_at = now;
         self.measured_from = now;
-        // What the instrument did since the last call ended is not lateness of the next ones.
+        // rpcgauge's own work since the last call ended must not make the next calls late.
         ledger.due_times.start_again(now);
     }
 
@@ -158,7 +158,7 @@ impl Phases<'_, '_> {
     }
 
     fn warmup_is_over(&self, now: u64, ledger: &Ledger<'_>) -> bool {
-        // Arrivals at a rate do not wait: after the last of the warm-up the next is a measured one.
+        // Arrivals at a rate do not wait: the one after the last warm-up call is measured.
         let next_is_measured = ledger.due_times.is_at_a_rate() && self.warmup.is_all_begun();
         next_is_measured || self.warmup.is_over(now)
     }
@@ -167,13 +167,13 @@ impl Phases<'_, '_> {
     fn is_ready(&self, ledger: &Ledger<'_>, now: u64) -> bool {
         match ledger.due_times.next_arrival() {
             None => ledger.due_times.is_at_a_rate() || ledger.calls.is_empty(),
-            // Calls that wait while the latency is steady are normal for this service at this rate.
+            // If calls wait while the latency is steady, that is normal for this service at this rate.
             Some(due) => due > now || self.warmup.outcome.settled || self.warmup.is_all_begun(),
         }
     }
 
-    /// Whether the calls that the measured part waits for are over. A session waits for all, so that
-    /// nothing happens while others are measured.
+    /// Whether the calls that the measured part waits for have ended. A session waits for all calls, so that
+    /// nothing happens while other sessions are measured.
     fn is_drained(&self, ledger: &Ledger<'_>) -> bool {
         match self.slicing {
             None => ledger.measured_in_flight == 0,
@@ -185,8 +185,7 @@ impl Phases<'_, '_> {
         self.started_at.saturating_add(self.deadline)
     }
 
-    /// Calls in flight are waited for as long as for a success: that the warm-up only failed does not
-    /// shorten it.
+    /// Calls in flight get the full patience, even if calls of the warm-up have failed for a part of it.
     fn switching_ends_by(&self, ledger: &Ledger<'_>) -> u64 {
         let lasts = if ledger.due_times.is_at_a_rate() {
             self.warmup.longest()
