@@ -137,7 +137,7 @@ fn a_client_certificate_is_shown_where_it_is_wanted() {
         let text = "the server wants a client certificate";
         assert_all_fail(&missing, "client-certificate", Fault::Instrument, text);
         let unknown = with_tls(trial(address), with(Some(other.identity())));
-        let text = "does not take the client certificate";
+        let text = "does not accept the client certificate";
         assert_all_fail(&unknown, "client-certificate", Fault::Instrument, text);
     }
 }

@@ -11,13 +11,13 @@
 //!                                        └──────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! From every phase the trial can end early: it was stopped, the bodies are used up, or all calls
-//! failed for as long as its patience. What holds between two calls of the methods:
+//! The trial can end early in every phase: it is stopped, the bodies are used up, or all calls have failed
+//! for its patience. Invariants between two calls of the methods:
 //!
-//! - A call is measured if and only if it is due at `measured_from` or later, which is never before the
+//! - A call is measured if and only if it is due at `measured_from` or later. That is `u64::MAX` before the
 //!   first measured part and, in a session, between slices.
 //! - `ending` is [`Ending::Complete`] until the trial ends early.
-//! - Spending is counted in the measured part and, except in a session, while it drains.
+//! - Bytes and processor time are counted in the measured part and, except in a session, while it drains.
 
 mod advance;
 mod slices;
@@ -37,67 +37,66 @@ use crate::clock::nanos;
 use crate::trial::Trial;
 use crate::warmup::Settling;
 
-/// At a trial's end at most this many calls are abandoned one by one: that takes time, and a rate may bring a
-/// billion per second. The others are counted together.
+/// The maximum number of calls that are abandoned one by one at a trial's end. That takes time, and a rate
+/// may have a billion calls per second; the others are counted at once.
 const MAX_ONE_BY_ONE: usize = 10_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     /// Connections are opened; no call is made.
     Opening,
-    /// Calls are made and not counted.
+    /// Calls are made but not measured.
     WarmUp,
-    /// The warm-up is over. In a closed loop its calls in flight may end before a measured one is
-    /// begun, so that every byte and all processor time from then on is of measured calls. Arrivals
-    /// at a rate continue, as calls of the warm-up while it has left any that were due and not begun, and
-    /// for as long again at most.
+    /// The warm-up is over. A closed loop waits for the calls in flight, so that all bytes and processor time
+    /// from then on belong to measured calls. At a rate arrivals continue, and count for the warm-up while
+    /// calls that were due in it wait to be begun, but at most for its maximum time again.
     Switching,
     /// A session between its slices.
     Paused,
-    /// Connections that were lost since the slice before are opened again.
+    /// Connections that were lost since the previous slice are reopened.
     Resuming,
-    /// Calls are made that are left out of the figures: the first ones of a slice.
+    /// The first calls of a slice are made, which are left out of the figures.
     Skipping,
-    /// Calls are made, and counted where they are due in this part. At a rate the warm-up may leave
-    /// others, which waited: they come first, and count as its own up to its limit.
+    /// Calls are made, and measured if they are due in this part. At a rate calls of the warm-up may still
+    /// wait: they come first, and count for the warm-up up to its maximum of calls.
     Measured,
-    /// No call is begun any more; those in flight may end.
+    /// No more calls are begun; those in flight may end.
     Draining,
 }
 
 pub(super) struct Phases<'t, 'r> {
     trial: &'t Trial,
-    /// How long connections are waited for, ns: as long as a call.
+    /// How long to wait for connections, ns: a call's deadline.
     deadline: u64,
     /// The trial's patience, ns.
     patience: u64,
     pub(super) phase: Phase,
     /// When the current phase began, ns.
     pub(super) started_at: u64,
-    /// Calls that are due from here on are measured, ns.
+    /// Calls that are due at this time or later are measured, ns.
     measured_from: u64,
     /// Until when calls may still end, while draining, ns.
     drained_by: u64,
     pub(super) warmup: WarmUp<'r>,
-    /// The state of a session between its slices; `None` where the measured part is one piece.
+    /// The state of a session; `None` if the measured part is one piece.
     slicing: Option<Slicing>,
     stop: StopRule,
     failing: Failing,
-    /// There are no more bodies, or requests that may be sent.
+    /// Whether all bodies, or all requests that may be sent, are used up.
     used_up: bool,
     /// Why the trial ended.
     pub(super) ending: Ending,
     /// Connections that were open when the measured part began.
     pub(super) connections_at_start: usize,
-    /// What is spent while calls count.
+    /// Bytes and processor time of the measured part.
     pub(super) spent: Spent<'r>,
-    /// How long this program was stalled in the time that counts, ns.
+    /// How long this program was stalled in the measured time, ns.
     pub(super) stalled_ns: u64,
 }
 
 impl<'t, 'r> Phases<'t, 'r> {
-    /// A trial that begins to open its connections at `now` (ns). `settling` is asked after each slice
-    /// of the warm-up; `measuring` is called when spending starts and stops to count.
+    /// A trial that begins to open its connections at `now` (ns). `settling` is the warm-up's rule, called
+    /// after each slice; `measuring` is called when the measured time begins and ends.
     pub(super) fn new(
         trial: &'t Trial,
         settling: Box<dyn FnMut(u64) -> Settling + 'r>,
@@ -124,9 +123,9 @@ impl<'t, 'r> Phases<'t, 'r> {
         }
     }
 
-    // What the current phase is.
+    // The current phase.
 
-    /// Whether the time that passes now counts.
+    /// Whether the current time is measured.
     pub(super) fn is_counting(&self) -> bool {
         let drains = self.phase == Phase::Draining && self.slicing.is_none();
         self.phase == Phase::Measured || drains
@@ -137,7 +136,7 @@ impl<'t, 'r> Phases<'t, 'r> {
         due >= self.measured_from
     }
 
-    /// Whether a call that is due at `due` is to be begun in this part.
+    /// Whether a call that is due at `due` is to be begun in this phase.
     #[inline]
     pub(super) fn admits(&self, ledger: &Ledger<'_>, due: u64) -> bool {
         if self.phase == Phase::Measured {
@@ -149,7 +148,8 @@ impl<'t, 'r> Phases<'t, 'r> {
         }
     }
 
-    /// Calls that are due by `now` in the measured part, or were left by the warm-up, and are not begun yet.
+    /// The number of calls that are due by `now` and not begun yet, of the measured part and those that the
+    /// warm-up left.
     pub(super) fn waiting(&self, ledger: &Ledger<'_>, now: u64) -> u64 {
         if self.phase != Phase::Measured || self.is_over() {
             return 0;
@@ -162,29 +162,29 @@ impl<'t, 'r> Phases<'t, 'r> {
         of_warmup + (all - of_warmup).min(self.stop.calls_left(&status))
     }
 
-    // What happens in it.
+    // Events in a phase.
 
     #[cold]
     pub(super) fn interrupt(&mut self) {
         self.ending = Ending::Interrupted;
     }
 
-    /// No more calls are begun: there are no more bodies.
+    /// Notes that there are no more bodies, so that no more calls are begun.
     #[cold]
     pub(super) fn bodies_used_up(&mut self) {
         self.used_up = true;
     }
 
-    /// No more calls are begun: all requests that may be sent are.
+    /// Notes that all requests that may be sent are used up, so that no more calls are begun.
     #[cold]
     pub(super) fn requests_used_up(&mut self) {
         self.used_up = true;
         self.ending = Ending::MaxRequests;
     }
 
-    /// Counts a call that is taken from the schedule. True when it is a measured one: by when it
-    /// was due, not by when it can be begun. A server that does not keep up with a rate leaves calls
-    /// waiting at the warm-up's end, whose latency and time belong there, up to its limit of calls.
+    /// Counts a call that is taken from the schedule. Returns whether it is measured, which depends on when
+    /// it is due, not on when it can be begun. If a server does not keep up with a rate, calls wait at the
+    /// end of the warm-up; they belong to the warm-up, up to its maximum of calls.
     #[inline]
     pub(super) fn call_taken(&mut self, due: u64) -> bool {
         if self.measured_from < u64::MAX && self.warmup.is_all_begun() {
@@ -199,7 +199,7 @@ impl<'t, 'r> Phases<'t, 'r> {
 
     #[inline(always)]
     pub(super) fn call_ended(&mut self, call: EndedCall) {
-        // The warm-up's last calls must not end the measured part early.
+        // The last calls of the warm-up must not end the measured part early.
         if !call.stalled && call.measured == (self.measured_from < u64::MAX) {
             self.failing.note_end(call.done, call.succeeded);
         }
@@ -208,7 +208,8 @@ impl<'t, 'r> Phases<'t, 'r> {
         }
     }
 
-    /// Notes a stall of this program. Its calls fail for that reason, and the time is left out of rates.
+    /// Notes a stall of this program. Its time is left out of rates, and calls that were open in it fail for
+    /// that reason.
     #[cold]
     pub(super) fn note_stall(&mut self, stall: &Stall, ledger: &mut Ledger<'_>) {
         self.failing.pause(stall.until - stall.from);
@@ -227,7 +228,7 @@ impl<'t, 'r> Phases<'t, 'r> {
         self.stalled_ns += until.saturating_sub(stall.from.max(self.started_at));
     }
 
-    /// Ends the warm-up if its rule says so. A call that ends after it is only counted.
+    /// Counts the end of a call that is not measured. In the warm-up, ends that if its rule says so.
     fn unmeasured_call_ended(&mut self, call: EndedCall) {
         self.count_unmeasured(call.sending, call.succeeded);
         if let Some(slicing) = &mut self.slicing
@@ -250,7 +251,7 @@ impl<'t, 'r> Phases<'t, 'r> {
         }
     }
 
-    /// Counts a call that is not measured, and whose bytes are.
+    /// Counts a call that is not measured although its bytes are.
     fn count_unmeasured(&mut self, sending: Sending, succeeded: bool) {
         match &mut self.slicing {
             Some(slicing) if !self.phase.is_before_measuring() => {
@@ -261,7 +262,7 @@ impl<'t, 'r> Phases<'t, 'r> {
         }
     }
 
-    /// Whether calls that do not count are those that a slice leaves out.
+    /// Whether unmeasured calls are those that a slice leaves out.
     fn is_in_slice(&self) -> bool {
         self.slicing.is_some() && !self.phase.is_before_measuring()
     }
@@ -280,10 +281,10 @@ impl<'t, 'r> Phases<'t, 'r> {
         }
     }
 
-    // How it ended.
+    // The end of the trial.
 
-    /// Whether no more calls are made, whatever the [`rpcgauge_trial::Stop`]: it was stopped, the bodies are used
-    /// up, or all calls failed for too long.
+    /// Whether the trial ended before its [`rpcgauge_trial::Stop`]: it was stopped, bodies or requests are
+    /// used up, or all calls failed for too long.
     pub(super) fn is_over(&self) -> bool {
         self.used_up || !self.ending.is_complete()
     }
@@ -293,9 +294,9 @@ impl<'t, 'r> Phases<'t, 'r> {
         ledger.due_times.is_at_a_rate() && done > self.stop.ends_at(&self.status(ledger))
     }
 
-    /// The end of the time in which calls were due at a rate, of a trial that ends at `now` (ns).
-    /// `None` where the last call's end is the trial's: in a closed loop, and where the number of calls
-    /// ended the trial, and not its time.
+    /// The end of the time in which calls were due at a rate, for a trial that ends at `now` (ns). `None` if
+    /// the trial ends with its last call: in a closed loop, and if the number of calls ended it before its
+    /// time.
     pub(super) fn arrivals_end(&self, now: u64, ledger: &Ledger<'_>) -> Option<u64> {
         let reach = ledger.due_times.reach()?;
         let planned = self.stop.ends_at(&self.status(ledger));
@@ -307,12 +308,12 @@ impl<'t, 'r> Phases<'t, 'r> {
         }
     }
 
-    /// Where a session is; `None` where the measured part is one piece.
+    /// The state of a session; `None` if the measured part is one piece.
     pub(super) fn slicing(&self) -> Option<&Slicing> {
         self.slicing.as_ref()
     }
 
-    /// Abandons the calls in flight as the trial ends, and those that are due and will not be begun.
+    /// Abandons the calls in flight at the end of the trial, and those that are due and will not be begun.
     pub(super) fn abandon_the_rest(&mut self, now: u64, ledger: &mut Ledger<'_>) {
         self.abandon_waiting(MAX_ONE_BY_ONE, now, ledger);
         for call in ledger.calls.unmeasured() {
@@ -345,7 +346,7 @@ impl<'t, 'r> Phases<'t, 'r> {
 }
 
 impl Phase {
-    /// Whether it comes before anything is measured.
+    /// Whether nothing was measured before this phase.
     fn is_before_measuring(self) -> bool {
         matches!(self, Phase::Opening | Phase::WarmUp | Phase::Switching)
     }

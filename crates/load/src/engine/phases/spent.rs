@@ -1,11 +1,11 @@
-//! What the trial spends while its calls count: in one piece, or slice by slice.
+//! Bytes and processor time of the measured part, in one piece or slice by slice.
 
 use rpcgauge_wire::Traffic;
 
 use crate::clock::{self, CpuReading};
 use crate::engine::pool::Pool;
 
-/// A reading of counters that only grow, or a sum of differences.
+/// A reading of counters that only grow, or a sum of differences between readings.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Reading {
     pub(crate) cpu: CpuReading,
@@ -14,9 +14,9 @@ pub(crate) struct Reading {
     pub(crate) tls_resumed: u64,
 }
 
-/// What was spent in the spans that are closed, and where the open one began.
+/// The sum of the closed spans, and the readings at the begin of the open one.
 pub(crate) struct Spent<'r> {
-    /// Called with true as a span begins, with false as it ends.
+    /// Called with true when a span begins, and with false when it ends.
     measuring: Box<dyn FnMut(bool) + 'r>,
     closed: Reading,
     open: Option<Reading>,
@@ -31,13 +31,13 @@ impl<'r> Spent<'r> {
         }
     }
 
-    /// Starts to count what is spent.
+    /// Opens a span.
     pub(super) fn begin_span(&mut self, pool: &Pool<'_>) {
         (self.measuring)(true);
         self.open = Some(Reading::now(pool));
     }
 
-    /// Stops to count what is spent. Does nothing without an open span.
+    /// Closes the open span, if there is one.
     pub(crate) fn end_span(&mut self, pool: &Pool<'_>) {
         if let Some(before) = self.open.take() {
             self.closed.add_span(&before, pool);
@@ -63,7 +63,7 @@ impl Reading {
             cpu: clock::cpu(),
         }
     }
-    /// Adds what was spent from `before` until now.
+    /// Adds the difference between `before` and now.
     fn add_span(&mut self, before: &Reading, pool: &Pool<'_>) {
         let now = Reading::now(pool);
         self.cpu.add_span(&before.cpu, &now.cpu);

@@ -1,5 +1,4 @@
-//! Where the measured part ends: a function of counts and times, and of how long all calls have
-//! failed.
+//! When the measured part ends: a function of counts, times, and how long all calls have failed.
 
 use rpcgauge_trial::Slice;
 
@@ -11,34 +10,34 @@ pub(super) const US: u64 = 1_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct StopRule {
-    /// The most calls that are started.
+    /// The maximum number of calls that are started.
     max_calls: u64,
-    /// The fewest, whatever the time; 0 except for a slice.
+    /// The minimum number of calls, even if the time is over; 0 except for a slice.
     least_calls: u64,
-    /// How long after the first call's due time others may be due, ns.
+    /// How long after the first call's due time calls may be due, ns.
     time: u64,
-    /// How long after the end calls may still be begun or end, ns.
+    /// How long after that time calls may still be begun or end, ns.
     drain: u64,
 }
 
-/// How far the measured part is.
+/// How far the measured part has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Status {
     /// When the first measured call was due.
     pub(super) start: u64,
     pub(super) started: u64,
-    /// When the next call is or was due; `None` while all of a closed loop's are in flight, and
-    /// after a ramp's last.
+    /// When the next call is or was due; `None` while all calls of a closed loop are in flight, and after a
+    /// ramp's last call.
     pub(super) next_due: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Decision {
-    /// Calls are, or will be, due.
+    /// The measured part continues.
     GoOn,
-    /// No more calls begin. Those in flight may end until then, ns.
+    /// No more calls begin. Those in flight may end until this time, ns.
     Drain { until: u64 },
-    /// Calls that were due in time were not reached in the time that was left for them.
+    /// Calls that were due in time could not be begun before the end of the drain.
     Over,
 }
 
@@ -53,7 +52,7 @@ impl StopRule {
         }
     }
 
-    /// Of a slice with at most this many calls, and at least one.
+    /// The rule of a slice with at least 1 and at most `max_calls` calls.
     pub(super) fn of_slice(slice: &Slice, max_calls: u64, drain: u64) -> StopRule {
         let max_calls = max_calls.max(1);
         StopRule {
@@ -70,7 +69,7 @@ impl StopRule {
         in_time && status.started < self.max_calls
     }
 
-    /// How many more calls it may have.
+    /// How many more calls may be started.
     pub(super) fn calls_left(&self, status: &Status) -> u64 {
         self.max_calls.saturating_sub(status.started)
     }
@@ -83,7 +82,7 @@ impl StopRule {
         let none_left = status.started >= self.max_calls;
         let time_is_up = now >= ends_at && status.next_due.is_none_or(|due| due >= ends_at);
         if none_left || time_is_up {
-            // The minimum of calls of a slice may be begun after its time.
+            // The minimum number of calls of a slice may take longer than its time.
             let from = if self.least_calls > 0 {
                 now
             } else {
@@ -110,24 +109,24 @@ impl StopRule {
         }
     }
 
-    /// When its time is over, ns.
+    /// When the time for due calls is over, ns.
     pub(super) fn ends_at(&self, status: &Status) -> u64 {
         status.start.saturating_add(self.time)
     }
 }
 
-/// The failures since the last call that succeeded in this part.
+/// The failures since the last success in the current part.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Failing {
-    /// When the first of them ended, ns.
+    /// When the first of the failed calls ended, ns.
     since: Option<u64>,
-    /// How long after it the last one ended, ns. Time in which no call ends says nothing: those in
-    /// flight may be slow and good.
+    /// The time from the first failed call's end to the last one's, ns. Time after that does not count: calls
+    /// in flight may be slow but good.
     pub(super) lasted: u64,
 }
 
 impl Failing {
-    /// Leaves a pause out in which no call was made.
+    /// Leaves out a pause in which no calls were made.
     pub(super) fn pause(&mut self, lasted: u64) {
         self.since = self.since.map(|since| since.saturating_add(lasted));
     }
@@ -169,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_belongs_by_when_it_was_due_and_not_by_when_it_is_looked_at() {
+    fn a_call_belongs_by_its_due_time() {
         for (due, belongs) in [(1000, true), (1099, true), (1100, false)] {
             assert_eq!(BY_TIME.admits(&status(7, None), due), belongs, "{due}");
         }
@@ -185,12 +184,12 @@ mod tests {
     fn the_decision_by_time() {
         let table = [
             (1099, Some(1099), Decision::GoOn),
-            // The next of a rate is due later, but another may be admitted until the end.
+            // The next call of a rate is due later, but the time is not over.
             (1050, Some(1200), Decision::GoOn),
             (1100, Some(1100), Decision::Drain { until: 1130 }),
             (1120, Some(1150), Decision::Drain { until: 1130 }),
             (1100, None, Decision::Drain { until: 1130 }),
-            // A backlog is begun after the end, for as long as calls in flight may take.
+            // A backlog may be begun after the end, until the drain is over.
             (1129, Some(1080), Decision::GoOn),
             (1130, Some(1080), Decision::Over),
         ];

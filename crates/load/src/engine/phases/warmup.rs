@@ -10,19 +10,19 @@ use crate::engine::ledger::{EndedCall, Sending};
 use crate::histogram::{histogram, record};
 use crate::warmup::{Settling, WarmupBounds};
 
-/// A slice of up to this many calls keeps each latency. Most slices are small, and
-/// looking through a whole histogram after every few calls would itself disturb the calls.
+/// A slice of up to this many calls keeps each latency. Most slices are small, and scanning a histogram after
+/// every few calls would disturb the calls.
 const FEW: usize = 1024;
 
-/// The warm-up of a trial, which may have none.
+/// The warm-up of a trial; a trial may have none.
 pub(crate) struct WarmUp<'r> {
     bounds: Option<WarmupBounds>,
     settling: Box<dyn FnMut(u64) -> Settling + 'r>,
-    /// There is one while it runs.
+    /// `Some` while the warm-up runs.
     meter: Option<SliceMeter>,
     pub(crate) outcome: Warmup,
     pub(crate) late: LateCalls,
-    /// Calls that it left to the measured part and that succeeded in its time.
+    /// Calls of the warm-up that succeeded while measured calls were due, at a rate.
     pub(crate) answered_in_measured: u64,
 }
 
@@ -41,13 +41,13 @@ impl<'r> WarmUp<'r> {
         }
     }
 
-    /// Starts it at `now` (ns); false where there is none.
+    /// Starts the warm-up at `now` (ns). Returns false if the trial has none.
     pub(super) fn start(&mut self, now: u64) -> bool {
         self.meter = self.bounds.map(|bounds| SliceMeter::new(bounds, now));
         self.meter.is_some()
     }
 
-    /// Notes a call's end, and asks the rule if that ends a slice.
+    /// Notes a call's end. If that completes a slice, returns the rule's answer.
     pub(super) fn call_ended(&mut self, call: &EndedCall) -> Settling {
         let latency = call.done.saturating_sub(call.due);
         let meter = self.meter.as_mut();
@@ -57,7 +57,7 @@ impl<'r> WarmUp<'r> {
         }
     }
 
-    /// Notes the end of a call that it left to the measured part.
+    /// Notes the end of a warm-up call in the measured part.
     pub(super) fn late_call_ended(&mut self, sending: Sending, succeeded: bool) {
         self.late.ended += 1;
         self.late.failed += u64::from(!succeeded);
@@ -68,33 +68,33 @@ impl<'r> WarmUp<'r> {
         }
     }
 
-    /// Whether as many calls are begun as it may have.
+    /// Whether the maximum number of calls is begun.
     pub(super) fn is_all_begun(&self) -> bool {
         self.bounds.is_some() && self.left() == 0
     }
 
-    /// How many more calls it may have.
+    /// How many more calls the warm-up may have.
     pub(super) fn left(&self) -> u64 {
         let most = self.bounds.map_or(0, |bounds| bounds.max_calls);
         most.saturating_sub(self.outcome.calls)
     }
 
-    /// Its bound on time, ns; 0 where there is none.
+    /// The maximum time of the warm-up, ns; 0 if there is none.
     pub(super) fn longest(&self) -> u64 {
         self.bounds.map_or(0, |bounds| nanos(bounds.max_time))
     }
 
-    /// Whether a bound is reached, or there is none.
+    /// Whether a bound is reached, or no warm-up runs.
     pub(super) fn is_over(&self, now: u64) -> bool {
         self.meter.as_ref().is_none_or(|meter| meter.is_over(now))
     }
 
-    /// When its bound on time is reached, ns; 0 where there is none.
+    /// When the maximum time is over, ns; 0 if no warm-up runs.
     pub(super) fn ends_by(&self) -> u64 {
         self.meter.as_ref().map_or(0, SliceMeter::ends_by)
     }
 
-    /// It is over, and took until `now` (ns).
+    /// Notes that the warm-up is over at `now` (ns).
     pub(super) fn end(&mut self, now: u64) {
         if let Some(meter) = self.meter.take() {
             self.outcome.elapsed_ns = now.saturating_sub(meter.started_at);
@@ -102,7 +102,7 @@ impl<'r> WarmUp<'r> {
     }
 }
 
-/// What is known of its slices so far.
+/// The slices of a warm-up so far.
 #[derive(Debug)]
 struct SliceMeter {
     bounds: WarmupBounds,
@@ -110,7 +110,7 @@ struct SliceMeter {
     ended: u64,
     slice_started_at: u64,
     slice_calls: u64,
-    /// Latencies of the slice, ns, until there are too many: then they go into the histogram.
+    /// The latencies of the slice, ns. Once there are [`FEW`], they move to `many`.
     few: Vec<u64>,
     many: Histogram,
 }
@@ -128,8 +128,8 @@ impl SliceMeter {
         }
     }
 
-    /// Adds a call that ended; returns the median latency of the slice that it completes, where the
-    /// rule is to be asked about it.
+    /// Adds a call that ended. Returns the median latency of the slice that it completes, if the rule is to
+    /// be applied.
     fn call_ended(&mut self, done: u64, latency: u64) -> Option<u64> {
         self.ended += 1;
         self.slice_calls += 1;
@@ -154,12 +154,12 @@ impl SliceMeter {
         self.ended >= self.bounds.max_calls || now >= self.ends_by()
     }
 
-    /// When the bound on time is reached.
+    /// When the maximum time is over, ns.
     fn ends_by(&self) -> u64 {
         self.started_at.saturating_add(nanos(self.bounds.max_time))
     }
 
-    /// The lower median of the slice, which is emptied.
+    /// Returns the lower median of the slice and empties it.
     fn take_median(&mut self) -> u64 {
         if self.many.is_empty() {
             let middle = self.few.len().saturating_sub(1) / 2;

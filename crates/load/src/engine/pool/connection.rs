@@ -1,4 +1,4 @@
-//! One connection's place: what it holds now, and when it may be opened again.
+//! A place for one connection: its current state, and when it may be opened again.
 
 use std::io;
 
@@ -7,31 +7,30 @@ use rpcgauge_wire::{Client, Traffic};
 use super::keepalive::Liveness;
 use crate::engine::stream::Stream;
 
-/// The shortest backoff before a connection is opened again, ns, once attempts have failed.
+/// The first backoff before a connection is reopened after failed attempts, ns.
 const FIRST_BACKOFF_NS: u64 = 1_000_000;
 
-/// The longest backoff, ns. A server that comes back is found within this time.
+/// The maximum backoff, ns. A server that recovers is found within this time.
 const MAX_BACKOFF_NS: u64 = 100_000_000;
 
-/// Failed attempts in a row that are retried without a pause.
+/// The number of consecutive failed attempts that are retried without a backoff.
 const FREE_ATTEMPTS: u32 = 2;
 
-/// A place for a connection. Connections come and go in it.
+/// A place for a connection, which holds one after another.
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) state: State,
-    /// Calls in flight at most, from the schedule.
+    /// The maximum number of calls in flight, from the schedule.
     quota: usize,
-    /// If this place is only for connections that the server is about to end: the place that the last
-    /// one came from. None is opened here.
+    /// In a place for draining, where no connection is opened: the place that the current or last connection
+    /// came from. `None` in other places.
     pub(super) drains_from: Option<usize>,
-    /// Attempts in a row that led to no response: a connection that failed to open, or that the server
-    /// ended. A response is one whatever it says.
-    /// A place for draining begins with [`UNANSWERED`].
+    /// Consecutive attempts that led to no response, whether the connection failed to open or the server
+    /// ended it. Any response counts, even an error. A place for draining begins with [`UNANSWERED`].
     pub(super) failed_attempts: u32,
-    /// How many connections this place has held, with the present one.
+    /// How many connections this place has held, including the current one.
     pub(super) generation: u64,
-    /// Whether it was opened, or that failed, since the trial or the slice began.
+    /// Whether an attempt to open it has succeeded or failed since the trial or the slice began.
     pub(super) attempted: bool,
     /// Whether it is in the queue of places that may have room.
     pub(super) queued: bool,
@@ -43,44 +42,44 @@ pub(super) struct Connection {
 
 #[derive(Debug)]
 pub(super) enum State {
-    /// Nothing. It may be opened from `backoff_until` (ns) on; 0 is at once.
+    /// There is no connection. One may be opened from `backoff_until` (ns) on; 0 means at once.
     Closed {
         backoff_until: u64,
     },
-    /// A connection being made.
+    /// A connection is being opened.
     Connecting(Connecting),
     Open(Open),
 }
 
-/// A connection being made.
+/// A connection that is being opened.
 #[derive(Debug)]
 pub(super) struct Connecting {
     /// `None` while a Unix socket's queue of waiting connections is full.
     pub(super) stream: Option<Stream>,
-    /// When that began, ns.
+    /// When the attempt began, ns.
     pub(super) since: u64,
-    /// The call that it is made for, with [`rpcgauge_trial::ConnectionUse::PerCall`].
+    /// The call that it is opened for, with [`rpcgauge_trial::ConnectionUse::PerCall`].
     pub(super) call: Option<u64>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Open {
     pub(super) stream: Stream,
-    /// What HTTP knows of it.
+    /// The connection's HTTP client.
     pub(crate) client: Client,
-    /// The transport took less than it was given; it says when there is room again.
+    /// Whether the transport took less than it was given. An event tells when there is room again.
     pub(super) blocked: bool,
-    /// Whether the loop asked for an event when there is room for writing.
+    /// Whether the loop asked for an event when there is room to write.
     pub(super) watches_writable: bool,
-    /// Nothing more comes after what can be read: the system has said so, which it does once, or the end
-    /// was read and is not processed yet.
+    /// Whether no input will follow what can be read now: the system reported the end, which it does only
+    /// once, or the end was read and is not processed yet.
     pub(super) input_ended: bool,
-    /// Reads whose bytes are not processed yet.
+    /// The number of reads whose bytes are not processed yet.
     pub(crate) unprocessed: u32,
-    /// Why writing failed, until what the server sent before that is read. The system reports a reset
-    /// once: a read after it finds an end like any other.
+    /// Why a write failed, until the input before the failure is read. The system reports a reset only once;
+    /// a later read finds an ordinary end.
     pub(crate) write_error: Option<io::Error>,
-    /// What its keep-alive knows of it.
+    /// The state of its keep-alive.
     pub(super) liveness: Liveness,
 }
 
@@ -98,7 +97,7 @@ impl Open {
         }
     }
 
-    /// Whether what is written now can leave, and be answered.
+    /// Whether output can leave now, and be answered.
     fn takes_bytes(&self) -> bool {
         !self.blocked && self.write_error.is_none() && !self.input_ended
     }
@@ -108,7 +107,7 @@ impl Open {
         !self.client.is_all_sent() || self.stream.holds_output()
     }
 
-    /// Bytes of the connection, with those of its transport.
+    /// Bytes of the connection, including its transport's overhead.
     pub(super) fn traffic(&self) -> Traffic {
         let mut sum = *self.client.traffic();
         sum += self.stream.overhead();
@@ -139,7 +138,7 @@ impl Connection {
         }
     }
 
-    /// How many more calls may be started here now.
+    /// How many more calls may be started on the connection now.
     pub(super) fn room(&self) -> usize {
         self.open_to_calls().map_or(0, |open| {
             let by_schedule = self.quota.saturating_sub(open.client.in_flight());
@@ -153,11 +152,10 @@ impl Connection {
             .is_some_and(|open| open.client.capacity() > 0)
     }
 
-    /// The connection here, if calls may be started on it. One whose transport is full takes none, so that
-    /// what waits to be written stays bounded. Where nothing is in flight, what is not processed yet can only
-    /// be about the connection itself, and may end it; and where only their order says which call responses are for,
-    /// what is not read yet would be taken for the response to a call that begins before. A connection that
-    /// is made for one call has it from the start.
+    /// The connection, if calls may be started on it. A full transport takes none, so that pending output
+    /// stays bounded. If no call is in flight, unprocessed input can only concern the connection itself, and
+    /// may end it; and if responses are matched to calls by their order alone, unread input would be taken
+    /// for the response to the next call. A connection that is opened for one call has that from the start.
     fn open_to_calls(&self) -> Option<&Open> {
         match &self.state {
             State::Open(open) if open.takes_bytes() => {
@@ -169,12 +167,12 @@ impl Connection {
         }
     }
 
-    /// Whether a connection may be opened here at `now`.
+    /// Whether a connection may be opened in this place at `now`.
     pub(super) fn may_open(&self, now: u64) -> bool {
         matches!(self.state, State::Closed { backoff_until } if backoff_until <= now)
     }
 
-    /// Whether a read can wait for what comes next here.
+    /// Whether a read can wait for the next input of this connection.
     pub(super) fn can_wait(&self) -> bool {
         match &self.state {
             State::Open(open) => !open.blocked && !open.input_ended && !open.stream.holds_input(),
@@ -189,8 +187,8 @@ impl Connection {
         }
     }
 
-    /// Closes the connection here at `now`. Returns until when the place backs off, by its failed attempts;
-    /// 0 for no pause.
+    /// Closes the connection at `now`. Returns the end of the backoff, which depends on the failed attempts;
+    /// 0 for none.
     pub(super) fn back_off(&mut self, now: u64) -> u64 {
         let backoff_until = backoff_until(self.failed_attempts, now);
         self.state = State::Closed { backoff_until };
@@ -200,7 +198,7 @@ impl Connection {
     pub(super) fn traffic(&self) -> Traffic {
         match &self.state {
             State::Open(open) => open.traffic(),
-            // Those of the handshake so far.
+            // The bytes of the handshake so far.
             State::Connecting(Connecting { stream, .. }) => {
                 stream.as_ref().map(Stream::overhead).unwrap_or_default()
             }
@@ -209,12 +207,13 @@ impl Connection {
     }
 }
 
-/// The failed attempts of a connection that drains, as long as nothing is known: a response sets them to 0, so that
-/// the server's end then leaves fewer than this, and an end without a response more.
+/// The initial [`Connection::failed_attempts`] of a draining connection. A response resets them to 0, so if
+/// the server then ends the connection there are fewer than this; if it ends it without a response, there are
+/// more.
 pub(super) const UNANSWERED: u32 = 2;
 
-/// Until when to back off after this many attempts in a row without a response; 0 for no pause. Without
-/// it a server that refuses everything would be called as fast as the machine can.
+/// The end of the backoff after `failed_attempts` consecutive attempts without a response; 0 for none.
+/// Without a backoff, a server that refuses everything would be called as fast as the machine can.
 fn backoff_until(failed_attempts: u32, now: u64) -> u64 {
     let Some(doublings) = failed_attempts.checked_sub(FREE_ATTEMPTS + 1) else {
         return 0;
@@ -233,7 +232,7 @@ mod tests {
     use rpcgauge_trial::Address;
 
     #[test]
-    fn a_call_begins_where_nothing_can_be_taken_for_its_response() {
+    fn a_call_begins_if_no_unread_input_can_pass_for_its_response() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = Address::Tcp(listener.local_addr().unwrap());
         let head = Head::builder("GET", "/", "localhost").build().unwrap();
@@ -257,7 +256,7 @@ mod tests {
         };
         let (http1, http2) = (Protocol::Http1, Protocol::Http2);
         assert_eq!(room(http1, 0, false, 0), 1);
-        assert_eq!(room(http1, 0, true, 0), 0, "a response may lie there");
+        assert_eq!(room(http1, 0, true, 0), 0, "a response may be unread");
         assert_eq!(room(http2, 0, true, 0), 2, "responses have numbers");
         for protocol in [http1, http2] {
             assert_eq!(room(protocol, 1, false, 0), 0, "it may end the connection");

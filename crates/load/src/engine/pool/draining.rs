@@ -1,9 +1,8 @@
 //! Connections that the server is about to end.
 //!
-//! After GOAWAY a connection takes no more calls, but those in flight may still be answered. Calls
-//! that are due must not wait for them, just as they do not in real clients: the connection stays
-//! open in another place, for draining, and a new one is opened in its old place. It is moved between
-//! two turns of the loop, when nothing that was read from it is under way.
+//! After GOAWAY a connection takes no more calls, but those in flight may still be answered. As in real
+//! clients, due calls do not wait for them: the connection moves to a place for draining, and a new one is
+//! opened in its old place. It is moved between two turns of the loop, when none of its input is unprocessed.
 
 use rpcgauge_trial::ConnectionUse;
 
@@ -12,7 +11,7 @@ use super::connection::{Connection, State, UNANSWERED};
 use crate::error::LoadError;
 
 impl Pool<'_> {
-    /// The server said that it ends this connection (GOAWAY).
+    /// Notes that the server announced the end of this connection (GOAWAY).
     #[cold]
     pub(crate) fn note_going_away(&mut self, index: usize) {
         if self.trial.connection_use == ConnectionUse::Reuse {
@@ -20,8 +19,8 @@ impl Pool<'_> {
         }
     }
 
-    /// Moves the next connection that is going away and has calls in flight, where a connection is
-    /// `wanted` in its place. Returns from which place to which: its calls go with it.
+    /// Moves the next connection that is going away and has calls in flight, if a new one is `wanted`.
+    /// Returns its old and new place, between which the caller must move its calls.
     #[inline]
     pub(crate) fn drain_next(
         &mut self,
@@ -32,7 +31,7 @@ impl Pool<'_> {
             let open = self.places[index].open();
             if open.is_some_and(|open| open.client.in_flight() > 0)
                 && wanted
-                // Where as many drain as there are places, this one is waited for.
+                // If all places for draining are taken, this connection stays until its calls end.
                 && let Some(to) = self.place_for_draining()
             {
                 self.drain(index, to, now)?;
@@ -56,13 +55,13 @@ impl Pool<'_> {
         place.drains_from = Some(from);
         place.failed_attempts = UNANSWERED;
         self.not_open.push(from);
-        // The lists now refer to the connection by its new place.
+        // Lists the connection by its new place.
         self.mark_to_write(to);
         self.mark_to_read(to);
         Ok(())
     }
 
-    /// A place for a connection to drain in: at most as many as there are others.
+    /// A vacant place for draining. There are at most as many as regular places.
     fn place_for_draining(&mut self) -> Option<usize> {
         let places = self.places.len();
         let regular = self.trial.connections as usize;

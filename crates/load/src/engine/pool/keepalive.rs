@@ -1,8 +1,8 @@
-//! Finding connections on which nothing comes any more (gRPC's keepalive).
+//! Finds connections that have become silent (gRPC's keepalive).
 //!
-//! All connections are looked through from time to time: one whose received bytes have not grown since
-//! is silent. So a call costs nothing for it, and any byte is a sign of life, the acknowledgement of a
-//! PING as well as a response.
+//! All connections are checked from time to time: one is silent if it has received no bytes since the last
+//! check. So keep-alive costs nothing per call, and any byte is a sign of life, whether of a response or of a
+//! PING's acknowledgement.
 
 use std::io;
 use std::time::Duration;
@@ -12,20 +12,21 @@ use rpcgauge_trial::Keepalive;
 use super::Pool;
 use crate::clock::nanos;
 
-/// Checks are made this often within the shorter of the two times: a silence is found at most that part too late.
+/// The number of checks within the shorter of the two times. A silence is found at most one interval too
+/// late.
 const CHECKS: u32 = 16;
 
-/// What was known of a connection when it was last looked at.
+/// The state of a connection at its last check.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Liveness {
-    /// Bytes received until then.
+    /// Bytes received until the last check.
     bytes: u64,
-    /// Since when they have not grown, ns; `None` before the first check.
+    /// Since when no bytes were received, ns; `None` before the first check.
     silent_since: Option<u64>,
-    /// When it was asked for a sign of life since then, ns.
+    /// When a PING was sent in this silence, ns.
     asked_at: Option<u64>,
-    /// Whether the sign was already overdue at the check before. A client that was itself held up
-    /// finds the time over and what came unread: it reads once more before it ends a connection.
+    /// Whether the answer was already overdue at the previous check. A client that was itself delayed may
+    /// find the timeout over but an answer unread, so it reads once more before it ends a connection.
     overdue: bool,
 }
 
@@ -37,7 +38,7 @@ enum Action {
 }
 
 impl Liveness {
-    /// Looks at `now` at a connection that has received `bytes` so far.
+    /// Checks a connection at `now` that has received `bytes` so far.
     fn check(&mut self, bytes: u64, now: u64, keepalive: &Keepalive) -> Action {
         let since = match self.silent_since {
             Some(since) if bytes == self.bytes => since,
@@ -69,8 +70,8 @@ impl Liveness {
 }
 
 impl Pool<'_> {
-    /// Whether it is time to look for silent connections. Sets when that is next: the loop turns often
-    /// enough by itself, so that no wake-up is asked for.
+    /// Whether it is time to check for silent connections. If so, sets the time of the next check. This needs
+    /// no timer: the loop runs often enough.
     pub(crate) fn checks_for_silence(&mut self, now: u64) -> bool {
         if now < self.keepalive_at {
             return false;
@@ -82,8 +83,8 @@ impl Pool<'_> {
         true
     }
 
-    /// Asks the connection of a place for a sign of life where it is silent. Returns why it is to be
-    /// ended, where it gave none.
+    /// Sends a PING if a connection is silent. Returns an error if it is to be ended because it did not
+    /// answer.
     #[cold]
     pub(crate) fn check_liveness(&mut self, index: usize, now: u64) -> Option<io::Error> {
         let keepalive = self.trial.keepalive?;
@@ -97,10 +98,10 @@ impl Pool<'_> {
                 }
                 None
             }
-            // In the system's words for its own probes, with the time-out.
+            // The same kind of error as for the system's own probes.
             Action::End => {
                 let timeout = keepalive.timeout();
-                let text = format!("nothing came for {timeout:?} after a PING (keep-alive)");
+                let text = format!("nothing arrived for {timeout:?} after a PING (keep-alive)");
                 Some(io::Error::new(io::ErrorKind::TimedOut, text))
             }
         }
@@ -120,7 +121,7 @@ mod tests {
         timeout_ms: 20,
     };
 
-    /// What is done at each check, given as (bytes so far, when in ms).
+    /// The action of each check, given as (bytes so far, time in ms).
     fn checks(looks: &[(u64, u64)]) -> Vec<Action> {
         let mut liveness = Liveness::default();
         looks

@@ -10,15 +10,15 @@
 //!                 closed for good ◄─── its calls ended ─── draining ◄────┘ (in another place)
 //! ```
 //!
-//! What holds between two calls of the pool's methods:
+//! Invariants between two calls of the pool's methods:
 //!
-//! - `counts.connecting` and `counts.open` are how many places are in those states.
-//! - Every place that is closed or connecting is in `not_open`, unless it is for draining, or may
-//!   be opened at once for its own call.
-//! - A place is at most once in `with_room`, in `to_write` and in `to_read`; its flags say so. It may
-//!   be there without need: what takes it out checks its state first.
-//! - `traffic` only grows: what a connection carried is added to `traffic_closed` as it is closed.
-//! - The pool begins and ends no call. Where a call follows from what it did, it returns that.
+//! - `counts.connecting` and `counts.open` are the numbers of places in those states.
+//! - Every place that is closed or connecting is in `not_open`, unless it is for draining, or may be opened
+//!   at once for a single call.
+//! - A place is at most once in each of `with_room`, `to_write` and `to_read`, as its flags say. It may be
+//!   there needlessly: whoever takes it out checks its state.
+//! - `traffic` only grows: the bytes of a connection are added to `traffic_closed` when it is closed.
+//! - The pool itself begins and ends no calls. It returns results from which the caller does.
 
 mod connection;
 mod draining;
@@ -45,10 +45,10 @@ pub(super) struct Pool<'t> {
     registry: Registry,
     tls: Option<TlsClient>,
     limits: Limits,
-    /// How long making a connection may take, ns: as long as a call.
+    /// How long opening a connection may take, ns: a call's deadline.
     deadline: u64,
     places: Vec<Connection>,
-    /// Places that may have room for a call, in turn.
+    /// Places that may have room for a call; they take turns.
     with_room: VecDeque<usize>,
     /// Places with something to write.
     to_write: Vec<usize>,
@@ -56,31 +56,31 @@ pub(super) struct Pool<'t> {
     to_read: VecDeque<usize>,
     /// Places to be opened, or being opened.
     not_open: Vec<usize>,
-    /// Openings that this turn may still start.
+    /// How many more connections this turn may begin to open.
     may_start: usize,
-    /// Places whose connection the server is about to end (GOAWAY), until they are drained.
+    /// Places whose connection the server is about to end (GOAWAY), until they are handled.
     going_away: Vec<usize>,
-    /// When silent connections are looked for next, ns; never without a keep-alive.
+    /// When to check for silent connections next, ns; `u64::MAX` without a keep-alive.
     keepalive_at: u64,
     pub(super) counts: ConnectionCounts,
     /// Bytes of connections that are closed.
     traffic_closed: Traffic,
 }
 
-/// How many connections there are, and were over the whole trial.
+/// The current numbers of connections, and totals over the trial.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ConnectionCounts {
     pub(super) connecting: usize,
     pub(super) open: usize,
     pub(super) opened: u64,
-    /// How many of them resume a TLS session of an earlier one.
+    /// How many of the opened connections resumed a TLS session of an earlier one.
     pub(super) tls_resumed: u64,
-    /// Attempts to open one that failed.
+    /// Failed attempts to open a connection.
     pub(super) failed: u64,
 }
 
 impl<'t> Pool<'t> {
-    /// A pool whose sockets are watched by way of `registry`. Nothing is opened yet.
+    /// A pool whose sockets are registered with `registry`. Nothing is opened yet.
     pub(super) fn new(trial: &'t Trial, registry: Registry) -> Pool<'t> {
         let endpoint = &trial.endpoint;
         let tls = endpoint.tls.as_ref();
@@ -97,7 +97,7 @@ impl<'t> Pool<'t> {
             not_open: Vec::new(),
             may_start: 0,
             going_away: Vec::new(),
-            // HTTP/1.1 has no PING: only the system's probes are left.
+            // HTTP/1.1 has no PING and relies on the system's probes.
             keepalive_at: match trial.keepalive {
                 Some(_) if endpoint.protocol == Protocol::Http2 => 0,
                 _ => u64::MAX,
@@ -127,7 +127,7 @@ impl<'t> Pool<'t> {
         sum
     }
 
-    /// The open connection that something came on, unless that is gone by now.
+    /// The open connection that input came from, unless it is gone by now.
     pub(super) fn origin(&mut self, origin: Origin) -> Option<&mut Open> {
         let connection = &mut self.places[origin.index];
         if connection.generation == origin.generation {
@@ -141,13 +141,13 @@ impl<'t> Pool<'t> {
         self.places[index].traffic()
     }
 
-    /// A response came on the connection of a place: it was worth opening.
+    /// Notes that a response came, so that the attempts before do not count as failed.
     pub(super) fn note_response(&mut self, index: usize) {
         self.places[index].failed_attempts = 0;
     }
 
-    /// The server ended the connection of a place, or made it unusable. A response sets the count to 0,
-    /// so that two such ends in a row are two failed attempts.
+    /// Notes that the server ended the connection, or made it unusable. That is a failed attempt; a response
+    /// in between resets the count.
     pub(super) fn note_end_by_server(&mut self, index: usize) {
         let connection = &mut self.places[index];
         connection.failed_attempts = connection.failed_attempts.saturating_add(1);
@@ -162,7 +162,7 @@ impl<'t> Pool<'t> {
         }
     }
 
-    /// The next place, in turn, that can take a call now.
+    /// The next place that can take a call now. Places take turns.
     pub(super) fn next_with_room(&mut self, now: u64) -> Option<usize> {
         while let Some(index) = self.with_room.pop_front() {
             let connection = &mut self.places[index];
@@ -178,9 +178,8 @@ impl<'t> Pool<'t> {
         None
     }
 
-    /// Where a call is sent again: on any other open connection that takes one, else on the same if
-    /// that still does. The schedule's share of each connection does not count here: the call has
-    /// one already.
+    /// The place on which a call is sent again: any other open connection that takes calls, otherwise the
+    /// same if it still does. The quota of calls in flight is ignored: the call already counted in one.
     pub(super) fn place_for_retry(&mut self, failed_on: usize, now: u64) -> Option<usize> {
         match self.trial.connection_use {
             ConnectionUse::PerCall => self.next_with_room(now),
@@ -193,13 +192,13 @@ impl<'t> Pool<'t> {
         }
     }
 
-    /// The only connection that can bring input, if all of the trial's calls are made on it and
-    /// the pool has nothing else to do.
+    /// The only connection that can have input, if all calls are made on it and the pool has nothing else to
+    /// do.
     pub(super) fn lone_connection(&self) -> Option<usize> {
         if self.has_work() || self.counts.connecting > 0 || !self.not_open.is_empty() {
             return None;
         }
-        // A trial with one connection may have a place for draining beside it.
+        // A trial with one connection may also have a place for draining.
         let one = self.counts.open == 1 && self.places.len() <= 2;
         if !one || self.trial.connection_use == ConnectionUse::PerCall {
             return None;
@@ -207,7 +206,7 @@ impl<'t> Pool<'t> {
         self.places.iter().position(Connection::can_wait)
     }
 
-    /// Ends a call on its connection that is over without its response.
+    /// Cancels a call that ended without its response.
     pub(super) fn cancel(&mut self, index: usize, token: u64) {
         if let Some(open) = self.places[index].open() {
             open.client.cancel(token);
@@ -217,7 +216,7 @@ impl<'t> Pool<'t> {
         }
     }
 
-    /// With a connection for each call, closes the one whose call is over.
+    /// Closes a connection whose only call is over, or whose client is closed.
     pub(super) fn close_after_call(&mut self, index: usize) {
         let per_call = self.trial.connection_use == ConnectionUse::PerCall;
         let Some(open) = self.places[index].open() else {
@@ -231,7 +230,7 @@ impl<'t> Pool<'t> {
         self.end(index, clock::now());
     }
 
-    /// Closes a connection that has no calls and takes none, unless that is done already.
+    /// Closes a connection that has no calls and takes none, unless it is closed already.
     pub(super) fn end(&mut self, index: usize, now: u64) {
         let connection = &mut self.places[index];
         let Some(open) = connection.open() else {
@@ -242,12 +241,12 @@ impl<'t> Pool<'t> {
         self.counts.open -= 1;
         let backoff_until = connection.back_off(now);
         if let Some(from) = connection.drains_from {
-            // What became of it counts where it was opened.
+            // The place in which it was opened counts how it ended.
             let since_goaway = connection.failed_attempts.cmp(&UNANSWERED);
             let failed = &mut self.places[from].failed_attempts;
             match since_goaway {
                 Ordering::Less => *failed = 0,
-                // The client ended it: that says nothing about the server.
+                // The client ended it, which says nothing about the server.
                 Ordering::Equal => {}
                 Ordering::Greater => *failed = failed.saturating_add(1),
             }
@@ -258,7 +257,8 @@ impl<'t> Pool<'t> {
         }
     }
 
-    /// Ends the output to every server, to which a TLS session without close_notify looks cut off.
+    /// Ends the output of all connections: a server takes a TLS session without close_notify for a truncated
+    /// one.
     pub(super) fn end_transports(&mut self) {
         for connection in &mut self.places {
             if let Some(open) = connection.open() {
@@ -268,7 +268,7 @@ impl<'t> Pool<'t> {
     }
 }
 
-/// The places for a trial's connections, with the calls in flight that the schedule allows each.
+/// The places for a trial's connections, each with its quota of calls in flight from the schedule.
 fn places(trial: &Trial) -> Vec<Connection> {
     let connections = trial.connections as usize;
     let (places, calls) = match (trial.connection_use, &trial.schedule) {
@@ -281,15 +281,15 @@ fn places(trial: &Trial) -> Vec<Connection> {
         }
         (ConnectionUse::Reuse, _) => (connections, connections * MAX_IN_FLIGHT as usize),
     };
-    // An equal share each; the first ones take what is left.
+    // Each has an equal share; the first ones also take the remainder.
     let (share, left) = (calls / places, calls % places);
     (0..places)
         .map(|index| Connection::new(share + usize::from(index < left)))
         .collect()
 }
 
-/// The limits of a connection, with the trial's own bound on responses. Its calls in flight are
-/// bounded by the quota of its place: a limit below that would cap the schedule silently.
+/// The limits of a connection, with the trial's bound on responses. Its calls in flight are bounded only by
+/// its place's quota: a lower limit would cap the schedule silently.
 fn limits(trial: &Trial) -> Limits {
     let prefix = match trial.request.style {
         CallStyle::Http { .. } => 0,

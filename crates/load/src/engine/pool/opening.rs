@@ -1,4 +1,4 @@
-//! Opening connections, and trying again after a backoff.
+//! Opens connections, with retries after a backoff.
 
 use std::io;
 
@@ -12,20 +12,21 @@ use crate::engine::failure_kinds;
 use crate::engine::stream::Stream;
 use crate::error::LoadError;
 
-/// Connections being made at the same time at most, so that the server's queue of waiting
-/// connections (128 on many systems) does not run over.
+/// The maximum number of connections that are opened at a time, so that the server's listen queue (128 on
+/// many systems) does not overflow.
 const MAX_CONNECTING: usize = 100;
 
-/// How long until a full queue of a Unix socket is tried again, ns. No event says when it has room.
+/// How long to wait before a Unix socket with a full queue is tried again, ns. No event tells when it has
+/// room.
 const FULL_QUEUE_BACKOFF_NS: u64 = 200_000;
 
-/// What came of an attempt to open a connection so far.
+/// The state of an attempt to open a connection.
 pub(crate) enum Attempt {
-    /// It continues.
+    /// The attempt continues.
     Underway,
-    /// It is open, for `call` where that is to be the only one on it.
+    /// The connection is open, for `call` if that is to be the only one on it.
     Open { call: Option<u64> },
-    /// It failed at `at` (ns).
+    /// The attempt failed at `at` (ns).
     Failed {
         call: Option<u64>,
         kind: FailureKind,
@@ -35,8 +36,7 @@ pub(crate) enum Attempt {
 }
 
 impl Pool<'_> {
-    /// Takes the list of places to be opened or being opened, for [`Pool::maintain`].
-    /// `None` where there are none.
+    /// Takes the list of places that are not open, for [`Pool::maintain`]; `None` if all are open.
     #[inline]
     pub(crate) fn take_not_open(&mut self) -> Option<Vec<usize>> {
         if self.not_open.is_empty() {
@@ -46,8 +46,8 @@ impl Pool<'_> {
         Some(std::mem::take(&mut self.not_open))
     }
 
-    /// Opens a place that is closed and whose backoff is over, where connections are `wanted`; gives up
-    /// an attempt that takes too long.
+    /// Opens a place that is closed and whose backoff is over, if connections are `wanted`. Gives up an
+    /// attempt that takes too long.
     pub(crate) fn maintain(
         &mut self,
         index: usize,
@@ -82,7 +82,7 @@ impl Pool<'_> {
         Ok(Attempt::Underway)
     }
 
-    /// Returns the list from [`Pool::take_not_open`], without the places that are done.
+    /// Puts back the list from [`Pool::take_not_open`], without the places that need no more maintenance.
     pub(crate) fn put_back_not_open(&mut self, mut list: Vec<usize>, now: u64) {
         // `connect` may have added to the list.
         list.append(&mut self.not_open);
@@ -97,12 +97,12 @@ impl Pool<'_> {
         self.not_open = list;
     }
 
-    /// When [`Pool::maintain`] has something to do next, where connections are `wanted` or not.
+    /// When [`Pool::maintain`] has something to do next. `wanted` says whether connections are to be opened.
     pub(crate) fn next_maintenance(&self, wanted: bool, now: u64) -> u64 {
         let next_maintenance = |&index: &usize| match &self.places[index].state {
             State::Closed { .. } if !wanted => u64::MAX,
             State::Closed { backoff_until } if *backoff_until > now => *backoff_until,
-            // It waits for others that are being made.
+            // It waits for others that are being opened.
             State::Closed { .. } => now + FULL_QUEUE_BACKOFF_NS,
             State::Connecting(Connecting { stream: None, .. }) => now + FULL_QUEUE_BACKOFF_NS,
             State::Connecting(making) => making.since.saturating_add(self.deadline),
@@ -115,7 +115,7 @@ impl Pool<'_> {
             .unwrap_or(u64::MAX)
     }
 
-    /// Starts to connect, for `call` where it is the only one on its connection.
+    /// Starts to connect, for `call` if that is to be the only one on the connection.
     pub(crate) fn connect(
         &mut self,
         index: usize,
@@ -161,7 +161,7 @@ impl Pool<'_> {
         matches!(self.places[index].state, State::Connecting(_))
     }
 
-    /// Continues to connect in a place, after an event.
+    /// Continues to connect after an event.
     pub(crate) fn go_on_connecting(&mut self, index: usize) -> Result<Attempt, LoadError> {
         let State::Connecting(making) = &mut self.places[index].state else {
             return Ok(Attempt::Underway);
@@ -189,7 +189,7 @@ impl Pool<'_> {
         self.counts.opened += 1;
         self.counts.tls_resumed += u64::from(stream.is_resumed());
         if stream.is_tls() {
-            // What came with the end of the handshake had its event then.
+            // The event for input that came with the end of the handshake is over.
             self.mark_to_read(index);
         }
         let client = Client::new(self.trial.endpoint.protocol, self.limits.clone());
@@ -221,7 +221,7 @@ impl Pool<'_> {
         }
     }
 
-    /// Gives up the connection being made in a place.
+    /// Gives up an attempt to open a connection.
     fn give_up(&mut self, index: usize, now: u64) {
         self.counts.connecting -= 1;
         self.counts.failed += 1;
@@ -232,8 +232,8 @@ impl Pool<'_> {
         self.not_open.push(index);
     }
 
-    /// Ends what a place does for a call that is over without its response. True when its connection was
-    /// still being made.
+    /// Gives up a call that ended without its response. Returns true if its connection was still being
+    /// opened.
     pub(crate) fn give_up_call(&mut self, index: usize, token: u64, now: u64) -> bool {
         let state = &self.places[index].state;
         let connecting = matches!(state, State::Connecting(making) if making.call == Some(token));
@@ -245,15 +245,15 @@ impl Pool<'_> {
         connecting
     }
 
-    /// Whether every connection is open or was attempted.
+    /// Whether all connections are open or were attempted.
     pub(crate) fn all_attempted(&self) -> bool {
         self.trial.connection_use == ConnectionUse::PerCall
             || self.not_open.is_empty()
             || self.places.iter().all(|connection| connection.attempted)
     }
 
-    /// From here on a connection that was lost is waited for by [`Pool::all_attempted`]. One that could
-    /// not be made is not, in each slice again.
+    /// Makes [`Pool::all_attempted`] wait for connections that were lost, but not for those that failed to
+    /// open, which would delay every slice.
     pub(crate) fn forget_attempts(&mut self) {
         for &index in &self.not_open {
             let connection = &mut self.places[index];

@@ -1,4 +1,4 @@
-//! What a connection reads and writes: as much as possible at once, many calls in one write.
+//! Reads and writes of connections: as much as possible at once, many calls in one write.
 
 use std::io::{self, ErrorKind, IoSlice};
 use std::time::Duration;
@@ -9,11 +9,11 @@ use crate::engine::inbox::{Content, Inbox, Origin};
 use crate::engine::stream::Input;
 use crate::error::LoadError;
 
-/// Pieces that one write gathers.
+/// The maximum number of pieces that one write gathers.
 const PIECES: usize = 16;
 
 impl Open {
-    /// Writes once, of what there is to write. Returns how many bytes the transport took.
+    /// Writes pending output once. Returns how many bytes the transport took.
     fn write_output(&mut self) -> io::Result<usize> {
         if self.client.is_output_in_one_piece() {
             return self.stream.write(&[IoSlice::new(self.client.output())]);
@@ -23,8 +23,8 @@ impl Open {
         self.stream.write(&pieces[..filled])
     }
 
-    /// Offers the last bytes (GOAWAY) to a transport that is about to be closed. What it does not
-    /// take is lost, and nothing depends on it.
+    /// Offers the last bytes (GOAWAY) to a transport that is about to be closed. Bytes that it does not take
+    /// are lost, which does no harm.
     pub(super) fn say_goodbye(&mut self) {
         if !self.client.output().is_empty()
             && !self.blocked
@@ -37,12 +37,12 @@ impl Open {
 }
 
 impl Pool<'_> {
-    /// Whether a place has something to write or to read, of which no event will come.
+    /// Whether a place has something to write or to read that no event will announce.
     pub(crate) fn has_work(&self) -> bool {
         !self.to_read.is_empty() || !self.to_write.is_empty()
     }
 
-    /// Has a connection written to before the next wait.
+    /// Marks a connection to be written to before the next wait.
     pub(crate) fn mark_to_write(&mut self, index: usize) {
         let connection = &mut self.places[index];
         if !connection.to_write {
@@ -57,7 +57,8 @@ impl Pool<'_> {
         Some(index)
     }
 
-    /// Writes until all is written or the transport is full. True when no byte of a request is left.
+    /// Writes until all is written or the transport is full. Returns whether all requests are completely
+    /// written.
     pub(crate) fn write(&mut self, index: usize) -> Result<bool, LoadError> {
         let Some(open) = self.places[index].open() else {
             return Ok(false);
@@ -78,9 +79,9 @@ impl Pool<'_> {
                     open.blocked = true;
                     break;
                 }
-                // The server may have answered before it stopped to read: look for that first. Not at
-                // once: calls may be begun between reads, and where many connections break together
-                // each would be found within the one before.
+                // The server may have answered before it stopped reading, so the input is read first. Not
+                // here: calls may be begun between reads, and if many connections failed together, these
+                // calls would nest.
                 Err(error) => {
                     open.write_error.get_or_insert(error);
                     open.input_ended = true;
@@ -101,12 +102,12 @@ impl Pool<'_> {
         Ok(all_sent)
     }
 
-    /// Whether the transport of a place was full when it was last written to.
+    /// Whether a connection's transport was full at the last write.
     pub(crate) fn is_blocked(&mut self, index: usize) -> bool {
         self.places[index].open().is_some_and(|open| open.blocked)
     }
 
-    /// Has a connection read from in its turn, without an event.
+    /// Queues a connection to be read from, without an event.
     pub(crate) fn mark_to_read(&mut self, index: usize) {
         let connection = &mut self.places[index];
         if !connection.to_read {
@@ -115,8 +116,7 @@ impl Pool<'_> {
         }
     }
 
-    /// Has a connection read from in its turn, since the system says that there is something, and whether
-    /// that is the end of it.
+    /// Queues a connection to be read from after an event. `ended` says whether its input ends.
     pub(crate) fn note_readable(&mut self, index: usize, ended: bool) {
         if let Some(open) = self.places[index].open() {
             open.input_ended |= ended;
@@ -134,8 +134,8 @@ impl Pool<'_> {
         Some(index)
     }
 
-    /// Reads once from a connection into the inbox, waiting for about `wait`.
-    /// Returns when that was, ns; `None` where it was not read.
+    /// Reads once from a connection into the inbox, and waits for about `wait`. Returns when that was, ns;
+    /// `None` if it was not read.
     pub(crate) fn read(
         &mut self,
         index: usize,
@@ -166,11 +166,11 @@ impl Pool<'_> {
                 return None;
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock && open.write_error.is_none() => {
-                // All is read, and a call may have waited for that alone.
+                // All input is read; a call may have waited only for that.
                 self.queue(index);
                 return Some(at);
             }
-            // A connection that cannot be written to sends no more.
+            // A connection that cannot be written to is over.
             Err(error) if error.kind() == ErrorKind::WouldBlock => None,
             Ok(Input::End) => None,
             Err(error) => Some(error),

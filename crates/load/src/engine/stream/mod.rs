@@ -1,5 +1,4 @@
-//! What carries a connection's bytes, a bare socket or TLS over one. Another way to wait (io_uring)
-//! needs only what this offers.
+//! The transport of a connection: a plain socket, or TLS over one.
 
 mod records;
 mod socket;
@@ -24,13 +23,13 @@ pub(super) enum Stream {
     Tls(Box<TlsStream>),
 }
 
-/// What a read brought.
+/// The result of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Input {
-    /// The number of bytes; 0 where only TLS's own records came. Unless there is `more`, nothing
-    /// is left behind, and there is an event for what comes later.
+    /// `n` bytes were read; 0 if only TLS's own records came. If there is not `more`, everything is read and
+    /// an event announces further input.
     Data { n: usize, more: bool },
-    /// The other side has closed in order.
+    /// The other side has closed the connection properly.
     End,
 }
 
@@ -48,8 +47,8 @@ impl Stream {
         })
     }
 
-    /// Does what can be done now to connect, the TLS handshake included. True once the connection
-    /// is made; an error if it cannot be made.
+    /// Continues to connect, including the TLS handshake, without waiting. Returns true once the connection
+    /// is open, and an error if it cannot be opened.
     pub(super) fn go_on_connecting(&mut self) -> io::Result<bool> {
         match self {
             Stream::Plain(socket) => socket.is_connected(),
@@ -57,7 +56,7 @@ impl Stream {
         }
     }
 
-    /// Why a connection that is still being made at its deadline is given up.
+    /// The error of a connection that is not open at its deadline.
     pub(super) fn too_late(&self) -> io::Error {
         match self {
             Stream::Plain(_) => io::ErrorKind::TimedOut.into(),
@@ -69,7 +68,7 @@ impl Stream {
         matches!(self, Stream::Tls(_))
     }
 
-    /// Whether it holds input that no event announces and no read of the socket brings.
+    /// Whether it holds input that was already read from the socket, which no event announces.
     pub(super) fn holds_input(&self) -> bool {
         matches!(self, Stream::Tls(tls) if tls.holds_input())
     }
@@ -79,8 +78,8 @@ impl Stream {
         matches!(self, Stream::Tls(tls) if tls.is_resumed())
     }
 
-    /// Reads once. Where nothing is there it is `WouldBlock`, after about as long as `wait` says, which is
-    /// the same in every call.
+    /// Reads once. Without input it fails with `WouldBlock` after about `wait`, which must be the same in
+    /// every call.
     pub(super) fn read(&mut self, buffer: &mut [u8], wait: Option<Duration>) -> io::Result<Input> {
         match self {
             Stream::Plain(socket) => Ok(match socket.read(buffer, wait)? {
@@ -94,7 +93,7 @@ impl Stream {
         }
     }
 
-    /// Whether what was read last is known to be followed by the end, or by what ends the connection.
+    /// Whether the end of the input, or an error that ends the connection, is known to follow what was read.
     pub(super) fn has_ended(&self) -> bool {
         matches!(self, Stream::Tls(tls) if tls.has_ended())
     }
@@ -106,7 +105,7 @@ impl Stream {
         }
     }
 
-    /// Writes what TLS holds back of what it took. `WouldBlock` when there is no room for all.
+    /// Writes the bytes that TLS took and holds back. Fails with `WouldBlock` if there is no room for all.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         match self {
             Stream::Plain(_) => Ok(()),
@@ -119,14 +118,14 @@ impl Stream {
         matches!(self, Stream::Tls(tls) if tls.holds_output())
     }
 
-    /// Tells the other side that nothing more comes, if that can be sent now.
+    /// Sends the other side the end of the output (close_notify), if it can be sent now.
     pub(super) fn say_end(&mut self) {
         if let Stream::Tls(tls) = self {
             tls.say_end();
         }
     }
 
-    /// Bytes that the transport itself has cost, beside those that it was given to carry.
+    /// Bytes that the transport added to those that it carried.
     pub(super) fn overhead(&self) -> Traffic {
         match self {
             Stream::Plain(_) => Traffic::default(),

@@ -1,18 +1,17 @@
-//! Counting TLS records by their headers alone.
+//! Counts TLS records by their headers.
 
 /// Bytes of a record's header: its type, a version, and its length (RFC 8446, 5.1).
 const HEADER: usize = 5;
 
-/// Follows the records in a stream of bytes, so that the bytes of those that are complete can be
-/// counted apart from those of one that is still coming.
+/// Follows the records in a stream of bytes, to count the bytes of complete ones only.
 #[derive(Debug, Default)]
 pub(super) struct Records {
     header: [u8; HEADER],
-    /// Bytes of the header that have come.
+    /// Bytes of the header that were received.
     have: usize,
-    /// Bytes of the content that are still to come.
+    /// Bytes of the content that are still missing.
     left: usize,
-    /// Bytes of all records that have come whole, headers included.
+    /// Bytes of all complete records, including headers.
     pub(super) complete: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The transport itself: a socket that blocks only where it is asked to wait.
+//! A socket that blocks only in reads that are to wait.
 
 use std::io::{self, IoSlice};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -16,24 +16,24 @@ use rustix::net::{
 
 use crate::error::LoadError;
 
-/// Each system call says itself whether it may wait.
+/// Writes never wait. The socket itself may be in blocking mode, for reads.
 const AT_ONCE: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
 
-/// Probes of TCP's keep-alive that go unanswered before it gives up, where its time-out has as many
-/// seconds: a single lost probe must not end a connection.
+/// The maximum number of unanswered TCP keep-alive probes before the system gives up; fewer if the timeout
+/// has fewer seconds. A single lost probe must not end a connection.
 const MAX_PROBES: u64 = 4;
 
-/// A socket, of TCP or of Unix.
+/// A TCP or Unix socket.
 #[derive(Debug)]
 pub(crate) struct Socket {
     fd: OwnedFd,
-    /// Whether the system lets a read wait; see [`Socket::read`].
+    /// Whether the socket is in blocking mode; see [`Socket::read`].
     waits: bool,
 }
 
 impl Socket {
     /// Starts to connect. Small requests leave at once (TCP_NODELAY). A Unix socket needs no probes: the
-    /// system knows of the other side's end.
+    /// system knows when the other side ends.
     pub(super) fn connect(address: &Address, keepalive: Option<Keepalive>) -> io::Result<Socket> {
         let fd = match address {
             Address::Tcp(address) => {
@@ -49,7 +49,7 @@ impl Socket {
         Ok(Socket { fd, waits: false })
     }
 
-    /// Whether the connection is made; an error if it cannot be made.
+    /// Whether the connection is open; an error if it cannot be opened.
     pub(super) fn is_connected(&self) -> io::Result<bool> {
         sockopt::socket_error(&self.fd)??;
         match getpeername(&self.fd) {
@@ -59,8 +59,8 @@ impl Socket {
         }
     }
 
-    /// Reads once. Where nothing is there it waits as long as `wait` says, as that was at the first such
-    /// read, and then it is `WouldBlock`.
+    /// Reads once. Without input it waits for `wait`, then fails with `WouldBlock`. The first `wait` applies
+    /// to all later reads that wait.
     #[inline]
     pub(super) fn read(&mut self, buffer: &mut [u8], wait: Option<Duration>) -> io::Result<usize> {
         if wait.is_none() {
@@ -74,7 +74,7 @@ impl Socket {
         Ok(recv(&self.fd, buffer, RecvFlags::empty())?.0)
     }
 
-    /// Writes once, several pieces in one call to the system. `WouldBlock` when there is no room.
+    /// Writes several pieces with one system call. Fails with `WouldBlock` if there is no room.
     pub(super) fn write(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
         Ok(match pieces {
             [piece] => send(&self.fd, piece, AT_ONCE)?,
@@ -85,9 +85,9 @@ impl Socket {
         })
     }
 
-    /// Asks for events when there is something to read and, if `writable`, room for writing; `again`
-    /// where it was asked before. A Unix socket has room after every request that the server reads, so that
-    /// an event for it would cost a wake-up per call.
+    /// Asks for events about input and, if `writable`, about room to write; `again` if the socket is
+    /// registered already. `writable` is not always set, since a Unix socket has room after every request
+    /// that the server reads, which would cost a wake-up per call.
     pub(crate) fn watch(
         &self,
         registry: &Registry,
@@ -111,8 +111,8 @@ impl Socket {
     }
 }
 
-/// Has the system probe an idle connection after the keep-alive's time, and end it (ETIMEDOUT) when no
-/// probe was answered by the end of its time-out.
+/// Makes the system probe a connection that is idle for the keep-alive's time, and end it (ETIMEDOUT) if no
+/// probe is answered within the keep-alive's timeout.
 fn probe(stream: &TcpStream, keepalive: Keepalive) -> io::Result<()> {
     let idle = whole_seconds(keepalive.time());
     let timeout = whole_seconds(keepalive.timeout());
@@ -125,7 +125,8 @@ fn probe(stream: &TcpStream, keepalive: Keepalive) -> io::Result<()> {
     Ok(())
 }
 
-/// A time as TCP's keep-alive counts it, rounded up: 1 s to the longest that the system takes.
+/// A time in whole seconds, as TCP's keep-alive needs it: rounded up, at least 1 s, at most the system's
+/// maximum.
 fn whole_seconds(time: Duration) -> u64 {
     const MAX: u64 = 32_767;
     let up = u64::from(time.subsec_nanos() > 0);

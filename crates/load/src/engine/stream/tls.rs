@@ -1,4 +1,4 @@
-//! TLS over a socket: rustls, moved by the event loop.
+//! TLS over a socket: rustls, driven by the event loop.
 
 use std::io::{self, IoSlice, Read, Write};
 use std::time::Duration;
@@ -12,8 +12,8 @@ use super::socket::Socket;
 use super::tls_failure::TlsFailure;
 use crate::tls::{TlsClient, alpn};
 
-/// The longest record that rustls takes: 2^14 bytes, 2,048 that an encryption may add (RFC 5246,
-/// 6.2.3), and the header. It holds no more than one that is incomplete.
+/// The maximum size of a record that rustls accepts: 2^14 bytes, 2,048 that encryption may add (RFC 5246,
+/// 6.2.3), and the header. rustls buffers at most one incomplete record.
 const MAX_RECORD: usize = (1 << 14) + 2048 + 5;
 
 /// A TLS connection, during or after its handshake.
@@ -23,22 +23,22 @@ pub(crate) struct TlsStream {
     tls: ClientConnection,
     protocol: Protocol,
     allow_missing_alpn: bool,
-    /// The socket is connected and the handshake has begun.
+    /// Whether the socket is connected and the handshake has begun.
     shaking_hands: bool,
     received: Records,
-    /// Plain bytes that rustls has deciphered and not yet given.
+    /// Plain bytes that rustls has decrypted and not returned yet.
     held: usize,
-    /// Plain bytes that it has given.
+    /// Plain bytes that rustls has returned.
     given: u64,
-    /// Plain bytes that it has taken.
+    /// Plain bytes that rustls has taken.
     taken: u64,
-    /// Bytes that the socket has taken.
+    /// Bytes written to the socket.
     written: u64,
-    /// Of these, TLS overhead, as of when rustls last held nothing back.
+    /// TLS overhead among the written bytes, as of when rustls last held nothing back.
     sent_overhead: u64,
-    /// The other side has said that nothing more comes (close_notify).
+    /// Whether the other side has ended its output (close_notify).
     ended: bool,
-    /// What ended the session, until the bytes before it are read.
+    /// The error that ended the session, until the bytes before it are read.
     broken: Option<rustls::Error>,
 }
 
@@ -87,8 +87,8 @@ impl TlsStream {
         }
     }
 
-    /// Continues the handshake until its last byte is written. It reads little at a time, and
-    /// nothing after the end: what the server says then waits for [`TlsStream::read`].
+    /// Continues the handshake until its last byte is written. It reads nothing after the handshake's end:
+    /// later input is left for [`TlsStream::read`].
     fn shake_hands(&mut self) -> io::Result<()> {
         loop {
             self.flush().map_err(TlsFailure::cut)?;
@@ -107,7 +107,7 @@ impl TlsStream {
         }
     }
 
-    /// Checks the protocol that the server chose.
+    /// Checks the protocol that the server selected.
     fn check_protocol(&self) -> io::Result<()> {
         match self.tls.alpn_protocol() {
             None if self.allow_missing_alpn => Ok(()),
@@ -125,10 +125,9 @@ impl TlsStream {
         }
     }
 
-    /// Reads the socket once, waiting for about `wait`, into the far part of the
-    /// buffer, and deciphers it into the near part.
-    /// The plain bytes never overtake: they are fewer than what they came from, but for those of a
-    /// record that rustls held the beginning of.
+    /// Reads the socket once, waits for about `wait`, into the buffer from [`MAX_RECORD`] on, and decrypts to
+    /// the buffer's beginning. Plain bytes never overwrite encrypted ones: they are fewer, except for those
+    /// of a record whose beginning rustls held, for which the gap has room.
     pub(super) fn read(&mut self, buffer: &mut [u8], wait: Option<Duration>) -> io::Result<Input> {
         if self.held > 0 {
             let n = self.give(buffer);
@@ -152,8 +151,8 @@ impl TlsStream {
         })
     }
 
-    /// Deciphers what is in the buffer from [`MAX_RECORD`] to `end`; returns how many plain
-    /// bytes are at its beginning then.
+    /// Decrypts the bytes from [`MAX_RECORD`] to `end` to the buffer's beginning. Returns the number of plain
+    /// bytes.
     fn decipher(&mut self, buffer: &mut [u8], end: usize) -> usize {
         self.received.take(&buffer[MAX_RECORD..end]);
         let (mut n, mut at) = (0, MAX_RECORD);
@@ -174,8 +173,7 @@ impl TlsStream {
         n
     }
 
-    /// Has rustls look at what it was fed. What it has to say of an error leaves at once, as far as
-    /// there is room.
+    /// Makes rustls process its input. If that fails, its alert is sent at once if there is room.
     fn process(&mut self) -> Result<(), rustls::Error> {
         match self.tls.process_new_packets() {
             Ok(state) => {
@@ -204,7 +202,7 @@ impl TlsStream {
     }
 
     pub(super) fn write(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
-        // What is held back goes first, so that it stays bounded.
+        // Output that is held back is written first, so that it stays bounded.
         self.flush()?;
         let n = self.tls.writer().write_vectored(pieces)?;
         self.taken += n as u64;
@@ -236,8 +234,8 @@ impl TlsStream {
         let _ = self.flush();
     }
 
-    /// The handshake, and what records add to the bytes in them. Records that are not complete
-    /// count when they are.
+    /// The bytes of the handshake, and what records add to the plain bytes. Incomplete records count once
+    /// they are complete.
     pub(super) fn overhead(&self) -> Traffic {
         let plain = self.given + self.held as u64;
         let overhead = |overhead| ByteCount {
@@ -251,7 +249,7 @@ impl TlsStream {
     }
 }
 
-/// A socket whose records are counted as they are read.
+/// A socket that counts the records read from it.
 struct Counted<'a>(&'a mut Socket, &'a mut Records);
 
 impl Read for Counted<'_> {

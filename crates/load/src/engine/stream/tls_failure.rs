@@ -1,4 +1,4 @@
-//! Failures of TLS: their kinds, and what to do about each.
+//! TLS failures: their kinds, with advice for the user.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use rpcgauge_trial::FailureKind;
 use rpcgauge_wire::Protocol;
 use rustls::{AlertDescription, CertificateError, Error, InvalidMessage, PeerMisbehaved};
 
-/// A failure of TLS, carried in an [`io::Error`] like those of the socket below it.
+/// A TLS failure, inside an [`io::Error`] like those of the socket below.
 #[derive(Debug, thiserror::Error)]
 #[error("{text}")]
 pub(crate) struct TlsFailure {
@@ -16,12 +16,12 @@ pub(crate) struct TlsFailure {
 }
 
 impl TlsFailure {
-    /// The failure of TLS in an error of the transport, if it is one.
+    /// The TLS failure in an error of the transport, if it is one.
     pub(crate) fn of(error: &io::Error) -> Option<&TlsFailure> {
         error.get_ref()?.downcast_ref()
     }
 
-    /// The handshake was refused, by either side.
+    /// Either side refused the handshake.
     pub(super) fn in_handshake(error: &Error, protocol: Protocol) -> io::Error {
         match error {
             Error::InvalidCertificate(certificate) => Self::certificate(certificate),
@@ -41,8 +41,7 @@ impl TlsFailure {
         }
     }
 
-    /// The transport ended, broke or took too long in the handshake. That it has no room or nothing
-    /// to read now is not a failure.
+    /// The transport ended, failed or took too long in the handshake. `WouldBlock` is not a failure.
     pub(super) fn cut(error: io::Error) -> io::Error {
         let how = match error.kind() {
             io::ErrorKind::WouldBlock => return error,
@@ -67,7 +66,7 @@ impl TlsFailure {
         )
     }
 
-    /// The server agrees to no protocol that is to be spoken.
+    /// The server does not accept the protocol that is to be spoken.
     pub(super) fn other_protocol(protocol: Protocol) -> io::Error {
         let version = match protocol {
             Protocol::Http1 => "HTTP/1.1",
@@ -79,8 +78,8 @@ impl TlsFailure {
         )
     }
 
-    /// The session broke after the handshake. In TLS 1.3 that is when a server reports a rejection
-    /// of the client's certificate.
+    /// The session failed after the handshake. In TLS 1.3 a server reports only then that it rejects the
+    /// client's certificate.
     pub(super) fn after_handshake(error: &Error) -> io::Error {
         match error {
             Error::AlertReceived(alert) => Self::alert(*alert, FailureKind::ConnectionReset),
@@ -102,8 +101,8 @@ impl TlsFailure {
         }
     }
 
-    /// The connection ended without a close_notify: whether the server is done is not known, since
-    /// anybody can end a TCP connection (RFC 8446, 6.1).
+    /// The connection ended without a close_notify, so it is unknown whether the server had finished: anybody
+    /// can end a TCP connection (RFC 8446, 6.1).
     pub(super) fn truncated() -> io::Error {
         Self::error(
             FailureKind::ConnectionClosed,
@@ -126,7 +125,7 @@ impl TlsFailure {
             | UnknownCA
             | AccessDenied => Self::error(
                 FailureKind::ClientCertificate,
-                format!("the server does not take the client certificate (TLS alert {alert:?})"),
+                format!("the server does not accept the client certificate (TLS alert {alert:?})"),
             ),
             _ => Self::error(
                 otherwise,
@@ -135,13 +134,14 @@ impl TlsFailure {
         }
     }
 
-    /// The server's certificate is not good enough. What to do comes first: samples are shortened.
+    /// The server's certificate was refused. The advice comes before the reason, because samples are
+    /// shortened.
     fn certificate(error: &CertificateError) -> io::Error {
         use CertificateError::*;
         let (kind, what) = match error {
             Expired | ExpiredContext { .. } | NotValidYet | NotValidYetContext { .. } => (
                 FailureKind::CertificateExpired,
-                "the server's certificate is out of its time: renew it, or check this machine's \
+                "the server's certificate is not valid at this time: renew it, or check this machine's \
                  clock, or call with --insecure",
             ),
             NotValidForName | NotValidForNameContext { .. } => (
@@ -176,7 +176,8 @@ impl TlsFailure {
     }
 }
 
-/// A text from a variant's name, where the library has none: `CaUsedAsEndEntity` is "ca used as end entity".
+/// Turns a variant's name into words, for errors without a text: `CaUsedAsEndEntity` becomes "ca used as end
+/// entity".
 fn in_words(name: &str) -> String {
     let inner = name.rsplit('(').next().unwrap_or(name);
     let mut words = String::new();
@@ -194,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_library_has_only_a_name_for_is_told_in_words() {
+    fn a_variants_name_becomes_words() {
         let table = [
             (
                 "Other(OtherError(CaUsedAsEndEntity))",
