@@ -1,6 +1,6 @@
-//! What the stage stamps cost a loopback call: the same trial with and without them, in turn.
+//! Measures what the stage stamps cost a loopback call: the same trial alternates with and without them.
 //!
-//! `cargo bench -p rpcgauge-load --bench stage_stamps`. The figure to reach is 2% at most.
+//! `cargo bench -p rpcgauge-load --bench stage_stamps`. The target is at most 2%.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -15,13 +15,13 @@ use rpcgauge_load::{
 };
 use rpcgauge_trial::{Address, Stop, Timing};
 
-/// Pairs of trials. Odd, so that there is one in the middle.
+/// The number of pairs of trials: odd, so that there is a middle one.
 const PAIRS: usize = 41;
 
-/// Calls of one trial.
+/// The number of calls in a trial.
 const CALLS: u64 = 5_000;
 
-/// Bytes of a request's message, as a small real one has.
+/// The message of a request, of a small realistic size.
 const MESSAGE: [u8; 100] = [b'm'; 100];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut ratios = Vec::with_capacity(PAIRS);
     let (mut with, mut without) = (Vec::new(), Vec::new());
     for pair in 0..PAIRS {
-        // Which of the two goes first changes, so that drift favours neither.
+        // The order alternates, so that drift favours neither.
         let order = match pair % 2 {
             0 => [Timing::Stages, Timing::Load],
             _ => [Timing::Load, Timing::Stages],
@@ -118,7 +118,7 @@ fn run(server: SocketAddr, timing: Timing) -> Result<Measurement, LoadError> {
     Ok(measurement)
 }
 
-/// The cheapest codec there is, so that the stamps weigh the most.
+/// The cheapest possible codec, which makes the relative cost of the stamps a maximum.
 struct Copying;
 
 impl Codec for Copying {
@@ -141,7 +141,7 @@ impl Codec for Copying {
     }
 }
 
-/// Answers each read that ends a request with one write, marks included, on another core.
+/// A server on another core that answers each request with one write, including marks.
 fn bare_server() -> io::Result<SocketAddr> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;
@@ -175,8 +175,8 @@ fn bare_server() -> io::Result<SocketAddr> {
     Ok(address)
 }
 
-/// Keeps idle cores awake while the file is open, where that is permitted: a call is shortest then,
-/// and the stamps weigh the most.
+/// Keeps idle cores awake while the file is open, if that is permitted: this makes calls as short as
+/// possible, and the relative cost of the stamps a maximum.
 fn hold_idle() -> Option<File> {
     let mut file = File::options()
         .write(true)
@@ -186,7 +186,7 @@ fn hold_idle() -> Option<File> {
     Some(file)
 }
 
-/// Puts this thread on a core, where the machine has it and allows it.
+/// Pins this thread to a core, if the machine has it and permits it.
 fn pin_to(core: usize) {
     // SAFETY: a `cpu_set_t` is plain bits, all zeros is an empty one, and the call only reads it.
     unsafe {

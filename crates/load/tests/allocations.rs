@@ -15,11 +15,11 @@ use support::*;
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// What a trial took of this thread's memory.
+/// The memory of this thread that a trial took.
 #[derive(Debug)]
 struct Trialled {
     taken: Taken,
-    /// Whether some call took longer than the histograms have room for at first.
+    /// Whether a call took longer than the initial range of the histograms.
     outgrew: bool,
 }
 
@@ -30,18 +30,18 @@ fn taken(trial: impl FnOnce() -> Measurement) -> (Measurement, Trialled) {
     (measurement, Trialled { taken, outgrew })
 }
 
-/// Buffers find their size in the first calls; not all do in every order of events.
+/// Extra allocations of the longer trial: not all buffers reach their size in the first calls.
 const MORE_ALLOCATIONS: u64 = 20;
 
-/// The bytes of these and of a few histograms, which grow with the longest call and not with their
-/// number.
+/// The bytes of these allocations, and of a few histograms that grow with the longest call, not with the
+/// number of calls.
 const MORE_BYTES: i64 = 400 * 1024;
 
-/// The bytes that five histograms of latency grow by when a call takes longer than a second: a busy
-/// machine does not keep up with every schedule.
+/// The bytes by which five histograms of latency grow if a call takes longer than a second, as on a busy
+/// machine.
 const OUTGROWN_BYTES: i64 = 5 * 200 * 1024;
 
-/// With this many calls, a leak of 80 bytes per call is larger than that.
+/// With this many calls, a leak of 80 bytes per call exceeds [`MORE_BYTES`].
 const FEW: u64 = 300;
 const MANY: u64 = 6000;
 
@@ -61,7 +61,7 @@ fn assert_no_more(few: &Trialled, many: &Trialled, what: &str) {
     );
 }
 
-/// The memory of a trial of `calls`.
+/// The memory that a trial of `calls` calls takes.
 fn of_calls(trial: &Trial, calls: u64, look_every: Option<Duration>) -> Trialled {
     let mut trial = trial.clone();
     trial.stop.calls = Some(calls);
@@ -99,7 +99,8 @@ fn twenty_times_the_calls_take_no_more_memory() {
     let mut ramp = many.clone();
     ramp.schedule = Schedule::Ramp {
         parts: vec![
-            // Level: one that changes has ten steps, whose histograms each grow with the longest call.
+            // A constant rate: a changing one has ten steps, each with histograms that grow with the longest
+            // call.
             RampPart {
                 from: 5_000.0,
                 to: 5_000.0,
@@ -122,7 +123,7 @@ fn twenty_times_the_calls_take_no_more_memory() {
     }
 }
 
-/// Bodies are allocated on the thread that makes them, and only given back on this one.
+/// Another thread allocates the bodies; this one only frees them.
 #[test]
 fn streamed_bodies_take_no_more_memory_however_many() {
     let mut trial = trial(serve(respond_with(ok)));

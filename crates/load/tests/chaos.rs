@@ -1,4 +1,4 @@
-//! Servers that say anything: whatever comes, every call is counted and the trial ends.
+//! Servers that send arbitrary bytes: every call is counted, and the trial ends.
 
 mod support;
 
@@ -12,10 +12,10 @@ use rpcgauge_trial::{ConnectionUse, Ending, Stop};
 use support::frames::frame;
 use support::*;
 
-/// What a server does on a connection, in order; then it closes.
+/// A step of a server on a connection. After the last one it closes.
 #[derive(Debug, Clone)]
 enum Step {
-    /// Reads once, what and however much is there.
+    /// Reads once.
     Read,
     /// Sends these bytes.
     Say(Vec<u8>),
@@ -35,7 +35,7 @@ fn play(mut stream: TcpStream, script: &[Step]) {
     }
 }
 
-/// Pieces that make sense alone, so that their order and their damage make the trouble.
+/// Pieces that are mostly valid by themselves, so that their order causes the errors.
 fn piece() -> impl Strategy<Value = Vec<u8>> {
     let http1 = prop::sample::select(vec![
         &b"HTTP/1.1 200 OK\r\n"[..],
@@ -59,7 +59,7 @@ fn piece() -> impl Strategy<Value = Vec<u8>> {
         .prop_map(|(kind, flags, stream, payload)| frame(kind, flags, stream, &payload));
     let sound = prop::sample::select(vec![
         frame(4, 0, 0, &[]),
-        // :status 200 from the static table, alone and with the stream's end.
+        // `:status 200` from the static table, without and with END_STREAM.
         frame(1, 4, 1, &[0x88]),
         frame(1, 5, 1, &[0x88]),
         frame(0, 1, 1, b"\0\0\0\0\x01x"),

@@ -1,4 +1,4 @@
-//! Trials against real HTTP/1.1 servers that response well.
+//! Trials against real HTTP/1.1 servers that respond correctly.
 
 mod support;
 
@@ -61,10 +61,11 @@ fn more_calls_than_connections_wait_for_one() {
 }
 
 #[test]
-fn no_call_is_begun_where_the_end_came_with_the_response() {
+fn no_call_is_begun_if_the_connection_ends_with_the_response() {
     let address = serve(|mut stream: std::net::TcpStream| {
         if let Some((_, body)) = read_request(&mut stream) {
-            // Both leave in one segment, so that no call can be begun between them.
+            // The response and the end of the connection leave in one segment, so that no call can be begun
+            // between them.
             rustix::net::sockopt::set_tcp_cork(&stream, true).unwrap();
             stream.write_all(&ok(&body)).unwrap();
         }
@@ -82,7 +83,7 @@ fn no_call_is_begun_where_the_end_came_with_the_response() {
     }
 }
 
-/// More than is read ahead of working it through comes on each connection without an end.
+/// On each connection more data arrives than the inbox holds.
 #[test]
 fn large_responses_on_many_connections_all_have_their_turn() {
     let large = ok(&vec![b'x'; 3_000_000]);
@@ -133,7 +134,7 @@ fn a_connection_that_the_server_closes_is_opened_again() {
             };
             stream.write_all(&ok(&body)).unwrap();
         }
-        // The eleventh says that it is the last.
+        // The eleventh response says that it is the last.
         if read_request(&mut stream).is_some() {
             let head = b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\nconnection: close\r\n\r\nx";
             stream.write_all(head).unwrap();
@@ -158,7 +159,7 @@ fn large_bodies_go_both_ways_in_many_writes() {
     assert_eq!(measurement.traffic.received.body, 4 * (5 << 20));
 }
 
-/// Answers as `respond_with(ok)` does, with the handler's marks from this host's clock.
+/// Answers like `respond_with(ok)`, with the handler's marks from this host's clock.
 fn response_with_marks(mut stream: std::net::TcpStream) {
     let now = || {
         let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
@@ -208,7 +209,7 @@ fn stages_are_timed_and_lie_inside_the_call() {
             .filter(|(stage, _)| **stage <= Stage::Decode);
         let total: f64 = own.map(|(_, histogram)| histogram.mean() * 100.0).sum();
         let latency = measurement.latency.mean() * 100.0;
-        // Histograms are right to 0.1%, and a stage is at least counted as 0.
+        // Histograms are accurate to 0.1%.
         assert!(
             total <= latency * 1.002,
             "stages {total} ns of {latency} ns"
@@ -220,7 +221,7 @@ fn stages_are_timed_and_lie_inside_the_call() {
     }
 }
 
-/// A response with marks that no clock of this host says, right for the last of 100 calls.
+/// A response with marks of another clock, and the body that is right for the last of 100 calls.
 const STRANGELY_MARKED: &[u8] =
     b"HTTP/1.1 200 OK\r\nrpcgauge-handler-start: 5\r\nrpcgauge-handler-end: 7\r\n\
       content-type: text/plain\r\ncontent-length: 7\r\n\r\ncall 99";
@@ -236,7 +237,7 @@ fn marks_of_another_clock_are_not_used() {
 }
 
 #[test]
-fn the_bytes_of_marks_are_counted_apart_where_stages_are_timed() {
+fn the_bytes_of_marks_are_counted_separately_if_stages_are_timed() {
     let mut trial = trial(serve(respond_with(|_| STRANGELY_MARKED.to_vec())));
     let all = 100 * STRANGELY_MARKED.len() as u64;
     let load = run(&trial, &[b"call 99"]).traffic.received;
@@ -328,7 +329,7 @@ fn what_cannot_be_carried_out_is_refused() {
 
 #[test]
 fn a_large_response_that_ends_with_its_connection_is_read_to_the_end() {
-    // More than a connection's share of a turn, so that its end is known while it waits for the next.
+    // More than one turn reads, so that the end of the connection is known before all is read.
     const LENGTH: usize = 24 << 20;
     let address = serve(|mut stream: std::net::TcpStream| {
         if read_request(&mut stream).is_some() {

@@ -13,16 +13,16 @@ use rpcgauge_trial::{Address, Keepalive, Schedule};
 use support::frames::*;
 use support::*;
 
-/// What a server does with the frames of one connection.
+/// How a server behaves on a connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Does {
     /// Answers calls after it has acknowledged this many PINGs.
     RespondsAfterPings(u64),
-    /// Reads, and says nothing but its SETTINGS.
+    /// Reads, and sends only its SETTINGS.
     FallsSilent,
 }
 
-/// A server by hand, and how many PINGs it has read.
+/// A scripted server, and the number of PINGs that it has read.
 fn server(does: Does) -> (Address, Arc<AtomicU64>) {
     let pings = Arc::new(AtomicU64::new(0));
     let seen = Arc::clone(&pings);
@@ -58,7 +58,7 @@ fn play(mut stream: TcpStream, does: Does, pings: &AtomicU64) {
     }
 }
 
-/// Calls over HTTP/2 with a deadline that no test waits for.
+/// A trial over HTTP/2 whose deadline no test reaches.
 fn kept(address: Address) -> Trial {
     let mut trial = trial(address);
     trial.endpoint.protocol = Protocol::Http2;
@@ -85,7 +85,7 @@ fn calls_of_a_connection_that_fell_silent_fail_long_before_their_deadline() {
         };
         let measurement = run(&trial, &[b""]);
         assert_sums_hold(&measurement);
-        // Without the keep-alive they would fail as `deadline`, in ten minutes.
+        // Without keep-alive they would fail as `deadline` after ten minutes.
         let lost = [("connection-lost".to_owned(), 2)];
         assert_eq!(failures(&measurement), lost, "{method}");
         assert_eq!(
@@ -102,7 +102,7 @@ fn calls_of_a_connection_that_fell_silent_fail_long_before_their_deadline() {
 fn a_slow_server_that_acknowledges_pings_keeps_its_calls() {
     let (address, pings) = server(Does::RespondsAfterPings(3));
     let mut trial = kept(address);
-    // Nobody is so busy that an acknowledgement takes this long.
+    // Even on a busy machine no acknowledgement takes as long as the timeout.
     trial.keepalive = Some(Keepalive {
         time_ms: 50,
         timeout_ms: 300_000,
@@ -111,14 +111,14 @@ fn a_slow_server_that_acknowledges_pings_keeps_its_calls() {
     assert_sums_hold(&measurement);
     assert_eq!(measurement.calls.answered, 2);
     assert!(pings.load(Ordering::SeqCst) >= 3);
-    // The server's SETTINGS came before or after the measured part began: PINGs are counted beside.
+    // The server's SETTINGS may be counted too, so this is a minimum.
     let overhead = measurement.traffic.received.overhead;
     assert!(overhead >= 3 * 17, "{overhead} bytes of overhead received");
     assert_eq!(measurement.traffic.received.body, 0);
 }
 
 #[test]
-fn over_http1_it_is_left_to_the_system() {
+fn over_http1_keepalive_is_left_to_the_system() {
     let mut trial = trial(serve(respond_with(|_| ok(b"x"))));
     trial.keepalive = Some(Keepalive {
         time_ms: 1,
@@ -130,7 +130,7 @@ fn over_http1_it_is_left_to_the_system() {
 }
 
 #[test]
-fn times_of_nothing_are_refused() {
+fn times_of_zero_are_refused() {
     let mut trial = kept(unused_address());
     trial.keepalive = Some(Keepalive {
         time_ms: 0,

@@ -1,5 +1,5 @@
-//! What the machine lacks is reported as the machine's fault. A separate program: the limits that it
-//! sets are those of its whole process.
+//! Lack of resources is reported as the machine's fault. This is a separate program because its limits apply
+//! to the whole process.
 
 mod support;
 
@@ -9,7 +9,7 @@ use std::time::Duration;
 use rpcgauge_trial::{Address, ConnectionUse, FailureKind, Fault, Schedule};
 use support::*;
 
-/// Files that this process may open, beside those that it has.
+/// The number of further files that this process may open.
 const FILES: u64 = 24;
 
 fn allow_few_files() {
@@ -30,7 +30,7 @@ fn allow_few_files() {
 
 #[test]
 fn calls_without_a_file_descriptor_are_a_kind_of_their_own() {
-    // Connections wait in the listener's queue: they are made and never answered.
+    // Connections wait in the listener's queue: they are open but never answered.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut trial = trial(Address::Tcp(listener.local_addr().unwrap()));
     trial.connection_use = ConnectionUse::PerCall;
@@ -41,7 +41,7 @@ fn calls_without_a_file_descriptor_are_a_kind_of_their_own() {
     let measurement = run(&trial, &[b"x"]);
     assert_sums_hold(&measurement);
     let failed = &measurement.calls.failed;
-    // The test beside this one may have closed a few files meanwhile.
+    // The test harness may have closed a few files meanwhile.
     assert!(
         failed[&FailureKind::OutOfFiles] >= 64 - 2 * FILES,
         "{failed:?}"

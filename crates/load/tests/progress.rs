@@ -1,4 +1,4 @@
-//! Looks at a trial while it runs.
+//! Snapshots of a running trial.
 
 mod support;
 
@@ -12,7 +12,7 @@ use rpcgauge_load::{
 use rpcgauge_trial::{FailureKind, Schedule, Stop};
 use support::*;
 
-/// Carries a trial out with snapshots of it; `sample` is called with each as well.
+/// Carries a trial out and collects its snapshots. `sample` is called with each.
 fn sampled(
     trial: &Trial,
     every: Duration,
@@ -35,7 +35,7 @@ fn sampled(
     Ok((measurement, snapshots))
 }
 
-/// What must hold of the snapshots of any trial: together they are its measurement.
+/// Checks that the snapshots of a trial add up to its measurement.
 fn assert_snapshots_add_up(measurement: &Measurement, snapshots: &[TrialProgress]) {
     assert_sums_hold(measurement);
     let last = snapshots.last().unwrap();
@@ -72,7 +72,7 @@ fn assert_snapshots_add_up(measurement: &Measurement, snapshots: &[TrialProgress
 }
 
 #[test]
-fn what_is_due_and_not_sent_is_seen_with_what_the_warm_up_left() {
+fn waiting_calls_are_shown_with_those_that_the_warm_up_left() {
     let mut trial = trial(serve(respond_with(ok_after(Duration::from_millis(20)))));
     trial.schedule = constant_rate(1000.0);
     trial.warmup = Some(WarmupBounds {
@@ -108,7 +108,7 @@ fn snapshots_at_a_rate_add_up_to_the_trial() {
     let (measurement, snapshots) = sampled(&trial, every, &mut |_| (), &stop).unwrap();
     assert_snapshots_add_up(&measurement, &snapshots);
     assert_eq!(measurement.calls.answered, 100);
-    // 200 ms are ten intervals; a busy machine may leave some out.
+    // 200 ms have ten intervals; on a busy machine some may be missing.
     assert!(
         (2..=11).contains(&snapshots.len()),
         "{} snapshots",

@@ -63,7 +63,7 @@ fn a_ramp_can_be_stopped_before_its_end() {
 #[test]
 fn a_step_over_the_servers_capacity_differs_from_one_below() {
     let address = serve(respond_with(ok_after(Duration::from_millis(5))));
-    // One at a time, 5 ms each: 200 per second at most.
+    // One at a time, 5 ms each: at most 200 per second.
     let parts = [part(20.0, 20.0, 500), part(1000.0, 1000.0, 200)];
     let mut trial = ramp(address, &parts);
     trial.connections = 1;
@@ -74,7 +74,7 @@ fn a_step_over_the_servers_capacity_differs_from_one_below() {
     };
     assert_eq!((below.started, over.started), (10, 200));
     assert_eq!(over.answered, 200, "the backlog is drained");
-    // 200 calls take a second at least, of which the last waits all but 0.2 s.
+    // 200 calls take at least a second, and the last one is due after 0.2 s.
     let longest = over.latency.max();
     assert!(longest >= 790_000_000, "{longest} ns");
 }

@@ -1,4 +1,4 @@
-//! Calls that the server did not process are sent again, and nothing else is.
+//! Only calls that the server did not process are sent again.
 
 mod support;
 
@@ -18,10 +18,10 @@ const NO_ERROR: u32 = 0;
 const REFUSED_STREAM: u32 = 7;
 const CANCEL: u32 = 8;
 
-/// Sends of a call at most.
+/// The maximum number of sends of a call.
 const MAX_SENDS: u64 = 4;
 
-/// A trial of `calls` over HTTP/2.
+/// A trial of `calls` calls over HTTP/2.
 fn http2(address: Address, calls: u64) -> Trial {
     let mut trial = trial(address);
     trial.endpoint.protocol = Protocol::Http2;
@@ -37,7 +37,7 @@ fn with_method(mut trial: Trial, method: &str) -> Trial {
     trial
 }
 
-/// Answers, retries, and failures.
+/// The numbers of answered calls and retries, and the failures.
 fn seen(measurement: &Measurement) -> (u64, u64, Vec<(String, u64)>) {
     assert_sums_hold(measurement);
     let calls = &measurement.calls;
@@ -46,7 +46,7 @@ fn seen(measurement: &Measurement) -> (u64, u64, Vec<(String, u64)>) {
 
 #[test]
 fn a_call_that_goaway_leaves_out_is_sent_on_a_new_connection() {
-    // Each connection takes five calls and is going away at the sixth.
+    // Each connection processes five calls and sends GOAWAY at the sixth.
     let five = |came: Came| match came.stream {
         11 => goaway(9, NO_ERROR),
         stream => ok_frame(stream),
@@ -60,7 +60,7 @@ fn a_call_that_goaway_leaves_out_is_sent_on_a_new_connection() {
         measurement.traffic.sent.body, 23,
         "every send is counted in bytes"
     );
-    // The last call of a trial too, when no other is begun any more.
+    // The last call of a trial is retried too, although no more calls are begun.
     let measurement = run(&http2(serve_frames(five), 6), &[b"x"]);
     assert_eq!(seen(&measurement), (6, 1, vec![]));
     // And at a rate.
@@ -72,8 +72,8 @@ fn a_call_that_goaway_leaves_out_is_sent_on_a_new_connection() {
 }
 
 #[test]
-fn of_the_calls_in_flight_goaway_decides_which_are_sent_again() {
-    // Eight calls come together; the first four are processed, after the GOAWAY.
+fn goaway_decides_which_calls_in_flight_are_sent_again() {
+    // Eight calls arrive together; the first four are answered, after the GOAWAY.
     let address = serve_frames(|came: Came| match (came.connection, came.stream) {
         (0, 1..15) => vec![],
         (0, _) => {
@@ -91,8 +91,8 @@ fn of_the_calls_in_flight_goaway_decides_which_are_sent_again() {
 
 #[test]
 fn calls_do_not_wait_for_a_connection_that_is_going_away() {
-    // The first connection is going away at its third call, and responses the first two only when
-    // another connection has had five.
+    // The first connection sends GOAWAY at its third call, and answers the first two only once another
+    // connection has had five calls.
     let (connections, elsewhere) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let address = serve(move |stream: TcpStream| {
         let first = connections.fetch_add(1, Ordering::Relaxed) == 0;
@@ -121,7 +121,7 @@ fn calls_do_not_wait_for_a_connection_that_is_going_away() {
 
 #[test]
 fn connections_that_are_going_away_stay_bounded() {
-    // Every connection is going away with its first call, which never succeeded.
+    // Every connection sends GOAWAY at its first call, and never answers that.
     let mut trial = http2(serve_frames(|_| goaway(1, NO_ERROR)), 1);
     trial.connections = 3;
     trial.schedule = constant_rate(500.0);
@@ -143,8 +143,8 @@ fn connections_that_are_going_away_stay_bounded() {
     );
 }
 
-/// How many connections are opened to a server of which each is going away with its first call, responds to
-/// that so, and ends.
+/// Returns how many connections are opened to a server that sends GOAWAY at the first call of each, then
+/// `response`, and closes.
 fn opened_by_going_away(response: fn(u32) -> Vec<u8>, stop: Stop) -> usize {
     let opened = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&opened);
@@ -153,7 +153,7 @@ fn opened_by_going_away(response: fn(u32) -> Vec<u8>, stop: Stop) -> usize {
         let mut out = stream.try_clone().unwrap();
         play_frames(stream, |id| {
             let _ = out.write_all(&goaway(id, NO_ERROR));
-            // Apart from the rest, so that it is not read with it.
+            // Sent separately, so that it is not read together with the GOAWAY.
             thread::sleep(Duration::from_millis(1));
             let _ = out.write_all(&response(id));
             let _ = out.shutdown(Shutdown::Both);
@@ -172,10 +172,11 @@ fn connections_that_drain_without_a_response_back_off() {
         calls,
         time_ms: Some(time_ms),
     };
-    // After a few at once, rests of 1, 2, 4, 8, ... ms: without them there would be hundreds.
+    // After a few at once, backoffs of 1, 2, 4, 8, ... ms: without them there would be hundreds.
     let opened = opened_by_going_away(|_| vec![], stop(None, 300));
     assert!(opened < 40, "{opened}");
-    // Each brings a response. With pauses of up to 100 ms there would be fewer in the time.
+    // Each connection has a response. With backoffs of up to 100 ms there would be fewer connections in this
+    // time.
     let opened = opened_by_going_away(ok_frame, stop(Some(60), 3_000));
     assert!(opened >= 60, "{opened}");
 }
@@ -218,7 +219,7 @@ fn retries_are_among_the_requests_that_may_be_sent() {
 
 #[test]
 fn a_refused_call_finds_another_connection() {
-    // The first connection refuses all, but not before the other one takes calls.
+    // The first connection refuses all calls, but only once the other one takes calls.
     let address = serve_frames(|came: Came| match came.connection {
         0 => {
             thread::sleep(Duration::from_millis(20));
@@ -242,7 +243,7 @@ fn what_a_server_may_have_processed_is_not_sent_again() {
         let failed = vec![("stream-reset".to_owned(), 3)];
         assert_eq!(seen(&measurement), (0, 0, failed));
     }
-    // A response that had begun is not an unprocessed call, whatever its end says.
+    // A call whose response has begun was processed, whatever the reset says.
     let address = serve_frames(|came: Came| {
         let head = frames::frame(1, 4, came.stream, &[0x88]);
         [head, reset(came.stream, REFUSED_STREAM)].concat()
@@ -267,12 +268,12 @@ fn a_call_that_is_sent_again_keeps_its_deadline() {
     let failed = vec![("deadline".to_owned(), 1)];
     assert_eq!(seen(&measurement), (0, 1, failed));
     let latency = measurement.failed_latency.max();
-    assert!(latency >= 99_900_000, "from when it was due: {latency} ns");
+    assert!(latency >= 99_900_000, "from the due time: {latency} ns");
 }
 
 #[test]
 fn a_call_that_waits_to_be_sent_again_has_its_deadline_too() {
-    // The only connection that the server takes is going away and never done with its other call.
+    // The only connection that the server accepts is going away, and its other call never ends.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = Address::Tcp(listener.local_addr().unwrap());
     thread::spawn(move || {
@@ -305,7 +306,7 @@ fn a_server_that_is_gone_fails_what_it_did_not_process() {
         trial.connection_use = connection_use;
         let measurement = run(&trial, &[b"x"]);
         let failed = vec![("connect-refused".to_owned(), 1)];
-        // There is no server to send it to again.
+        // There is no server for a retry.
         assert_eq!(seen(&measurement), (0, 0, failed), "{connection_use:?}");
     }
 }
@@ -336,7 +337,7 @@ fn stages_of_a_call_that_was_sent_again_are_left_out() {
     }
 }
 
-/// Three responses per connection, then nothing more.
+/// Answers three requests, then closes at the fourth.
 fn three_a_connection(mut stream: TcpStream) {
     for _ in 0..3 {
         let Some((_, body)) = read_request(&mut stream) else {
@@ -366,7 +367,7 @@ fn http1_sends_again_what_may_be_done_twice_on_a_kept_connection() {
 
 #[test]
 fn http2_sends_nothing_again_that_the_server_did_not_decline() {
-    // Five calls in flight: the first is answered, and with the one after them the connection ends.
+    // Of five calls in flight the first is answered. At the sixth call the connection ends.
     let address = serve(|stream: TcpStream| {
         let ending = stream.try_clone().unwrap();
         let mut calls = 0;

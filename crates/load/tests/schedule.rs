@@ -44,7 +44,7 @@ fn a_rate_ends_with_its_time_and_not_with_its_calls() {
 
 #[test]
 fn the_time_at_a_rate_is_that_in_which_calls_were_due() {
-    // The calls come faster than they are answered, one after the other.
+    // Calls are due faster than they are answered, one after another.
     let mut trial = trial(serve(respond_with(ok_after(Duration::from_millis(50)))));
     trial.schedule = constant_rate(50.0);
     let ms = Duration::from_millis;
@@ -66,7 +66,7 @@ fn the_time_at_a_rate_is_that_in_which_calls_were_due() {
 }
 
 #[test]
-fn calls_in_number_at_a_rate_take_until_the_last_one_ends_and_its_gap() {
+fn a_number_of_calls_at_a_rate_takes_until_the_last_one_ends_and_its_gap() {
     let ms = Duration::from_millis;
     for (after, least) in [(ms(50), ms(250)), (ms(0), ms(100))] {
         let mut trial = trial(serve(respond_with(ok_after(after))));
@@ -86,7 +86,7 @@ fn calls_in_number_at_a_rate_take_until_the_last_one_ends_and_its_gap() {
 }
 
 #[test]
-fn a_rate_that_was_broken_off_lasted_until_then() {
+fn an_interrupted_rate_lasted_until_the_interruption() {
     let mut trial = trial(serve(respond_with(ok)));
     trial.schedule = constant_rate(10.0);
     trial.stop.calls = Some(1_000_000);
@@ -99,7 +99,7 @@ fn a_rate_that_was_broken_off_lasted_until_then() {
         measure(&trial, prepared(&[b"x"]), &mut |_| Settling::Settled, &stop).unwrap()
     });
     assert_eq!(measurement.ending, Ending::Interrupted);
-    // The next call would have been due at a multiple of 100 ms.
+    // The trial ends when it is stopped, not when the next call is due, at a multiple of 100 ms.
     let past = measurement.elapsed.as_nanos() % 100_000_000;
     assert!(past > 0 && measurement.elapsed >= Duration::from_millis(200));
 }
@@ -150,7 +150,7 @@ fn calls_that_wait_past_their_deadline_are_a_kind_of_their_own() {
     let mut trial = trial(serve(respond_with(ok)));
     trial.schedule = constant_rate(1000.0);
     trial.deadline = Duration::from_millis(20);
-    // The snapshot holds the loop up once, as a busy machine would.
+    // The snapshot blocks the loop once, as on a busy machine.
     let mut looks = 0;
     let mut sample = |progress: TrialProgress| {
         looks += 1;
@@ -194,7 +194,7 @@ fn what_a_warmup_left_waiting_is_not_measured() {
         calls: None,
         time_ms: Some(100),
     };
-    // Longer than the wait behind the warm-up's calls, or shorter, so that some fail unsent.
+    // Longer than the wait for the warm-up's calls, or shorter, so that some fail unsent.
     for deadline in [Duration::from_secs(10), Duration::from_millis(50)] {
         trial.deadline = deadline;
         let mut began = None;
@@ -213,7 +213,7 @@ fn what_a_warmup_left_waiting_is_not_measured() {
         assert!(warmup >= 200, "all that were due in 200 ms, not {warmup}");
         let elapsed = measurement.elapsed;
         assert!(elapsed <= since, "{elapsed:?} of {since:?}");
-        // The server takes 2 ms for each, so that in 100 ms no more than 52 can be read.
+        // The server takes 2 ms for each, so at most 52 can be read in 100 ms.
         let in_time = measurement.calls.answered - measurement.calls.answered_late;
         let late_answered = measurement.late_answered;
         assert!(in_time + late_answered <= 52, "{in_time} {late_answered}");
@@ -224,7 +224,7 @@ fn what_a_warmup_left_waiting_is_not_measured() {
         assert!(late.is_sound(), "{late:?}");
         let sent = calls.started - calls.never_sent + late.sent_after();
         assert_eq!(measurement.traffic.sent.body, sent, "{calls:?} {late:?}");
-        // On a busy machine a response is read when its call is out of time.
+        // On a busy machine a response may be read after its call's deadline.
         let responses = measurement.traffic.received.body;
         let answered = calls.answered + late.answered();
         let out_of_time = measurement.calls.failed.get(&FailureKind::Deadline);
@@ -238,8 +238,8 @@ fn what_a_warmup_left_waiting_is_not_measured() {
 }
 
 #[test]
-fn what_a_warmup_may_not_have_is_measured() {
-    // 200 calls are due in the warm-up, of which the server can answer half.
+fn calls_beyond_a_warmups_maximum_are_measured() {
+    // 200 calls are due in the warm-up; the server can answer half of them.
     let mut trial = trial(serve(respond_with(ok_after(Duration::from_millis(2)))));
     trial.schedule = constant_rate(1000.0);
     trial.warmup = Some(WarmupBounds {
@@ -292,8 +292,8 @@ fn an_interrupted_trial_leaves_what_it_measured() {
 }
 
 #[test]
-fn a_turn_takes_so_many_calls_and_no_more() {
-    // Far more than can be begun or even failed: the loop must come to its end between them.
+fn a_turn_takes_a_bounded_number_of_calls() {
+    // Far more calls than can be begun or even failed: the loop must finish its turn all the same.
     let mut trial = trial(serve(only_read));
     trial.schedule = constant_rate(1e9);
     trial.deadline = Duration::from_millis(1);

@@ -1,4 +1,4 @@
-//! Which calls count as sent: those that were given to the transport.
+//! Calls count as sent if they were given to the transport.
 
 mod support;
 

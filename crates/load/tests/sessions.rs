@@ -1,4 +1,4 @@
-//! A closed loop that is measured a slice at a time.
+//! A closed loop that is measured one slice at a time.
 
 mod support;
 
@@ -16,7 +16,7 @@ use support::{
     trial, warmup,
 };
 
-/// Slices of at least 10 counted calls after 3 that are left out.
+/// Slices of at least 10 measured calls after 3 that are left out.
 const SLICE: Slice = Slice {
     skip_calls: 3,
     skip_us: 0,
@@ -64,7 +64,7 @@ fn only_the_calls_of_slices_count() {
         let of_slices = 50 + slices.skipped;
         assert_eq!(m.traffic.sent.body, of_slices, "{in_flight} in flight");
         assert_eq!(m.traffic.received.body, of_slices, "{in_flight} in flight");
-        // The server saw the warm-up as well, and nothing else.
+        // Besides these the server received only the warm-up.
         let all = seen.load(Ordering::SeqCst);
         assert_eq!(all, of_slices + m.warmup.calls, "{in_flight} in flight");
         assert_eq!(m.late.ended, 0);
@@ -76,14 +76,14 @@ fn time_between_slices_is_no_time_of_the_trial() {
     let pause = Duration::from_millis(200);
     let trial = trial(serve(respond_with(ok)));
     let m = measured(&trial, 3, |_| std::thread::sleep(pause)).unwrap();
-    // The sum of the calls' latencies is the time in which they were made, one after the other.
+    // Calls are made one after another, so their latencies add up to the time.
     let sum = m.latency.mean() * m.latency.len() as f64;
     let elapsed = m.elapsed.as_nanos() as f64;
     assert!(elapsed < 2.0 * pause.as_nanos() as f64, "{elapsed}");
     assert!(sum <= elapsed * 1.01, "{sum} in {elapsed}");
     let longest = m.latency.max().max(m.send_delay.max());
     assert!(u128::from(longest) < pause.as_nanos(), "{longest}");
-    // The timeline spans the slices with the pauses.
+    // The timeline spans the slices and the pauses.
     let spanned = m.timeline.slice_ns * m.timeline.slices.len() as u64;
     assert!(u128::from(spanned) >= 2 * pause.as_nanos(), "{spanned}");
 }
@@ -110,7 +110,7 @@ fn a_slice_by_time_ends_with_the_call_that_is_in_flight() {
 
 #[test]
 fn a_connection_that_the_server_closed_in_between_is_opened_again_outside_the_figures() {
-    // It hangs up after each 13 responses: what one slice takes.
+    // It closes after every 13 responses, the calls of one slice.
     let trial = trial(serve(|mut stream| {
         for _ in 0..13 {
             let Some((_, body)) = read_request(&mut stream) else {
@@ -127,7 +127,7 @@ fn a_connection_that_the_server_closed_in_between_is_opened_again_outside_the_fi
 }
 
 #[test]
-fn what_the_other_side_used_is_read_at_the_edges_of_what_counts() {
+fn the_measuring_hook_is_called_at_the_edges_of_the_measured_parts() {
     let edges = RefCell::new(Vec::new());
     let trial = trial(serve(respond_with(ok)));
     let stop = AtomicBool::new(false);
@@ -145,7 +145,7 @@ fn what_the_other_side_used_is_read_at_the_edges_of_what_counts() {
 
 #[test]
 fn what_the_last_call_of_a_slice_takes_counts_until_its_response_is_read() {
-    // The response's end comes long after its beginning.
+    // The response ends long after its beginning.
     let ended = Arc::new(AtomicU64::new(0));
     let answered = Arc::clone(&ended);
     let trial = trial(serve(move |mut stream| {
@@ -183,7 +183,7 @@ fn what_the_last_call_of_a_slice_takes_counts_until_its_response_is_read() {
 
 #[test]
 fn a_connection_that_cannot_be_made_holds_up_no_slice() {
-    // Nobody listens any more once the first of two connections is made.
+    // The listener closes once the first of two connections is open.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {
@@ -218,7 +218,7 @@ fn a_server_that_only_fails_ends_the_session_and_not_the_caller() {
 }
 
 #[test]
-fn only_a_closed_loop_goes_in_slices() {
+fn only_a_closed_loop_can_be_sliced() {
     let mut trial = trial(support::unused_address());
     trial.schedule = Schedule::Rate {
         per_second: 10.0,
@@ -229,8 +229,9 @@ fn only_a_closed_loop_goes_in_slices() {
 }
 
 #[test]
-fn a_call_that_fails_among_those_left_out_lets_the_next_ones_count() {
-    // It answers the first call on each connection by 503, as some do after a pause, and closes it after 11.
+fn after_a_skipped_call_that_fails_the_next_ones_are_measured() {
+    // The server answers the first call on each connection with 503, as some do after a pause, and closes
+    // after 11 calls.
     let trial = trial(serve(|mut stream| {
         for call in 0..11 {
             let Some((_, body)) = read_request(&mut stream) else {

@@ -1,4 +1,4 @@
-//! Responses are compared with the right ones: the first of the warm-up, and samples of what is measured.
+//! Responses are verified: the first ones of the warm-up, and samples of the measured part.
 
 mod support;
 
@@ -16,7 +16,7 @@ use support::{
 
 const MESSAGES: [&str; 2] = ["call 0", "call 1"];
 
-/// Expects each response to repeat its request. The requests are used in turn.
+/// Expects each response to repeat its request. Requests alternate.
 #[derive(Default)]
 struct InTurn {
     verified: Vec<u64>,
@@ -67,7 +67,7 @@ fn prepared(codec: &mut InTurn) -> Bodies<'_> {
     }
 }
 
-/// A server that echoes the first requests, and answers later ones with `later`.
+/// A server that echoes the first `calls` requests, and answers later ones with `later`.
 fn right_for(calls: u64, later: &'static str) -> Address {
     let made = Arc::new(AtomicU64::new(0));
     serve(respond_with(move |body| {
@@ -193,7 +193,7 @@ fn samples_are_verified_at_the_end_and_the_rest_is_not_decoded() {
     assert!(samples[samples.len() - 1] > 1_800, "{samples:?}");
 }
 
-/// What becomes of 40 calls whose responses are checked for the word "call".
+/// Measures 40 calls whose responses are checked to begin with "call".
 fn checked(address: Address) -> Measurement {
     let mut trial = trial(address);
     trial.stop.calls = Some(40);
@@ -228,7 +228,7 @@ fn checked(address: Address) -> Measurement {
 #[test]
 fn a_response_that_a_check_refuses_fails_its_call() {
     assert_eq!(checked(right_for(u64::MAX, "")).calls.answered, 40);
-    // The first is checked, and after one that is wrong each: also one without a body.
+    // The first response is checked, and once one was wrong, all are, even without a body.
     for wrong in ["nobody", ""] {
         let measurement = checked(right_for(0, wrong));
         assert_eq!(measurement.calls.failed[&FailureKind::Decode], 40);

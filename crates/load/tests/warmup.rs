@@ -1,4 +1,4 @@
-//! What is before the first measured call: warm-ups that settle, never do, or are interrupted.
+//! Warm-ups that settle, never settle, or are interrupted.
 
 mod support;
 
@@ -54,13 +54,13 @@ fn calls_in_flight_at_the_switch_belong_to_the_warm_up() {
         (25..=28).contains(&calls),
         "25 ended, up to 3 were in flight: {calls}"
     );
-    // Each call of the measured part has one byte either way, and nothing else is in it.
+    // Each measured call has one byte either way, and nothing else is counted.
     assert_eq!(measurement.traffic.sent.body, 100);
     assert_eq!(measurement.traffic.received.body, 100);
 }
 
 #[test]
-fn what_the_hooks_do_is_no_lateness_of_the_first_call() {
+fn the_time_of_hooks_does_not_make_the_first_call_late() {
     const PAUSE: Duration = Duration::from_millis(300);
     for in_flight in [1, 4] {
         let mut trial = trial(serve(respond_with(ok)));
@@ -84,14 +84,14 @@ fn what_the_hooks_do_is_no_lateness_of_the_first_call() {
         assert_sums_hold(&measurement);
         assert_eq!(measuring, 1);
         assert!(u128::from(measurement.warmup.elapsed_ns) >= 2 * PAUSE.as_nanos());
-        // No bound on a time that was measured: the pause is in it, or it is not.
+        // A pause that counted as lateness would show here.
         let longest = measurement.latency.max().max(measurement.send_delay.max());
         assert!(u128::from(longest) < PAUSE.as_nanos(), "{longest} ns");
     }
 }
 
 #[test]
-fn a_warm_up_that_never_settles_says_so() {
+fn a_warm_up_that_never_settles_is_reported() {
     let mut by_rule = trial(serve(respond_with(ok)));
     by_rule.warmup = Some(warmup(10));
     let stop = AtomicBool::new(false);
@@ -144,8 +144,8 @@ fn a_warm_up_has_no_more_calls_than_its_bound() {
 }
 
 #[test]
-fn at_a_rate_calls_in_flight_are_of_the_warm_ups_bound_too() {
-    // The server answers nothing before all calls of the warm-up have come.
+fn at_a_rate_calls_in_flight_count_for_the_warm_ups_maximum() {
+    // The server answers only once `TOGETHER` calls have arrived, more than the warm-up has.
     const TOGETHER: usize = 40;
     let address = serve(|stream| {
         let mut waiting = Vec::new();
@@ -173,7 +173,7 @@ fn at_a_rate_calls_in_flight_are_of_the_warm_ups_bound_too() {
 
 #[test]
 fn what_waits_at_the_end_of_a_warm_up_is_sent_before_calls_are_measured() {
-    // The first calls take longer than the warm-up, and the others nearly no time.
+    // The first calls take longer than the warm-up, and the others are fast.
     let slow = AtomicUsize::new(12);
     let slow = Arc::new(slow);
     let mut trial = trial(serve(respond_with(move |body: &[u8]| {

@@ -76,22 +76,22 @@ fn a_file_that_cannot_be_used_is_named_with_its_fault() {
         (with_roots(&absent), "absent: No such file or directory"),
         (
             with_roots(Path::new("/dev/zero")),
-            "/dev/zero: it has more than 32 MiB",
+            "/dev/zero: it is larger than 32 MiB",
         ),
         (
             with_identity(&certificate, Path::new("/dev/zero")),
-            "/dev/zero: it has more than 32 MiB",
+            "/dev/zero: it is larger than 32 MiB",
         ),
-        (with_roots(&empty), "empty: there is none in PEM"),
+        (with_roots(&empty), "empty: it holds none in PEM format"),
         (with_roots(&broken), "broken: it is not valid PEM"),
         (
             with_roots(&no_certificate),
             "no certificate holds a certificate",
         ),
-        (with_identity(&key, &key), "key: there is none in PEM"),
+        (with_identity(&key, &key), "key: it holds none in PEM format"),
         (
             with_identity(&certificate, &certificate),
-            "certificate: there is none in PEM",
+            "certificate: it holds none in PEM format",
         ),
         (with_identity(&certificate, &other_key), "KeyMismatch"),
     ];
@@ -114,7 +114,7 @@ fn a_file_of_system_certificates_is_read_within_bounds() {
     let endless = add_system_roots(&mut store, [Some("/dev/zero".into()), None]);
     let text = endless.unwrap_err().to_string();
     assert!(
-        text.contains("/dev/zero: it has more than 32 MiB"),
+        text.contains("/dev/zero: it is larger than 32 MiB"),
         "{text}"
     );
 }

@@ -1,4 +1,4 @@
-//! How trials continue and end where servers fail, beside what becomes of each call.
+//! How trials continue and end if servers fail.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -17,11 +17,11 @@ use super::server::reset_connection;
 use crate::support::frames::{goaway, settings};
 use crate::support::*;
 
-/// Bytes that the engine's loop runs in, without optimisation too.
+/// A stack that the engine's loop fits into, even without optimisation.
 const SMALL_STACK: usize = 96 << 10;
 
 #[test]
-fn what_a_server_says_at_length_is_cut_between_characters_and_says_so() {
+fn a_long_text_of_a_server_is_cut_between_characters_with_an_ellipsis() {
     let address = serve(|mut stream: TcpStream| {
         if read_request(&mut stream).is_some() {
             let body = "x".to_owned() + &"€".repeat(1_000);
@@ -40,13 +40,13 @@ fn what_a_server_says_at_length_is_cut_between_characters_and_says_so() {
 }
 
 #[test]
-fn a_reset_that_is_found_in_writing_ends_no_body_well() {
+fn a_reset_that_a_write_finds_does_not_complete_a_body() {
     let address = serve(|mut stream: TcpStream| {
-        // Most of the request stays unread, and more of it is being written: the close becomes a reset.
+        // Most of the request stays unread while more is written, so the close becomes a reset.
         let mut some = [0; 20];
         let _ = stream.read_exact(&mut some);
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\r\nhalf a bo");
-        // The response's part is read before.
+        // The client reads the part of the response before the reset.
         thread::sleep(Duration::from_millis(20));
     });
     let measurement = run(&short(address), &[&vec![b'x'; 20 << 20]]);
@@ -57,8 +57,8 @@ fn a_reset_that_is_found_in_writing_ends_no_body_well() {
     );
 }
 
-/// Each is found broken when a call is written to it, and by then the next call is due, for the next of
-/// them: the loop must not go deeper with each.
+/// Each connection is found broken when a call is written to it. By then the next call is due on the next
+/// connection, and the loop must not nest these calls.
 #[test]
 fn connections_that_break_together_are_counted_one_by_one() {
     const CONNECTIONS: usize = 200;
@@ -154,7 +154,7 @@ fn a_warmup_that_only_fails_still_waits_for_its_calls_in_flight() {
                     failed.fetch_add(1, Ordering::SeqCst);
                     b"HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n".to_vec()
                 } else {
-                    // Good, and slow: it comes when no call has failed for a while.
+                    // A slow but good response, which arrives when no call has failed for a while.
                     let mut before = usize::MAX;
                     while before != failed.load(Ordering::SeqCst) {
                         before = failed.load(Ordering::SeqCst);
@@ -202,7 +202,7 @@ fn without_a_listener_calls_are_refused_and_the_processor_rests() {
         let failed = failures(&measurement);
         assert_eq!(failed.len(), 1, "{failed:?}");
         assert_eq!(failed[0].0, "connect-refused");
-        // Rests of 1, 2, 4, 8, ... ms: without them there would be tens of thousands.
+        // Backoffs of 1, 2, 4, 8, ... ms: without them there would be tens of thousands of attempts.
         assert!((1..40).contains(&failed[0].1), "{failed:?}");
         assert_eq!(
             measurement.calls.failed.keys().next().unwrap().fault(),
@@ -236,7 +236,7 @@ fn connections_that_end_without_a_response_back_off() {
             end(&mut stream);
         }));
         trial.endpoint.protocol = protocol;
-        // Mostly no call is in flight that a lost connection could fail.
+        // At this rate there is mostly no call in flight that a lost connection could fail.
         trial.schedule = constant_rate(10.0);
         trial.stop = Stop {
             calls: None,
@@ -246,7 +246,7 @@ fn connections_that_end_without_a_response_back_off() {
         let measurement = run(&trial, &[b"x"]);
         assert_sums_hold(&measurement);
         let opened = opened.load(Ordering::SeqCst);
-        // After three at once, rests of 1, 2, 4, 8, ... ms: without them there would be thousands.
+        // After three at once, backoffs of 1, 2, 4, 8, ... ms: without them there would be thousands.
         assert!((1..40).contains(&opened), "server {number}: {opened}");
     }
 }
@@ -297,7 +297,7 @@ fn a_server_that_comes_back_is_found() {
                 stream.write_all(&ok(&body)).unwrap();
             }
             stop.store(true, Ordering::Relaxed);
-            // Open until the trial is over.
+            // Keeps the connection open until the trial is over.
             let _ = read_request(&mut stream);
         });
         let hooks = Hooks {
@@ -336,7 +336,7 @@ fn a_full_queue_of_a_unix_socket_is_waited_for() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("socket");
     let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
-    // SAFETY: the descriptor is open; listening again only makes its queue as short as can be.
+    // SAFETY: the descriptor is open; listening again only makes its queue as short as possible.
     assert_eq!(unsafe { libc::listen(listener.as_raw_fd(), 0) }, 0);
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {

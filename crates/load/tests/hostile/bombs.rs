@@ -6,10 +6,10 @@ use rpcgauge_message::{Compression, Compressor, Decompressor, Limits};
 use super::case::{Case, Over, fail};
 use super::server::*;
 
-/// Bytes that come out of a bomb.
+/// The decompressed size of a bomb, bytes.
 const SIZE: usize = 32 << 20;
 
-/// Bytes that a message may have.
+/// The maximum size of a message, bytes.
 const MAX: usize = 1 << 20;
 
 fn bomb(compression: Compression) -> Vec<u8> {
@@ -21,7 +21,7 @@ fn bomb(compression: Compression) -> Vec<u8> {
     out
 }
 
-/// Decompresses within limits, and decodes nothing.
+/// A codec that decompresses within limits and decodes nothing.
 struct Bounded(Decompressor);
 
 impl Bounded {
@@ -55,7 +55,7 @@ impl Codec for Bounded {
     }
 }
 
-/// A response whose compression is this, over one version of HTTP.
+/// A case whose response is made by `compressed` with this compression.
 fn case(
     name: &'static str,
     over: Over,
@@ -88,7 +88,7 @@ fn case(
     }
 }
 
-/// Compressed data without its end.
+/// Compressed data with its last bytes missing.
 fn cut(compression: Compression) -> Vec<u8> {
     let mut out = Vec::new();
     let mut compressor = Compressor::new(compression).expect("a compressor");
@@ -101,7 +101,7 @@ fn garbage(_: Compression) -> Vec<u8> {
     b"this is not compressed".to_vec()
 }
 
-/// Checks responses that are not decoded, as in a load.
+/// Checks responses that are not decoded, as `rpcgauge load` does.
 fn check(compression: Compression) -> ResponseCheck<'static> {
     let (mut bounded, mut plain) = (Bounded::codec(compression), Vec::new());
     ResponseCheck {

@@ -1,4 +1,4 @@
-//! A row of the table in docs/hostile.md: a server that does harm, and what becomes of the calls.
+//! A row of the tables in docs/hostile.md: a hostile server and the outcome of the calls.
 
 use std::fmt;
 use std::sync::atomic::AtomicBool;
@@ -14,22 +14,22 @@ use rpcgauge_trial::{Address, ConnectionUse, Ending, Fault};
 use crate::support::memory;
 use crate::support::{assert_sums_hold, failures, hooks, prepared, run_with, trial};
 
-/// Calls of a trial.
+/// The number of calls in a trial.
 const CALLS: u64 = 4;
 
-/// Long enough for whatever ends at all: the deadline of calls that something else ends.
+/// The deadline of calls that something else ends: long enough for that.
 const LONG: Duration = Duration::from_secs(20);
 
-/// The deadline of calls that nothing else ends. No response that is waited for comes so late.
+/// The deadline of calls that nothing else ends.
 pub(crate) const SHORT: Duration = Duration::from_millis(150);
 
-/// After so long a trial hangs.
+/// The time after which a trial counts as hanging.
 const HANGS: Duration = Duration::from_secs(180);
 
-/// Bytes that a trial may hold, whatever the server does.
+/// The maximum number of bytes that a trial may hold, whatever the server does.
 const MORE_BYTES: i64 = 2 << 20;
 
-/// What is spoken with the server.
+/// The protocol of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Over {
     Http1,
@@ -48,19 +48,19 @@ impl fmt::Display for Over {
     }
 }
 
-/// What becomes of every call.
+/// The outcome of a case's calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Answered,
-    /// Some of them were sent again.
+    /// All calls are answered, some after a retry.
     Retried,
-    /// Each second call fails in this way, and the server is at fault; the others are answered.
+    /// Every second call fails in this way, and the server is at fault; the others are answered.
     Half(&'static str),
-    /// They fail, each in one of these ways.
+    /// All calls fail, each in one of these ways.
     Fail(&'static [&'static str], Fault),
 }
 
-/// The calls fail in this way, and the server is at fault.
+/// All calls fail, each in one of these ways, and the server is at fault.
 pub(crate) const fn fail(kinds: &'static [&'static str]) -> Outcome {
     Outcome::Fail(kinds, Fault::Subject)
 }
@@ -87,10 +87,10 @@ impl fmt::Display for Outcome {
 /// Starts a server.
 type Server = Box<dyn Fn() -> Address + Send>;
 
-/// Makes what reads the responses.
+/// Makes the codec that reads the responses.
 type MakeCodec = fn() -> Box<dyn Codec>;
 
-/// Makes the check of responses that are not read.
+/// Makes the check of responses that are not decoded.
 type MakeCheck = fn() -> ResponseCheck<'static>;
 
 /// A row.
@@ -106,7 +106,7 @@ pub(crate) struct Case {
     codec: Option<MakeCodec>,
     check: Option<MakeCheck>,
     more_bytes: i64,
-    /// What the failures' messages say, among other words.
+    /// Words that the failures' messages contain.
     says: &'static str,
 }
 
@@ -133,7 +133,7 @@ impl Case {
         self
     }
 
-    /// What is special about the trial.
+    /// Changes the trial.
     pub(crate) fn with(mut self, change: impl Fn(&mut Trial) + Send + 'static) -> Case {
         let before = self.change;
         self.change = Box::new(move |trial| {
@@ -143,12 +143,12 @@ impl Case {
         self
     }
 
-    /// Nothing but the deadline ends the calls.
+    /// Only the deadline ends the calls.
     pub(crate) fn until_the_deadline(self) -> Case {
         self.with(|trial| trial.deadline = SHORT)
     }
 
-    /// Connections are kept for all calls.
+    /// All calls use kept connections.
     pub(crate) fn kept(mut self) -> Case {
         self.uses = &[ConnectionUse::Reuse];
         self
@@ -160,26 +160,26 @@ impl Case {
         self
     }
 
-    /// Bytes of each request's message, which are held too.
+    /// Sets the size of each request's message, which the trial holds too.
     pub(crate) fn request(mut self, bytes: usize) -> Case {
         self.request = bytes;
         self.more_bytes += 3 * bytes as i64;
         self
     }
 
-    /// Responses are read by this.
+    /// Responses are decoded by this codec.
     pub(crate) fn codec(mut self, codec: MakeCodec) -> Case {
         self.codec = Some(codec);
         self
     }
 
-    /// Responses are not read, and checked by this.
+    /// Responses are not decoded, but checked by this.
     pub(crate) fn checked(mut self, check: MakeCheck) -> Case {
         self.check = Some(check);
         self
     }
 
-    /// Bytes that the trial may hold.
+    /// Sets the maximum number of bytes that the trial may hold.
     pub(crate) fn holding(mut self, bytes: i64) -> Case {
         self.more_bytes = bytes;
         self
@@ -191,7 +191,7 @@ impl Case {
         self
     }
 
-    /// Carries the trials out, each within a time that only one that hangs takes.
+    /// Carries the trials out, and fails if they hang.
     pub(crate) fn check(self) {
         let (name, over) = (self.name, self.over);
         println!("{name} ({over})");
@@ -287,7 +287,7 @@ impl Case {
             Outcome::Fail(kinds, fault) => {
                 assert_eq!(calls.failed_total(), started, "{seen}");
                 if kinds == ["deadline"] {
-                    // Histograms are right to 0.1%.
+                    // Histograms are accurate to 0.1%.
                     let least = trial.deadline.as_nanos() as u64 / 100 * 99;
                     assert!(measurement.failed_latency.min() >= least, "{seen}");
                 }

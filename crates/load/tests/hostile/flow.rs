@@ -1,5 +1,5 @@
-//! SETTINGS that change in mid-flight, and flow control: servers that hold the client to every
-//! byte, and blame it in their responses.
+//! SETTINGS that change while calls are in flight, and flow control: servers that check every byte of the
+//! client, and report violations in their responses.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -15,7 +15,7 @@ use crate::support::serve;
 const MAX_CONCURRENT_STREAMS: u16 = 3;
 const INITIAL_WINDOW_SIZE: u16 = 4;
 
-/// The protocol's own.
+/// The initial window of HTTP/2, bytes.
 const WINDOW: u32 = 65_535;
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -32,7 +32,7 @@ pub(crate) fn cases() -> Vec<Case> {
         answered("INITIAL_WINDOW_SIZE that falls and rises in mid-flight")
             .server(|| {
                 windows(1000, |initial| match initial {
-                    // A window of -900, and 100 once it is opened.
+                    // A window of -900, then 100 once it is opened.
                     1000 => (Some(100), 1000),
                     _ => (Some(1000), 0),
                 })
@@ -59,11 +59,11 @@ pub(crate) fn cases() -> Vec<Case> {
     ]
 }
 
-/// What the client may send on a stream or connection, bytes.
+/// How many bytes the client may send on a stream or connection.
 type Credit = i64;
 
-/// Serves with this window for each stream. When a window is used up, `more` tells from the present
-/// INITIAL_WINDOW_SIZE which it is to be next, and by how much the window opens.
+/// Serves with this initial window for each stream. When a window is used up, `more` gets the current
+/// INITIAL_WINDOW_SIZE and returns the next one, if it changes, and by how much the window opens.
 fn windows(initial: u32, more: fn(u32) -> (Option<u32>, u32)) -> Address {
     serve(move |stream| {
         let _ = Windows {
@@ -131,7 +131,7 @@ impl Windows {
         self.open(sent.stream, unaware)
     }
 
-    /// Opens the window of a stream that is used up, when the client knows what it is.
+    /// Opens the window of a stream if it is used up and the client knows its size.
     fn open(&mut self, stream: u32, unaware: bool) -> Option<()> {
         let credit = self.credits.entry(stream).or_default();
         if *credit != 0 || unaware {
@@ -155,8 +155,8 @@ impl Windows {
     }
 }
 
-/// Three calls at a time and one at a time, in turn. Calls are answered when as many as allowed are
-/// there and the client knows how many may be next.
+/// Alternates between three calls at a time and one. Calls are answered once the allowed number has arrived
+/// and the client knows the next limit.
 fn concurrency() -> Address {
     serve(|mut stream| {
         let allow = |most: usize| settings_of(&[(MAX_CONCURRENT_STREAMS, most as u32)]);

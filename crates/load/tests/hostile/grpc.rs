@@ -1,5 +1,4 @@
-//! Invalid gRPC responses in valid HTTP/2: one of each kind. Unit tests of rpcgauge-wire have
-//! every shape.
+//! Invalid gRPC responses in valid HTTP/2, one of each kind. Unit tests of rpcgauge-wire cover every form.
 
 use rpcgauge_trial::{Fault, Schedule};
 
@@ -7,7 +6,7 @@ use super::case::{Case, Outcome, fail};
 use super::http2::{case, saying};
 use super::server::*;
 
-/// A good head, these bytes of body, and a good end.
+/// A good head, this body, and good trailers.
 fn with_body(stream: u32, body: &[u8]) -> Vec<u8> {
     let end = trailers(stream, &[("grpc-status", "0")]);
     [head(stream), data(stream, 0, body), end].concat()

@@ -1,5 +1,5 @@
-//! Connections and streams of HTTP/2 that are cut, reset, flooded, or against the rules: one of each
-//! kind. Unit tests of rpcgauge-wire have every rule.
+//! HTTP/2 connections and streams that are cut, reset, flooded, or invalid, one of each kind. Unit tests of
+//! rpcgauge-wire cover every rule.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -35,21 +35,21 @@ pub(crate) fn cases() -> Vec<Case> {
     .collect()
 }
 
-/// Servers that say this of each request and close.
+/// Adds servers that answer a request with these bytes and close.
 fn cut(case: Case, responses: Vec<fn(u32) -> Vec<u8>>) -> Case {
     responses.into_iter().fold(case, |case, response| {
         case.server(responds_and_closes(response))
     })
 }
 
-/// Servers that say this of each request.
+/// Adds servers that answer each request with these bytes.
 pub(crate) fn saying(case: Case, sayings: Vec<fn(u32) -> Vec<u8>>) -> Case {
     sayings
         .into_iter()
         .fold(case, |case, response| case.server(responds(response)))
 }
 
-/// The first bytes.
+/// The first `n` bytes.
 fn first(bytes: Vec<u8>, n: usize) -> Vec<u8> {
     bytes[..n].to_vec()
 }
@@ -69,15 +69,14 @@ fn cuts() -> Vec<Case> {
         every_cut(),
         case("reset", fail(&["connection-reset"])).server(http2(settings(), |request, stream| {
             let _ = stream.write_all(&head(request.stream));
-            // What was said is to arrive before.
+            // The bytes are to arrive before the reset.
             std::thread::sleep(Duration::from_millis(20));
             Then::Reset
         })),
     ]
 }
 
-/// A whole response, cut after each of its bytes; the request before it on each connection has it
-/// whole.
+/// A response, cut after each of its bytes. The first request on each connection gets it completely.
 fn every_cut() -> Case {
     let calls = 2 * grpc(1).len() as u64;
     let cuts = AtomicUsize::new(0);
@@ -161,7 +160,7 @@ fn goaways() -> Vec<Case> {
             vec![|id| [grpc(id), goaway(id, NO_ERROR)].concat()],
         ),
         case("GOAWAY with calls in flight", Outcome::Retried)
-            // Of the two on the first connection one is processed, and answered after GOAWAY.
+            // Of the two calls on the first connection, one is processed, and answered after GOAWAY.
             .server(http2(settings(), |request, stream| {
                 let response = match (request.connection, request.stream) {
                     (0, 1) => vec![],
@@ -171,7 +170,7 @@ fn goaways() -> Vec<Case> {
                 let _ = stream.write_all(&response);
                 Then::GoOn
             }))
-            // None is processed.
+            // No call is processed.
             .server(http2(settings(), |request, stream| {
                 let response = match request.connection {
                     0 => goaway(0, NO_ERROR),
@@ -199,7 +198,7 @@ fn goaways() -> Vec<Case> {
     ]
 }
 
-/// Rules whose violation ends the connection, and those where it ends the call.
+/// Violations of HTTP/2's rules.
 fn rules() -> Vec<Case> {
     vec![
         saying(

@@ -1,7 +1,7 @@
-//! Servers that are broken, absent or malicious. Whatever they do, every call is counted by kind
-//! with the side at fault, within the deadline and in bounded memory.
+//! Servers that are broken, absent or malicious. Whatever they do, every call is counted by kind and with the
+//! side at fault, within the deadline and in bounded memory.
 //!
-//! docs/hostile.md has them as a table, and is compared with what is run here.
+//! docs/hostile.md lists them, and is compared with the cases here.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -24,10 +24,10 @@ use support::memory::Counting;
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Makes the rows of a part.
+/// Makes the cases of a part.
 type Cases = fn() -> Vec<Case>;
 
-/// The parts of the table, each under its heading in the page.
+/// The parts of docs/hostile.md, by heading.
 const PARTS: [(&str, Cases); 6] = [
     ("Connections", transport::cases),
     ("HTTP/1.1", http1::cases),

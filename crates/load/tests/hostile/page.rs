@@ -1,4 +1,4 @@
-//! docs/hostile.md, compared with the table.
+//! Compares docs/hostile.md with the cases.
 
 use std::fmt::Write;
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::PARTS;
 
-/// The page's rows without what the servers do, by heading.
+/// The page's rows by heading, without the column about what the server does.
 fn documented_rows(page: &str) -> String {
     let mut documented = String::new();
     for line in page.lines() {
@@ -47,6 +47,6 @@ fn the_page_has_every_case_with_its_outcome() {
     let documented = documented_rows(&page);
     assert!(
         documented.ends_with(&run),
-        "docs/hostile.md tells\n{documented}\nand run is\n{run}"
+        "docs/hostile.md lists\n{documented}\nbut the cases are\n{run}"
     );
 }

@@ -13,8 +13,7 @@ use rpcgauge_trial::Address;
 pub(crate) use crate::support::frames::*;
 use crate::support::{read_request, respond_with, serve};
 
-/// Ends what is said, and reads until the client ends too: a close with something unread would
-/// become a reset.
+/// Ends the output, and reads until the client closes too: a close with unread input would become a reset.
 pub(crate) fn end(mut stream: TcpStream) {
     let _ = stream.shutdown(Shutdown::Write);
     let _ = std::io::copy(&mut stream, &mut std::io::sink());
@@ -40,7 +39,7 @@ pub(crate) fn reset_connection(stream: TcpStream) {
     drop(stream);
 }
 
-/// Reads a request of HTTP/1.1, sends these bytes, and does what is left.
+/// Reads an HTTP/1.1 request, sends these bytes, and then does `then`.
 pub(crate) fn says_and(
     bytes: impl Into<Vec<u8>>,
     then: fn(TcpStream),
@@ -56,18 +55,17 @@ pub(crate) fn says_and(
     }
 }
 
-/// Reads a request of HTTP/1.1, sends these bytes, and closes.
+/// Reads an HTTP/1.1 request, sends these bytes, and closes.
 pub(crate) fn says(bytes: impl Into<Vec<u8>>) -> impl Fn() -> Address + Send + 'static {
     says_and(bytes, end)
 }
 
-/// Answers each request of HTTP/1.1 with these bytes.
+/// Answers each HTTP/1.1 request with these bytes.
 pub(crate) fn keeps_saying(bytes: &'static str) -> impl Fn() -> Address + Send + 'static {
     move || serve(respond_with(|_| bytes.into()))
 }
 
-/// Reads a request of HTTP/1.1, sends the first bytes, and the others again and again until the
-/// client has enough.
+/// Reads an HTTP/1.1 request, sends `first`, and repeats `then` until the client closes.
 pub(crate) fn says_for_ever(
     first: &'static str,
     then: &'static str,
@@ -83,7 +81,7 @@ pub(crate) fn says_for_ever(
     }
 }
 
-/// Sends bytes one by one. True when all are sent.
+/// Sends bytes one by one. Returns whether all were sent.
 pub(crate) fn drip(stream: &mut TcpStream, bytes: &[u8], gap: Duration) -> bool {
     let _ = stream.set_nodelay(true);
     bytes.iter().all(|byte| {
@@ -92,7 +90,7 @@ pub(crate) fn drip(stream: &mut TcpStream, bytes: &[u8], gap: Duration) -> bool 
     })
 }
 
-/// Whether a connection continues.
+/// What a server does after a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Then {
     GoOn,
@@ -100,7 +98,7 @@ pub(crate) enum Then {
     Reset,
 }
 
-/// A request, and where it came.
+/// A request: its stream and connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Request {
     pub(crate) stream: u32,
@@ -108,7 +106,7 @@ pub(crate) struct Request {
     pub(crate) connection: usize,
 }
 
-/// Says `hello` on every connection, and does what `response` does to each whole request.
+/// Sends `hello` on every connection, and calls `response` for each complete request.
 pub(crate) fn http2(
     hello: impl Into<Vec<u8>>,
     response: impl Fn(Request, &mut TcpStream) -> Then + Send + Sync + 'static,
@@ -140,7 +138,7 @@ pub(crate) fn http2(
     }
 }
 
-/// Answers each request so, by its stream.
+/// Answers each request with what `response` returns for its stream.
 pub(crate) fn responds(
     response: impl Fn(u32) -> Vec<u8> + Send + Sync + 'static,
 ) -> impl Fn() -> Address + Send + 'static {
@@ -152,7 +150,7 @@ pub(crate) fn responds(
     })
 }
 
-/// Answers each request so, and closes.
+/// Answers a request with what `response` returns for its stream, and closes.
 pub(crate) fn responds_and_closes(
     response: impl Fn(u32) -> Vec<u8> + Send + Sync + 'static,
 ) -> impl Fn() -> Address + Send + 'static {
@@ -162,8 +160,7 @@ pub(crate) fn responds_and_closes(
     })
 }
 
-/// Sends this to each request again and again, and reads what the client says meanwhile if it is
-/// to.
+/// Answers a request with `response`, repeated without end. If `reads`, it also reads from the client.
 pub(crate) fn responds_without_end(
     response: impl Fn(u32) -> Vec<u8> + Send + Sync + 'static,
     reads: bool,
@@ -180,7 +177,7 @@ pub(crate) fn responds_without_end(
     })
 }
 
-/// A field block of literals, which change no table.
+/// A field block of literals that do not change the dynamic table.
 pub(crate) fn block(fields: &[(&str, &str)]) -> Vec<u8> {
     let mut out = Vec::new();
     for (name, value) in fields {
@@ -193,7 +190,7 @@ pub(crate) fn block(fields: &[(&str, &str)]) -> Vec<u8> {
     out
 }
 
-/// A number with a prefix of seven bits (RFC 7541, 5.1).
+/// An integer with a prefix of seven bits (RFC 7541, 5.1).
 fn integer(out: &mut Vec<u8>, number: usize) {
     let Some(mut rest) = number.checked_sub(127) else {
         return out.push(number as u8);
@@ -206,7 +203,7 @@ fn integer(out: &mut Vec<u8>, number: usize) {
     out.push(rest as u8);
 }
 
-/// HEADERS of these fields.
+/// HEADERS with these fields.
 pub(crate) fn headers(stream: u32, flags: u8, fields: &[(&str, &str)]) -> Vec<u8> {
     frame(HEADERS, END_HEADERS | flags, stream, &block(fields))
 }
@@ -261,13 +258,13 @@ pub(crate) fn grpc(stream: u32) -> Vec<u8> {
     grpc_with(stream, &[("grpc-status", "0")])
 }
 
-/// A response that says what a client has done wrong.
+/// A response that tells a client what it did wrong.
 pub(crate) fn blames(stream: u32, why: &str) -> Vec<u8> {
     let fields = [OK, GRPC, ("grpc-status", "13"), ("grpc-message", why)];
     trailers(stream, &fields)
 }
 
-/// SETTINGS of these identifiers and values.
+/// SETTINGS with these identifiers and values.
 pub(crate) fn settings_of(settings: &[(u16, u32)]) -> Vec<u8> {
     let one = |(id, value): &(u16, u32)| [&id.to_be_bytes()[..], &value.to_be_bytes()].concat();
     let payload: Vec<u8> = settings.iter().flat_map(one).collect();

@@ -1,4 +1,4 @@
-//! Below HTTP: connections that are not made, not served, or not trusted.
+//! Below HTTP: connections that fail to open, are not served, or are not trusted.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -17,7 +17,7 @@ use crate::support::{ok, only_read, read_request, respond_with, serve, unused_ad
 /// More than the buffers of a connection hold.
 const LARGE: usize = 20 << 20;
 
-/// Bytes that a TLS handshake and its configuration may take beside.
+/// Bytes that a TLS handshake and its configuration may take in addition.
 const TLS_BYTES: i64 = 4 << 20;
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -25,7 +25,7 @@ pub(crate) fn cases() -> Vec<Case> {
     both.chain(certificates()).collect()
 }
 
-/// What does not depend on the version of HTTP.
+/// Cases that do not depend on the version of HTTP.
 fn in_either(over: Over) -> Vec<Case> {
     let case = |name, outcome| Case::new(name, over, outcome);
     vec![
@@ -77,7 +77,7 @@ fn listens(queue: i32) -> Address {
     Address::Tcp(address)
 }
 
-/// Listens, and others wait to be accepted already.
+/// Listens with a queue that is full already.
 fn full_queue() -> Address {
     let Address::Tcp(address) = listens(0) else {
         unreachable!("it listens on TCP")
@@ -231,7 +231,7 @@ fn certificates() -> Vec<Case> {
             deadline,
             plays(|mut tunnel| {
                 if read_request(&mut tunnel).is_some() {
-                    // Application data of 2^14 bytes, of which one comes.
+                    // The header of a record of 2^14 bytes, and one byte of it.
                     let _ = tunnel.sock.write_all(&[23, 3, 3, 0x40, 0, 7]);
                     let _ = tunnel.sock.read_to_end(&mut Vec::new());
                 }

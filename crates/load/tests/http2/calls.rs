@@ -1,4 +1,4 @@
-//! Calls that are answered, and what of them is counted.
+//! Calls that are answered, and their counts.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,7 +33,7 @@ fn messages_without_bytes_have_no_body_whenever_the_warm_up_ends() {
     // Two frame headers and a prefix per call; responses have a third one, for the trailers.
     assert_eq!((sent.overhead, received.overhead), (2300, 3200));
 
-    // At a rate the warm-up's calls are not waited for.
+    // At a rate the warm-up's calls are not awaited.
     trial.schedule = constant_rate(20_000.0);
     let measurement = run(&trial, &[b""]);
     assert_sums_hold(&measurement);

@@ -1,4 +1,4 @@
-//! How many connections there are, and how many calls on each.
+//! The numbers of connections and of calls on each.
 
 use rpcgauge_load::{Bodies, Protocol};
 use rpcgauge_trial::{Address, ConnectionUse, Schedule, Stage, Timing};
@@ -30,7 +30,7 @@ fn a_connection_for_each_call_is_counted_to_its_end() {
     assert_eq!((cold.calls.answered, warm.calls.answered), (100, 100));
     assert_eq!(
         cold.traffic.sent, warm.traffic.sent,
-        "no call's good-bye is the next one's"
+        "the GOAWAY of a call does not count for the next one"
     );
 }
 
@@ -62,7 +62,7 @@ fn a_connection_for_every_call() {
     assert_eq!(measurement.marks.absent, 30);
 }
 
-/// Answers all streams of a connection at once, when `at_once` requests have come.
+/// Answers all streams of a connection together, once `at_once` requests have arrived.
 fn responds_together(at_once: u32) -> Address {
     serve(move |stream| {
         let mut waiting = Vec::new();
@@ -78,7 +78,7 @@ fn responds_together(at_once: u32) -> Address {
 
 #[test]
 fn as_many_calls_are_in_flight_as_asked_for() {
-    // More than the connection's own default: a server without a limit takes them all.
+    // More than the client's default for a connection: a server without a limit takes them all.
     let mut trial = trial(responds_together(1500));
     trial.endpoint.protocol = Protocol::Http2;
     trial.expect.content_type = None;

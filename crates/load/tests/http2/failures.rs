@@ -1,4 +1,4 @@
-//! Calls that fail. The hostile servers have one of each kind.
+//! Calls that fail. tests/hostile has one of each kind.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::server::{grpc, serve_http2};
 use super::support::*;
 
 #[test]
-fn a_status_is_told_with_its_message_if_it_has_one_and_a_name_or_not() {
+fn a_status_is_reported_with_its_message_if_it_has_one() {
     let table = [
         ("14", "try %3Cagain%3E", "grpc-unavailable", "try <again>"),
         (

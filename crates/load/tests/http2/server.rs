@@ -1,4 +1,4 @@
-//! A real HTTP/2 server (hyper) that responses gRPC calls.
+//! A real HTTP/2 server (hyper) that answers gRPC calls.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -36,7 +36,7 @@ where
     })
 }
 
-/// A gRPC response of these frames and this status.
+/// A gRPC response with this data and status.
 pub(crate) fn grpc(
     data: Bytes,
     status: &'static str,
@@ -52,7 +52,7 @@ pub(crate) fn grpc(
         .unwrap()
 }
 
-/// The frames one after the other, without waiting.
+/// Frames that are ready at once.
 struct Frames(std::array::IntoIter<Frame<Bytes>, 2>);
 
 impl Body for Frames {

@@ -1,4 +1,4 @@
-//! Frames of HTTP/2 by hand, and a server that plays with them.
+//! Handmade HTTP/2 frames, and a server that uses them.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -9,12 +9,12 @@ use rpcgauge_trial::Address;
 
 use super::serve;
 
-/// Flags of frames.
+/// Frame flags.
 pub(crate) const ACK: u8 = 0x1;
 pub(crate) const END_STREAM: u8 = 0x1;
 pub(crate) const END_HEADERS: u8 = 0x4;
 
-/// Types of frames.
+/// Frame types.
 pub(crate) const DATA: u8 = 0;
 pub(crate) const HEADERS: u8 = 1;
 pub(crate) const SETTINGS: u8 = 4;
@@ -37,7 +37,7 @@ pub(crate) fn settings() -> Vec<u8> {
     frame(4, 0, 0, &[])
 }
 
-/// A response of status 200 and nothing else.
+/// A response with status 200 and nothing else.
 pub(crate) fn ok_frame(stream: u32) -> Vec<u8> {
     frame(HEADERS, 5, stream, &[0x88])
 }
@@ -53,18 +53,18 @@ pub(crate) fn goaway(last: u32, code: u32) -> Vec<u8> {
     frame(7, 0, 0, &payload)
 }
 
-/// Where a request came.
+/// Where a request arrived.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Came {
     /// Its connection, from 0.
     pub(crate) connection: usize,
     /// Its stream: 1, 3, 5, ...
     pub(crate) stream: u32,
-    /// How many requests came before it, on all connections.
+    /// How many requests arrived before it, on all connections.
     pub(crate) before: usize,
 }
 
-/// Serves every connection: SETTINGS first, then what `response` says to each whole request. A
+/// Serves every connection: sends SETTINGS, then what `response` returns for each complete request. A
 /// connection ends when the client ends it.
 pub(crate) fn serve_frames(
     response: impl Fn(Came) -> Vec<u8> + Send + Sync + Clone + 'static,
@@ -107,7 +107,7 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
-    /// Whether it is the last of a request.
+    /// Whether it is the last frame of a request.
     pub(crate) fn ends_request(&self) -> bool {
         matches!(self.kind, DATA | HEADERS) && self.flags & END_STREAM != 0
     }
@@ -133,7 +133,7 @@ pub(crate) fn next(stream: &mut TcpStream) -> Option<Sent> {
     })
 }
 
-/// Reads what a client begins with.
+/// Reads the client's connection preface.
 pub(crate) fn read_preface(stream: &mut TcpStream) -> bool {
     let mut preface = [0; 24];
     stream.read_exact(&mut preface).is_ok()

@@ -1,21 +1,20 @@
-//! What a thread allocates and holds. A test program that wants to know has [`Counting`] as its
-//! global allocator.
+//! Counts the memory of threads. A test program that uses this has [`Counting`] as its global allocator.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-/// Counts what each thread allocates and holds.
+/// An allocator that counts what each thread allocates and holds.
 pub(crate) struct Counting;
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-    /// Bytes allocated and not given back. What another thread gives back stays in its balance.
+    /// Bytes allocated and not freed. Memory that another thread frees is subtracted there.
     static HELD: Cell<i64> = const { Cell::new(0) };
     static MAX_HELD: Cell<i64> = const { Cell::new(0) };
 }
 
 fn count(allocations: u64, bytes: i64) {
-    // Not where the thread is ending already.
+    // Fails if the thread is already ending.
     let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + allocations));
     let _ = HELD.try_with(|held| {
         held.set(held.get() + bytes);
@@ -44,15 +43,15 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// What something took of its thread's memory.
+/// The memory that a function took on its thread.
 #[derive(Debug)]
 pub(crate) struct Taken {
     pub(crate) allocations: u64,
-    /// Bytes held at the most, beyond those held before.
+    /// The maximum number of bytes held, beyond those held before.
     pub(crate) max_held: i64,
 }
 
-/// Runs it, and returns what it took.
+/// Runs `what`, and returns its result and the memory that it took.
 pub(crate) fn taken<T>(what: impl FnOnce() -> T) -> (T, Taken) {
     let (allocations, held) = (ALLOCATIONS.get(), HELD.get());
     MAX_HELD.set(held);

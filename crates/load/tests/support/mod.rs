@@ -127,7 +127,7 @@ pub(crate) fn ok(body: &[u8]) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
-/// The same after a pause, as a slow server answers: a connection's requests one by one.
+/// The same after a pause, like a slow server, which answers the requests of a connection one by one.
 pub(crate) fn ok_after(pause: Duration) -> impl Fn(&[u8]) -> Vec<u8> + Clone {
     move |body| {
         thread::sleep(pause);
@@ -170,7 +170,7 @@ pub(crate) fn short(address: Address) -> Trial {
     trial
 }
 
-/// Calls due at this rate, all the same time apart.
+/// A constant rate with even arrivals.
 pub(crate) fn constant_rate(per_second: f64) -> Schedule {
     Schedule::Rate {
         per_second,
@@ -178,7 +178,7 @@ pub(crate) fn constant_rate(per_second: f64) -> Schedule {
     }
 }
 
-/// A warm-up whose slices have this many calls, and that only its rule ends soon.
+/// A warm-up with slices of this many calls, whose bounds no test reaches.
 pub(crate) fn warmup(slice_calls: u64) -> WarmupBounds {
     WarmupBounds {
         max_calls: 1_000_000,
@@ -235,7 +235,7 @@ pub(crate) fn failures(measurement: &Measurement) -> Vec<(String, u64)> {
         .collect()
 }
 
-/// What must hold in every measurement, whatever the server did.
+/// Checks what holds in every measurement, whatever the server did.
 pub(crate) fn assert_sums_hold(measurement: &Measurement) {
     let calls = &measurement.calls;
     assert_eq!(
@@ -280,7 +280,7 @@ pub(crate) fn assert_sums_hold(measurement: &Measurement) {
     }
 }
 
-/// A codec that writes a request as a function does, and takes any response.
+/// A codec that encodes with a function and accepts any response.
 pub(crate) struct Lenient<E>(pub(crate) E);
 
 impl<E: FnMut(u64, &mut Vec<u8>)> Codec for Lenient<E> {
@@ -302,7 +302,7 @@ impl<E: FnMut(u64, &mut Vec<u8>)> Codec for Lenient<E> {
     }
 }
 
-/// Exactly `calls` were made, each succeeded, and the sums hold.
+/// Checks that exactly `calls` calls succeeded and that the sums hold.
 #[track_caller]
 pub(crate) fn assert_answered(measurement: &Measurement, calls: u64) {
     assert_sums_hold(measurement);
@@ -313,8 +313,7 @@ pub(crate) fn assert_answered(measurement: &Measurement, calls: u64) {
     );
 }
 
-/// A codec that sends its text with the call's number and wants it echoed. "Compression" turns the
-/// bytes around.
+/// A codec that sends the call's number and expects it echoed. "Compression" reverses the bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Echo {
     pub(crate) compresses: bool,

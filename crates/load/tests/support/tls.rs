@@ -1,4 +1,4 @@
-//! Real TLS servers with certificates of their own making.
+//! Real TLS servers with their own certificates.
 
 use std::convert::Infallible;
 use std::fs;
@@ -26,26 +26,26 @@ use tempfile::TempDir;
 
 use super::{ok, respond_with, serve, serve_tasks, trial};
 
-/// What a server's thread speaks over.
+/// A server's side of a TLS connection.
 pub(crate) type Tunnel<S = TcpStream> = StreamOwned<ServerConnection, S>;
 
-/// A certificate authority whose files last as long as it does.
+/// A certificate authority, with a folder for its files.
 pub(crate) struct Authority {
     certificate: Certificate,
     key: KeyPair,
     folder: TempDir,
 }
 
-/// What a server's certificate and handshake are like.
+/// The properties of a server's certificate and handshake.
 pub(crate) struct Serving {
     pub(crate) names: Vec<&'static str>,
     /// First and last year of the certificate.
     pub(crate) years: (i32, i32),
     pub(crate) alpn: Vec<&'static [u8]>,
-    /// Clients must show a certificate of the same authority.
+    /// Whether clients must present a certificate of the same authority.
     pub(crate) wants_identity: bool,
     pub(crate) only_tls12: bool,
-    /// The certificate is marked as a CA, and signed by itself.
+    /// Whether the certificate is marked as a CA, and self-signed.
     pub(crate) is_own_ca: bool,
 }
 
@@ -63,7 +63,7 @@ impl Default for Serving {
 }
 
 impl Authority {
-    /// One that others are not mistaken for.
+    /// An authority with a unique name.
     pub(crate) fn new() -> Authority {
         static MADE: AtomicU64 = AtomicU64::new(0);
         let number = MADE.fetch_add(1, Ordering::SeqCst);
@@ -135,7 +135,7 @@ impl Authority {
         config
     }
 
-    /// TLS that trusts no other certificate, for a server called `localhost`.
+    /// TLS settings that trust only this authority, for a server called `localhost`.
     pub(crate) fn settings(&self) -> TlsSettings {
         TlsSettings {
             roots: Roots::File(self.file()),
@@ -147,12 +147,12 @@ impl Authority {
         }
     }
 
-    /// The usual trial over such TLS.
+    /// The usual trial with these TLS settings.
     pub(crate) fn trial(&self, address: Address) -> Trial {
         with_tls(trial(address), self.settings())
     }
 
-    /// Makes a server's certificate that takes the place of the authority's own file.
+    /// Makes a self-signed server certificate, and writes it to the authority's file.
     fn sign_itself(&self, serving: &Serving) -> CertifiedKey {
         let mut params = params(&serving.names, serving.years);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -193,7 +193,7 @@ pub(crate) fn serve_tls(
     serve_tls_over(config, |stream| stream, each)
 }
 
-/// The same over what `wrap` makes of the socket.
+/// The same, over the stream that `wrap` makes from the socket.
 pub(crate) fn serve_tls_over<S: Read + Write + 'static>(
     config: ServerConfig,
     wrap: impl Fn(TcpStream) -> S + Send + Clone + 'static,
@@ -201,14 +201,14 @@ pub(crate) fn serve_tls_over<S: Read + Write + 'static>(
 ) -> Address {
     let config = Arc::new(config);
     serve(move |stream| {
-        // Otherwise a response waits for the client to acknowledge the tickets before it.
+        // Otherwise a response would wait for the client to acknowledge the tickets before it.
         stream.set_nodelay(true).unwrap();
         let session = ServerConnection::new(Arc::clone(&config)).unwrap();
         each(StreamOwned::new(session, wrap(stream)));
     })
 }
 
-/// The same, with the server's bytes damaged; it responds as `respond_with(ok)` does.
+/// Serves like `respond_with(ok)`, but damages the bytes that it sends.
 pub(crate) fn serve_faulty(authority: &Authority, damage: Damage) -> Address {
     let wrap = move |socket| Faulty {
         socket,
@@ -219,14 +219,14 @@ pub(crate) fn serve_faulty(authority: &Authority, damage: Damage) -> Address {
     serve_tls_over(config, wrap, respond_with(ok))
 }
 
-/// Closes in order, with a close_notify.
+/// Closes properly, with a close_notify.
 pub(crate) fn end<S: Read + Write>(mut tunnel: Tunnel<S>) {
     tunnel.conn.send_close_notify();
     let _ = tunnel.flush();
 }
 
-/// Serves HTTP/2 over TLS (hyper); each response is its request's body, and its status 421 where the
-/// request is not for `https` (RFC 9110, 7.4).
+/// Serves HTTP/2 over TLS (hyper). Each response has its request's body; its status is 421 if the request is
+/// not for `https` (RFC 9110, 7.4).
 pub(crate) fn serve_http2(config: ServerConfig) -> Address {
     let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config));
     serve_tasks(move |stream| {
@@ -259,7 +259,7 @@ async fn echo(
     Ok(response.unwrap())
 }
 
-/// Bytes that servers have seen on their sockets.
+/// Bytes that servers have read and written on their sockets.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Wire {
     pub(crate) read: Arc<AtomicU64>,
@@ -300,17 +300,17 @@ impl Drop for Counting {
 /// What a [`Faulty`] socket does with the bytes written to it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Damage {
-    /// Sends each byte alone.
+    /// Sends each byte separately.
     Drip,
     /// Closes after this many bytes.
     CutAfter(usize),
-    /// Turns a bit of the byte at this place.
+    /// Flips a bit of the byte at this position.
     FlipAt(usize),
     /// Sends this many bytes, and withholds the rest.
     StallAfter(usize),
 }
 
-/// A socket that does harm to what is written to it.
+/// A socket that damages what is written to it.
 struct Faulty {
     socket: TcpStream,
     damage: Damage,

@@ -1,4 +1,4 @@
-//! Calls over TLS that are answered, and what of them is counted.
+//! Calls over TLS that are answered, and their counts.
 
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ const RECORD_OVERHEAD: u64 = 5 + 1 + 16;
 fn records_are_counted_as_overhead_and_the_rest_as_without_tls() {
     let authority = Authority::new();
     let mut config = authority.server(&Serving::default());
-    // Tickets come with the first response, or before it.
+    // Tickets would come with the first response or before it.
     config.send_tls13_tickets = 0;
     let address = serve_tls(config, respond_with(ok));
     let measurement = run(&authority.trial(address), &[b"hello", b"longer text"]);
@@ -136,10 +136,10 @@ fn a_unix_socket_carries_tls_too() {
 }
 
 #[test]
-fn what_comes_with_the_end_of_the_handshake_is_not_left_lying() {
+fn input_that_comes_with_the_end_of_the_handshake_is_read() {
     let authority = Authority::new();
     let mut config = authority.server(&Serving::default());
-    // Nothing follows by which the client would be woken.
+    // Without tickets nothing follows that would wake the client.
     config.send_tls13_tickets = 0;
     config.send_half_rtt_data = true;
     let address = serve_tls(config, |mut tunnel| {

@@ -10,7 +10,7 @@ use super::support::*;
 use super::{assert_all_fail, echo_over_tls};
 
 #[test]
-fn a_certificate_that_is_not_good_enough_has_its_kind_and_its_remedy() {
+fn a_refused_certificate_has_its_kind_and_advice() {
     let (authority, other) = (Authority::named("ours"), Authority::named("theirs"));
     let made_anew = Authority::named("ours");
     let expired = Serving {
@@ -107,8 +107,7 @@ fn the_name_to_verify_may_be_another_than_the_one_called() {
     }
 }
 
-/// Serves what it must of a handshake that it will refuse, and reads on, so that its alert is not
-/// lost to a reset.
+/// Serves a handshake that it will refuse, and keeps reading, so that its alert is not lost to a reset.
 fn refuse(mut tunnel: Tunnel) {
     let _ = tunnel.read(&mut [0; 100]);
     let _ = tunnel.sock.shutdown(std::net::Shutdown::Write);

@@ -1,4 +1,4 @@
-//! Handshakes and records that are cut, late, or not sound.
+//! Handshakes and records that are cut, late, or damaged.
 
 use std::io::{Read, Write};
 use std::time::Duration;
@@ -66,7 +66,7 @@ fn a_close_without_close_notify_after_a_whole_response_harms_none() {
         if let Some((_, body)) = read_request(&mut tunnel) {
             let _ = tunnel.write_all(&ok(&body));
         }
-        // Until the client's next request would get lost.
+        // Shuts the socket down without a close_notify.
         let _ = tunnel.sock.shutdown(std::net::Shutdown::Both);
     });
     let mut trial = authority.trial(address);

@@ -1,4 +1,4 @@
-//! Trials over TLS against real servers (rustls), good ones and bad ones.
+//! Trials over TLS against real servers (rustls), good and bad.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -19,7 +19,7 @@ fn echo_over_tls(authority: &Authority, serving: &Serving) -> Address {
     serve_tls(authority.server(serving), respond_with(ok))
 }
 
-/// Checks that ten calls fail as they should, whatever the connections' use.
+/// Checks that ten calls fail in this way, for either use of connections.
 fn assert_all_fail(trial: &Trial, kind: &str, fault: Fault, text: &str) {
     for connection_use in BOTH_USES {
         let mut trial = trial.clone();
