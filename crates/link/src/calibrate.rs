@@ -1,9 +1,10 @@
-//! What the machine itself adds to a packet's time: wake-ups and the kernel's own work.
+//! Measures what the machine itself adds to a packet's delay: wake-ups and the kernel's own work.
 //!
-//! Probes of UDP go one way, then others the other way. A probe's time runs from just before it is sent to the
-//! kernel's own stamp on its arrival. So it is the time of the link with both kernels' stacks, and without the
-//! wake-up of a program that waits for it, which stays with that program. An echo would not do: the kernel
-//! answers within the write of the request, when the link's thread is awake, but a server answers when it sleeps.
+//! UDP probes go one way, then others the other way. A probe's time runs from just before it is sent to the
+//! kernel's timestamp on its arrival. So it includes the link and both kernels' stacks, but not the wake-up
+//! of a program that waits for the packet, which is that program's own time. An echo would not do: the kernel
+//! answers an echo within the write of the request, while the link's thread is awake, but a server answers
+//! while that sleeps.
 
 use std::net::{Ipv4Addr, UdpSocket};
 use std::thread;
@@ -15,13 +16,13 @@ use crate::priority;
 use crate::stamp::{begin_stamps, stamp, wall_clock};
 use crate::{CLIENT, SERVER};
 
-/// Time between probes: long enough for the link's thread and the sender to sleep, as they do between calls.
+/// The time between probes: long enough for the link's thread and the sender to sleep, as between calls.
 const APART: Duration = Duration::from_millis(4);
-/// The first probes are not counted, since the kernel only begins to stamp.
+/// The first probes are not counted: the kernel may not stamp them yet.
 const UNCOUNTED: usize = 4;
-/// Bytes of a ping, with its IP header.
+/// The payload of a probe, which makes its packet as large as a ping's, 84 bytes.
 const BYTES: usize = 84 - 28;
-/// How long a probe may take beyond the link's delay.
+/// How much longer than the link's delay a probe may take.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The two ends of the probes.
@@ -49,7 +50,8 @@ impl Probes {
         })
     }
 
-    /// Sends `count` probes each way, from where client and server will run; `longest` is the longest delay.
+    /// Sends `count` probes each way, from the cores on which client and server will run. `longest` is the
+    /// longer delay.
     pub(crate) fn send(
         &self,
         count: usize,
@@ -118,7 +120,7 @@ fn one_way(
     Ok(times)
 }
 
-/// A quantile, given in hundredths.
+/// A percentile of the values.
 pub(crate) fn quantile(values: &mut [u64], hundredths: usize) -> u64 {
     values.sort_unstable();
     let last = values.len().saturating_sub(1);

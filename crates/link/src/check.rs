@@ -1,4 +1,4 @@
-//! How well this machine holds a link: whether it keeps the rate, the delay, the queue and the loss that are set.
+//! Checks how accurately this machine emulates a link: its rate, delay, queue and loss.
 
 use std::time::Duration;
 
@@ -19,64 +19,64 @@ const OVERLOAD: f64 = 1.25;
 /// The minimum duration of a flood, and the minimum number of packets that the link sends in it.
 const FLOOD: Duration = Duration::from_millis(400);
 const FLOOD_PACKETS: u32 = 20;
-/// The headers of IPv4 and UDP.
+/// The bytes of the IPv4 and UDP headers.
 const HEADERS: usize = 28;
-/// Packets that measure loss, and the longest that they may take.
+/// The number of packets that measure loss, and the maximum time for them.
 const LOSS_PACKETS: u32 = 2_000;
 const LOSS_TIME: Duration = Duration::from_secs(3);
-/// How long after the last packet another may arrive, beside the delay.
+/// How long to wait for further packets after the last one, in addition to the delay.
 const PATIENCE: Duration = Duration::from_millis(300);
-/// Packets per second that are tried, bytes of each, and for how long.
+/// The packets per second that are tried, the bytes of each packet, and the time of a try.
 const PACES: [u32; 6] = [10_000, 25_000, 50_000, 100_000, 150_000, 200_000];
 const PACE_BYTES: usize = 200;
 const PACE_TIME: Duration = Duration::from_millis(400);
-/// How often a pace is tried before it counts as too fast.
+/// How many times a pace is tried before it counts as too fast.
 const PACE_ATTEMPTS: u32 = 3;
-/// 99% of a normal distribution.
+/// The two-sided 99% quantile of a normal distribution.
 const Z: f64 = 2.576;
 
-/// What was found about a link.
+/// The results of checking a link.
 #[derive(Debug, Clone, Copy)]
 pub struct Checked {
     /// The round trips of probes.
     pub calibration: Calibration,
     /// The priority of the link's thread.
     pub priority: Priority,
-    /// Full packets from the client to the server.
+    /// Full-size packets from the client to the server.
     pub up: Flood,
     /// The same from the server to the client.
     pub down: Flood,
 }
 
-/// More packets than a direction can send.
+/// The results of sending more packets than a direction carries.
 #[derive(Debug, Clone, Copy)]
 pub struct Flood {
-    /// The rate, bit/s of IP and overhead: what is set, and what arrived. None for a rate that changes.
+    /// The rate, bit/s of IP and overhead: as set, and as measured. `None` unless the rate is constant.
     pub rate: Option<(u64, f64)>,
-    /// How long the last packet of a full queue waits and is sent, ns: as set, and at the 90th percentile, which a
-    /// busy machine disturbs less than the longest.
+    /// How long the last packet of a full queue takes to wait and to be sent, ns: as set, and the measured
+    /// 90th percentile, which a busy machine disturbs less than the maximum.
     pub queue: Option<(u64, u64)>,
-    /// Losses, if any are set.
+    /// Losses, if loss is set.
     pub loss: Option<Lost>,
-    /// What the link counted meanwhile.
+    /// The link's counts meanwhile.
     pub counts: LinkCounts,
-    /// Whether more was sent than the direction carries, which takes enough CPU time.
+    /// Whether the queue was full; a machine without enough CPU time cannot fill it.
     is_full: bool,
 }
 
 /// Packets that a direction loses.
 #[derive(Debug, Clone, Copy)]
 pub struct Lost {
-    /// As set.
+    /// The loss that is set.
     pub set: Loss,
-    /// Packets that were offered.
+    /// Packets that were offered to the direction.
     pub offered: u64,
-    /// Those that were lost.
+    /// How many of these were lost.
     pub lost: u64,
 }
 
 impl Checked {
-    /// The settings that the machine does not hold, each in a few words.
+    /// The settings that the machine does not keep, each described in a few words.
     pub fn not_held(&self) -> Vec<String> {
         let mut found = Vec::new();
         let off = self.calibration.off_ns();
@@ -132,8 +132,8 @@ impl Flood {
 }
 
 impl Lost {
-    /// Whether it is within the 99% interval of the setting, which is wider for losses in bursts: they depend on each
-    /// other. Where no packet was offered, nothing was seen.
+    /// Whether the losses are within the 99% interval of the setting, which is wider for bursts because their
+    /// losses depend on each other. Returns false if no packet was offered.
     pub fn is_as_set(&self) -> bool {
         let Loss { part, burst } = self.set;
         let kept = 1.0 - 1.0 / ((1.0 - part) * burst);
@@ -143,7 +143,7 @@ impl Lost {
     }
 }
 
-/// Measures a link: first without jitter and loss, which would hide the rate and the queue.
+/// Measures a link: first without jitter and loss, which would disturb the measurement of rate and queue.
 ///
 /// # Errors
 /// As [`Network::open`].
@@ -183,8 +183,8 @@ fn ends<'a>(probes: &'a Probes, options: &'a Options) -> [End<'a>; 2] {
     ]
 }
 
-/// The most packets per second of 200 bytes that this machine carries from the server with at most 0.1 ms added,
-/// as far as it was tried: from sending to arrival, minus the delay.
+/// The highest of the tried paces, in packets of 200 bytes per second, at which the link from the server adds
+/// at most 0.1 ms to the delay (p99); `None` if it adds more at all of them.
 ///
 /// # Errors
 /// As [`Network::open`].
@@ -192,7 +192,7 @@ pub fn highest_pace(options: &Options) -> Result<Option<u32>, LinkError> {
     let paces = Paces::open(DEFAULT_MTU, options)?;
     let mut highest = None;
     for pace in PACES {
-        // A disturbance at a lower pace is not the limit.
+        // No early exit: a lower pace may fail because of a disturbance.
         if paces.is_held(pace, PACE_BYTES, options)? {
             highest = Some(pace);
         }
@@ -200,8 +200,8 @@ pub fn highest_pace(options: &Options) -> Result<Option<u32>, LinkError> {
     Ok(highest)
 }
 
-/// The full packets per second at a link's rate, where this machine does not carry them with at most 0.1 ms added.
-/// It is tried only where it asks for more than any machine carries.
+/// The full-size packets per second at a link's rate, if this machine adds more than 0.1 ms to their delay;
+/// `None` if it keeps up. A low rate is not tried, since any machine keeps up with it.
 ///
 /// # Errors
 /// As [`Network::open`].
@@ -216,7 +216,7 @@ pub fn too_fast(link: &Link, options: &Options) -> Result<Option<u32>, LinkError
     }
     let bytes = link.mtu as usize - HEADERS;
     let paces = Paces::open(link.mtu, options)?;
-    // A disturbance of one attempt is not the limit.
+    // One attempt may fail because of a disturbance.
     for _ in 0..PACE_ATTEMPTS {
         if paces.is_held(pace, bytes, options)? {
             return Ok(None);
@@ -225,7 +225,7 @@ pub fn too_fast(link: &Link, options: &Options) -> Result<Option<u32>, LinkError
     Ok(Some(pace))
 }
 
-/// A link that only delays, over which packets are sent at paces.
+/// A link that only delays, for sending packets at given paces.
 struct Paces {
     probes: Probes,
     _network: Network,
@@ -259,7 +259,7 @@ impl Paces {
         })
     }
 
-    /// Whether all packets arrive at a pace, and 99% of them in time.
+    /// Whether all packets arrive at this pace, 99% of them in time.
     fn is_held(&self, pace: u32, bytes: usize, options: &Options) -> Result<bool, LinkError> {
         let load = Load {
             bytes,
@@ -268,13 +268,13 @@ impl Paces {
             time: PACE_TIME,
             patience: PATIENCE,
         };
-        // Down: a sender on the core of the link's thread would be interrupted by each packet.
+        // Sent down: on the client's core, each packet would make the link's thread interrupt the sender.
         let [client, server] = ends(&self.probes, options);
         let (sent, arrivals) = load.send(server, client)?;
         let added = arrivals
             .iter()
             .map(|it| it.took.saturating_sub(Self::DELAY_NS));
-        // A machine that cannot send as fast says nothing about the link.
+        // If the machine cannot send as fast, the result says nothing about the link.
         let reached = f64::from(sent) > 0.98 * f64::from(pace) * PACE_TIME.as_secs_f64();
         let all_arrived = arrivals.len() == sent as usize;
         let late = quantile(&mut added.collect::<Vec<_>>(), 99);
@@ -342,13 +342,13 @@ fn lose(
     let LinkCounts { up, down, .. } = network.counts()?.since(&before);
     Ok(Lost {
         set,
-        // The other way is idle.
+        // The other direction is idle.
         offered: up.packets + down.packets,
         lost: up.lost + down.lost,
     })
 }
 
-/// Small packets per second that the direction, and any machine, carries.
+/// A pace of small packets that the direction and any machine carry.
 fn loss_pace(way: &Direction) -> f64 {
     let on_link = f64::from(40 + way.overhead) * 8.0;
     match way.rate {

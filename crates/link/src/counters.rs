@@ -1,4 +1,4 @@
-//! What a link counts, and what the kernel counts at its ends.
+//! The counters of a link and of the kernel at its ends.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -8,18 +8,18 @@ use rpcgauge_trial::{Calibration, DirectionCounts, Lateness, LinkCounts};
 
 use crate::error::LinkError;
 
-/// The longest lateness that is recorded as it is, ns.
+/// The maximum lateness that is recorded exactly, ns; longer ones are capped.
 const MAX_LATENESS_NS: u64 = 60_000_000_000;
-/// Significant digits of a lateness: it is within 1%.
+/// The significant digits of a lateness, which is accurate to 1%.
 const DIGITS: u8 = 2;
 
-/// What the thread of a link has counted since its start.
+/// The counts of a link's thread since its start.
 #[derive(Debug, Clone)]
 pub(crate) struct Totals {
-    /// Up and down.
+    /// The directions up and down.
     pub(crate) directions: [DirectionCounts; 2],
     lateness: Histogram<u64>,
-    /// How long the thread was ready and had no core, and its CPU time, ns.
+    /// How long the thread was ready but had no core, and its CPU time, ns.
     pub(crate) waited: u64,
     pub(crate) cpu: u64,
 }
@@ -35,13 +35,13 @@ impl Totals {
         }
     }
 
-    /// Counts a packet that left `by` ns after it was due.
+    /// Records a packet that left `by` ns after it was due.
     pub(crate) fn late(&mut self, by: u64) {
         self.lateness.saturating_record(by);
     }
 }
 
-/// What a link and the kernel at its ends had counted at one time.
+/// The counts of a link and of the kernel at its ends at one time.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     pub(crate) totals: Totals,
@@ -50,7 +50,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// What happened since an earlier one of the same link.
+    /// The counts since an earlier snapshot of the same link.
     pub fn since(&self, earlier: &Self) -> LinkCounts {
         let [up, down] = [0, 1].map(|way| {
             let (now, then) = (self.totals.directions[way], earlier.totals.directions[way]);
@@ -63,7 +63,7 @@ impl Snapshot {
             }
         });
         let mut lateness = self.totals.lateness.clone();
-        // It includes all of the earlier one.
+        // The later histogram includes all values of the earlier one.
         let subtracted = lateness.subtract(&earlier.totals.lateness);
         debug_assert!(subtracted.is_ok(), "snapshots of one link, in their order");
         let KernelCounts { drops, retransmits } = self.kernel;
@@ -85,16 +85,16 @@ impl Snapshot {
     }
 }
 
-/// What the kernel counted at both ends.
+/// The kernel's counts at both ends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct KernelCounts {
     /// Packets that a device or a full socket dropped.
     pub(crate) drops: u64,
-    /// Segments that were sent again.
+    /// Retransmitted segments.
     pub(crate) retransmits: u64,
 }
 
-/// The kernel's counters in a namespace. Files stay those of the namespace in which they were opened.
+/// The kernel's counters in a namespace. The files keep referring to the namespace in which they were opened.
 #[derive(Debug)]
 pub(crate) struct Counters {
     devices: File,
@@ -103,7 +103,7 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    /// Those of the calling thread's namespace.
+    /// Opens the counters of the calling thread's namespace.
     pub(crate) fn open() -> Result<Self, LinkError> {
         let open = |name: &str| {
             File::open(format!("/proc/thread-self/net/{name}"))
@@ -116,7 +116,7 @@ impl Counters {
         })
     }
 
-    /// Adds what was counted until now.
+    /// Adds the current counts.
     pub(crate) fn add_to(&self, counts: &mut KernelCounts) -> Result<(), LinkError> {
         let read = |file| text(file).map_err(LinkError::kernel("read the kernel's counters"));
         let (protocols, more) = (read(&self.protocols)?, read(&self.more)?);
@@ -129,7 +129,7 @@ impl Counters {
     }
 }
 
-/// The whole file, from its beginning.
+/// Reads the whole file from its beginning.
 fn text(file: &File) -> std::io::Result<String> {
     let mut bytes = vec![0; 16_384];
     let mut length = 0;
@@ -145,8 +145,9 @@ fn text(file: &File) -> std::io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes[..length]).into_owned())
 }
 
-/// The packets that devices dropped, in both directions, of a text like /proc/net/dev: after the name, 8 figures
-/// of what was received and 8 of what was sent; errors are the third and drops the fourth.
+/// The packets that devices dropped in both directions, from a text like /proc/net/dev: after each name come
+/// 8 figures of received packets and 8 of sent ones, in both of which errors are the third and drops the
+/// fourth.
 fn device_drops(text: &str) -> u64 {
     let devices = text.lines().filter_map(|line| line.split_once(':'));
     let figures = devices.flat_map(|(_, figures)| figures.split_whitespace().enumerate());
@@ -154,7 +155,7 @@ fn device_drops(text: &str) -> u64 {
     dropped.filter_map(|(_, it)| it.parse::<u64>().ok()).sum()
 }
 
-/// A figure of a text like /proc/net/snmp, where a line of names is above each of figures; 0 where the
+/// A figure from a text like /proc/net/snmp, in which a line of names precedes each line of figures; 0 if the
 /// kernel does not count it.
 fn field(text: &str, protocol: &str, name: &str) -> u64 {
     let mut lines = text.lines().filter_map(|line| {

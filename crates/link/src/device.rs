@@ -1,5 +1,5 @@
-//! The network device at each end of a link: packets that the kernel sends are read from a file, and the kernel
-//! receives what is written into the file.
+//! The network device (TUN) at each end of a link: packets that the kernel sends are read from a file, and
+//! packets that are written to the file are received by the kernel.
 
 use std::fs;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -14,15 +14,16 @@ use std::net::Ipv4Addr;
 use crate::error::LinkError;
 use crate::netlink::Netlink;
 
-/// The name of the device in each namespace of a link, by which a link is recognised from inside.
+/// The name of the device in each namespace of a link. It also tells whether a process is inside a link.
 const NAME: &str = "rpcgauge0";
 /// TUNSETIFF, in linux/if_tun.h.
 const SET_INTERFACE: Opcode = opcode::write::<libc::c_int>(b'T', 202);
-/// How many packets wait in the device until they are read. A full one drops packets unseen, and 1,000, which
-/// are the kernel's 500 twice, were too few for a busy machine.
+/// The number of packets that can wait in the device. When it is full, it drops packets outside the link's
+/// queue. 1,000, twice the kernel's default, was too few on a busy machine.
 const RING: u32 = 20_000;
-/// The kernel's default buffers of a connection, bytes (min, default, max), except for the max: 32 MiB hold what is on its way
-/// over 1 Gbit/s and 90 ms, 11 MB, and in a queue of 30 ms, with the kernel's own bookkeeping.
+/// The kernel's defaults for a connection's buffers, bytes (min, default, max), with a larger maximum: 32 MiB
+/// have room for the 11 MB in flight over 1 Gbit/s and 90 ms, those in a queue of 30 ms, and the kernel's own
+/// overhead.
 const RECEIVE_BUFFERS: &str = "4096 131072 33554432";
 const SEND_BUFFERS: &str = "4096 16384 33554432";
 
@@ -45,7 +46,7 @@ pub(crate) fn is_here() -> bool {
 }
 
 impl Device {
-    /// Makes the device in the namespace of the calling thread, with the way to the other end.
+    /// Makes the device in the namespace of the calling thread, with a route to the other end.
     pub(crate) fn open(link: &Link, own: Ipv4Addr, other: Ipv4Addr) -> Result<Self, LinkError> {
         let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file =
@@ -66,7 +67,7 @@ impl Device {
             *to = from as libc::c_char;
         }
         request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
-        // SAFETY: this operation reads such a structure and copies it back with the name that it gave.
+        // SAFETY: this operation reads such a structure and copies it back with the device's name.
         let set = unsafe { Updater::<SET_INTERFACE, libc::ifreq>::new(&mut request) };
         // SAFETY: as above.
         unsafe { ioctl(&file, set) }.map_err(LinkError::kernel("make a TUN device"))?;
@@ -78,12 +79,12 @@ impl Device {
 fn configure(link: &Link, own: Ipv4Addr, other: Ipv4Addr) -> Result<(), LinkError> {
     let idle = if link.slow_start_after_idle { "1" } else { "0" };
     for (file, value) in [
-        // One connection's windows must not affect the next.
+        // The windows of one connection must not affect the next.
         ("/proc/sys/net/ipv4/tcp_no_metrics_save", "1"),
         ("/proc/sys/net/ipv4/tcp_slow_start_after_idle", idle),
-        // On the loopback Linux does so by itself; without it a connection for each call runs out of ports.
+        // Linux does this on the loopback anyway. Without it, one connection per call runs out of ports.
         ("/proc/sys/net/ipv4/tcp_tw_reuse", "1"),
-        // Not the machine's own.
+        // Not inherited from the machine's settings.
         ("/proc/sys/net/ipv4/tcp_rmem", RECEIVE_BUFFERS),
         ("/proc/sys/net/ipv4/tcp_wmem", SEND_BUFFERS),
     ] {
@@ -93,7 +94,8 @@ fn configure(link: &Link, own: Ipv4Addr, other: Ipv4Addr) -> Result<(), LinkErro
     let index = netlink.index(NAME)?;
     netlink.add_address(index, own)?;
     netlink.set_up(index, link.mtu, RING)?;
-    // The machine's own congestion control is inherited, and inside it cannot be changed as a setting.
+    // Set on the route: the machine's congestion control is inherited, and inside a namespace this setting
+    // cannot be changed.
     let name = match link.congestion {
         Congestion::Cubic => "cubic",
         Congestion::Bbr => "bbr",

@@ -1,4 +1,5 @@
-//! The thread of a link: reads packets from the devices, asks the paths, and writes packets when they are due.
+//! The thread of a link: it reads packets from the devices, offers them to the paths, and writes them when
+//! they are due.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -21,46 +22,47 @@ use crate::path::{Offered, Path};
 use crate::pool::Pool;
 use crate::priority::{self, Priority};
 
-/// How long before a packet is due the thread polls the devices and the clock, ns.
-/// A sleep ends late by most of it: 80,000 left a p99 of 9 µs and took 10% of a core at 500 calls per second over
-/// 1.8 ms, this 23 µs and 7%, and 30,000 50 µs and 5%, on a busy machine.
+/// How long before a packet is due the thread ends its sleep and polls, ns. Most of this makes up for sleeps
+/// that end late. On a busy machine, at 500 calls per second over 1.8 ms, 80,000 gave a p99 lateness of 9 µs
+/// and took 10% of a core, 50,000 gave 23 µs and 7%, and 30,000 gave 50 µs and 5%.
 const EARLY: u64 = 50_000;
-/// A core that slept for long takes longer to wake up, above all a virtual one: the thread is awake earlier by this part
-/// of the sleep, and by no more than this, ns. Without it packets over 25 ms were 61 µs late in the median.
+/// A core, above all a virtual one, wakes up more slowly after a long sleep. So the thread wakes up earlier
+/// by one part in `EARLY_PART` of the sleep, at most by `MAX_EARLIER` ns. Without this, packets over 25 ms
+/// had a median lateness of 61 µs.
 const EARLY_PART: u64 = 100;
 const MAX_EARLIER: u64 = 250_000;
-/// The thread polls at most this part of its time, an eighth: it shares its core with the client.
+/// The thread polls for at most one part in `AWAKE` of its time, because it shares its core with the client.
 const AWAKE: u64 = 8;
-/// The time over which packets are counted, ns.
+/// The window in which packets are counted, ns.
 const WINDOW: u64 = 10_000_000;
-/// The most packets that are read before those that are due are written, and the other way around.
+/// The maximum number of packets that are read before due ones are written, and vice versa.
 const BATCH: usize = 16;
-/// Room for packets that is allocated at the start.
+/// The number of packets that a direction's queue is allocated for at the start.
 const EXPECTED: usize = 4_096;
 
-/// The handle of the thread. When it is dropped, the thread ends, with the packets on their way.
+/// The handle of the thread. Dropping it ends the thread and drops the packets in transit.
 #[derive(Debug)]
 pub(crate) struct Emulator {
-    /// Taken when it is dropped.
+    /// `None` once the handle is dropped.
     commands: Option<Sender<Command>>,
     wake: Arc<OwnedFd>,
     thread: Option<JoinHandle<()>>,
     priority: Priority,
 }
 
-/// What the thread does; it replies when it is done.
+/// A command to the thread, which replies when it is done.
 enum Command {
     /// Replies with the counts.
     Count(Sender<Totals>),
-    /// Uses these paths for packets from now on, and replies with those before.
+    /// Uses these paths from now on, and replies with the previous ones.
     Use(Box<[Path; 2]>, Sender<Box<[Path; 2]>>),
-    /// Begins jitter again from these seeds, up and down.
+    /// Restarts the jitter with these seeds, up and down.
     RestartJitter([u64; 2], Sender<()>),
 }
 
 impl Emulator {
-    /// Starts the thread: `devices` are the client's and the server's, `paths` those up and down, `mtu` the size
-    /// of the largest packet, `cores` where it runs.
+    /// Starts the thread. `devices` are the client's and the server's, `paths` are up and down, `mtu` is the
+    /// maximum size of a packet, and `cores` are those on which the thread may run.
     pub(crate) fn start(
         devices: [Device; 2],
         paths: [Path; 2],
@@ -76,7 +78,7 @@ impl Emulator {
         let thread = thread::Builder::new().name("link".to_owned());
         let thread = thread.spawn(move || {
             priority::pin(&cores);
-            // The link is gone if nobody waits for it.
+            // Fails if the handle is gone already.
             let _ = tell.send(priority::raise());
             Thread::new(devices, paths, mtu, inbox, woken).run();
         });
@@ -93,24 +95,24 @@ impl Emulator {
         self.priority
     }
 
-    /// What was counted since the start.
+    /// The counts since the start.
     pub(crate) fn count(&self) -> Result<Totals, LinkError> {
         self.ask(Command::Count)
     }
 
-    /// Uses other paths for packets from now on, and returns those before; packets on their way arrive as it was
+    /// Uses other paths from now on, and returns the previous ones. Packets in transit arrive as already
     /// decided.
     pub(crate) fn use_paths(&self, paths: [Path; 2]) -> Result<[Path; 2], LinkError> {
         self.ask(|tell| Command::Use(Box::new(paths), tell))
             .map(|before| *before)
     }
 
-    /// Begins jitter again from other seeds, up and down.
+    /// Restarts the jitter with other seeds, up and down.
     pub(crate) fn restart_jitter(&self, seeds: [u64; 2]) -> Result<(), LinkError> {
         self.ask(|tell| Command::RestartJitter(seeds, tell))
     }
 
-    /// Gives a command, and waits until it is carried out.
+    /// Sends a command, and waits until it is carried out.
     fn ask<T>(&self, command: impl FnOnce(Sender<T>) -> Command) -> Result<T, LinkError> {
         let commands = self.commands.as_ref().ok_or_else(ended)?;
         let (tell, told) = channel();
@@ -120,7 +122,7 @@ impl Emulator {
     }
 
     fn wake(&self) {
-        // It fails only where the counter is full, and then the thread is awake.
+        // The write fails only if the counter is full, and then the thread is awake.
         let _ = write(&*self.wake, &1_u64.to_ne_bytes());
     }
 }
@@ -130,7 +132,7 @@ impl Drop for Emulator {
         self.commands = None;
         self.wake();
         if let Some(thread) = self.thread.take() {
-            // The panic's message is on standard error.
+            // If the thread panicked, its message is on standard error already.
             let _ = thread.join();
         }
     }
@@ -140,7 +142,7 @@ fn ended() -> LinkError {
     LinkError::Ended
 }
 
-/// What the thread owns.
+/// The state of the thread.
 struct Thread {
     lanes: [Lane; 2],
     pool: Pool,
@@ -149,16 +151,16 @@ struct Thread {
     inbox: Receiver<Command>,
     wake: Arc<OwnedFd>,
     clock: Clock,
-    /// Its own; none where the kernel keeps none.
+    /// The thread's own; `None` if the kernel has none.
     schedstat: Option<File>,
 }
 
-/// One direction: from the device that is read to the other one.
+/// One direction, from one device to the other.
 struct Lane {
     from: Arc<Device>,
     to: Arc<Device>,
     path: Path,
-    /// Those on their way, in their order.
+    /// The packets in transit, in order.
     travelling: VecDeque<Travelling>,
 }
 
@@ -171,7 +173,7 @@ struct Travelling {
 }
 
 impl Thread {
-    /// Of the calling thread.
+    /// Makes the state for the calling thread.
     fn new(
         devices: [Device; 2],
         paths: [Path; 2],
@@ -205,14 +207,14 @@ impl Thread {
                 return;
             };
             self.write();
-            // Where there was something to read, there may be more.
+            // After a read there may be more packets to read.
             if !read {
                 self.wait();
             }
         }
     }
 
-    /// Carries out what was asked; `false` when the link is gone.
+    /// Carries out commands. Returns `false` if the handle is gone.
     fn obey(&mut self) -> bool {
         loop {
             match self.inbox.try_recv() {
@@ -240,8 +242,8 @@ impl Thread {
         }
     }
 
-    /// Takes in packets from both devices; whether there were any. It fails when a device is gone, which would keep
-    /// the thread awake for ever.
+    /// Reads packets from both devices. Returns whether there were any. Fails if a device is gone, which
+    /// would otherwise keep the thread busy forever.
     fn read(&mut self) -> Result<bool, Errno> {
         let mut any = false;
         let ways = self.totals.directions.iter_mut();
@@ -250,7 +252,7 @@ impl Thread {
                 let Some(slot) = self.pool.take() else {
                     break;
                 };
-                // Before the packet is read: it came before.
+                // Taken before the read, because the packet arrived earlier.
                 let now = self.clock.now();
                 let bytes = match read(&lane.from, self.pool.bytes(slot)) {
                     Ok(bytes) => bytes,
@@ -271,7 +273,7 @@ impl Thread {
         Ok(any)
     }
 
-    /// Hands over the packets that are due.
+    /// Writes the packets that are due.
     fn write(&mut self) {
         for lane in &mut self.lanes {
             for _ in 0..BATCH {
@@ -285,14 +287,14 @@ impl Thread {
                 lane.travelling.pop_front();
                 self.totals.late(now - packet.due);
                 let bytes = &self.pool.bytes(packet.slot)[..packet.bytes];
-                // A packet that is refused is among the kernel's drops.
+                // The kernel counts a packet that it refuses as dropped.
                 let _ = write(&lane.to, bytes);
                 self.pool.give_back(packet.slot);
             }
         }
     }
 
-    /// Sleeps until a packet comes, is due, or something is asked.
+    /// Sleeps until a packet arrives, a packet is due, or a command comes.
     fn wait(&mut self) {
         let dues = self.lanes.iter().filter_map(|lane| lane.travelling.front());
         let timeout = match dues.map(|packet| packet.due).min() {
@@ -310,7 +312,7 @@ impl Thread {
             }
         };
         let [up, down] = &self.lanes;
-        // Without room for a packet, it waits for one to leave.
+        // Without room for a packet it waits until one leaves.
         let readable = if self.pool.is_spent() {
             PollFlags::empty()
         } else {
@@ -323,17 +325,17 @@ impl Thread {
         ];
         match poll(&mut files, timeout.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
-            // Without memory for it, the thread stays awake.
+            // If the kernel lacks memory for this, the thread stays awake.
             Err(_) => return,
         }
         if !files[2].revents().is_empty() {
-            // Only to empty it.
+            // Resets the counter.
             let _ = read(&*self.wake, &mut [0; 8]);
         }
     }
 }
 
-/// Offers a packet to the path and counts it; returns when it is due, if it arrives.
+/// Offers a packet to the path and counts it. Returns when it is due, or `None` if it does not arrive.
 fn take_in(path: &mut Path, counts: &mut DirectionCounts, now: u64, bytes: usize) -> Option<u64> {
     counts.packets += 1;
     counts.bytes += bytes as u64;
@@ -354,7 +356,7 @@ fn take_in(path: &mut Path, counts: &mut DirectionCounts, now: u64, bytes: usize
 
 const SECOND: u64 = 1_000_000_000;
 
-/// The link's own clock: time since it was made.
+/// The link's own clock: the time since its start, ns.
 struct Clock {
     start: u64,
 }
@@ -371,7 +373,7 @@ impl Clock {
     }
 }
 
-/// The second figure of a thread's `schedstat`: how long it was ready and had no core, ns.
+/// The second figure of a thread's `schedstat`: how long the thread was ready but had no core, ns.
 fn waited(schedstat: &File) -> u64 {
     let mut bytes = [0; 80];
     let length = schedstat.read_at(&mut bytes, 0).unwrap_or(0);
@@ -385,11 +387,11 @@ fn time(clock: ClockId) -> u64 {
     time.tv_sec as u64 * SECOND + time.tv_nsec as u64
 }
 
-/// How many packets come.
+/// The rate at which packets arrive.
 #[derive(Default)]
 struct Pace {
     window: u64,
-    /// Packets in this window and in the one before it.
+    /// The packets in this window and in the previous one.
     counts: [u32; 2],
 }
 
@@ -399,7 +401,7 @@ impl Pace {
         self.counts[0] += 1;
     }
 
-    /// How long before a packet is due the thread is to be awake, ns.
+    /// How long before a packet is due the thread must be awake, ns.
     fn early(&mut self, now: u64, due: u64) -> u64 {
         self.turn(now);
         let most = u64::from(self.counts[0].max(self.counts[1]).max(1));

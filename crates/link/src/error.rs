@@ -1,12 +1,12 @@
-//! Why there is no link: what is missing here, and how to get it.
+//! Why a link cannot be made, with advice.
 
 use rustix::io::Errno;
 use thiserror::Error;
 
-/// Why a link cannot be made. Each is one line that says what to do.
+/// Why a link cannot be made. Each error is one line, with advice if there is any.
 #[derive(Debug, Error)]
 pub enum LinkError {
-    /// The device that makes network devices is missing or closed to us.
+    /// `/dev/net/tun` is missing or may not be opened.
     #[error("a link needs /dev/net/tun, which cannot be opened: {error}; {remedy}")]
     NoTun {
         /// What the kernel said.
@@ -14,30 +14,30 @@ pub enum LinkError {
         /// What helps.
         remedy: &'static str,
     },
-    /// The machine does not allow namespaces.
+    /// The machine does not permit namespaces.
     #[error("a link needs a {kind} namespace, which is refused here: {error}; {remedy}")]
     NoNamespace {
-        /// Which one.
+        /// The kind of namespace, as in `network`.
         kind: &'static str,
         /// What the kernel said.
         error: Errno,
         /// What helps.
         remedy: &'static str,
     },
-    /// This process is in a link's namespace.
+    /// This process is in a namespace of a link.
     #[error(
-        "this is inside an emulated link already, and a link in a link would distort both; leave it first"
+        "this process is already inside an emulated link, and a link within a link would distort both; leave it first"
     )]
     Inside,
-    /// The congestion control is not in the kernel.
+    /// The kernel does not have this congestion control.
     #[error("this kernel has no congestion control {name}; it has {available}")]
     NoCongestion {
-        /// The one that was asked for.
+        /// The requested congestion control.
         name: &'static str,
-        /// Those that are there.
+        /// The available ones.
         available: String,
     },
-    /// A setting of the kernel cannot be written.
+    /// A kernel setting cannot be written.
     #[error(
         "cannot set {file} inside a link's namespace: {error}; /proc/sys must be writable (a container: --privileged)"
     )]
@@ -50,19 +50,19 @@ pub enum LinkError {
     /// The network cannot be set up.
     #[error("cannot {action} for an emulated link: {error}")]
     Kernel {
-        /// What was tried.
+        /// What failed, as in `add a route`.
         action: &'static str,
         /// What the kernel said.
         error: std::io::Error,
     },
-    /// The thread could not come back from the link.
+    /// The thread could not return from the link's namespace.
     #[error(
         "this thread could not leave a link's namespace again: it must be isolated before it enters one"
     )]
     NoReturn,
     /// Probes do not arrive.
     #[error(
-        "only {arrived} of {sent} probes crossed the emulated link; a firewall in new network namespaces, or an overloaded machine"
+        "only {arrived} of {sent} probes crossed the emulated link; a firewall in new network namespaces may block them, or this machine is overloaded"
     )]
     NoProbes {
         /// How many arrived.
@@ -70,15 +70,15 @@ pub enum LinkError {
         /// How many were sent.
         sent: usize,
     },
-    /// The remaining delay is shorter than its jitter.
+    /// The delay that is left after calibration is too short for the jitter.
     #[error(
-        "the link's jitter needs a longer delay here: of the delays this machine itself takes {} µs up and {} µs down, so that the rest cannot vary as much; set a longer delay or less jitter",
+        "the link's delay is too short for its jitter: this machine itself takes {} µs of it up and {} µs down, and the rest cannot vary as much; set a longer delay or less jitter",
         .up_ns / 1_000, .down_ns / 1_000
     )]
     Jitter {
         /// What the machine adds on the way up, ns.
         up_ns: u64,
-        /// And on the way down.
+        /// What the machine adds on the way down, ns.
         down_ns: u64,
     },
     /// The thread of a link has ended.
@@ -89,7 +89,7 @@ pub enum LinkError {
 }
 
 impl LinkError {
-    /// For `map_err`: what was tried, with what the kernel said.
+    /// Returns a function for `map_err` that adds `action` to the kernel's error.
     pub(crate) fn kernel<E: Into<std::io::Error>>(action: &'static str) -> impl Fn(E) -> Self {
         move |error| Self::Kernel {
             action,

@@ -1,5 +1,5 @@
-//! A link between two network namespaces of this machine: the kernel's own TCP over a rate, a delay, jitter, a
-//! queue and loss, applied packet by packet.
+//! An emulated link between two network namespaces of this machine: the kernel's own TCP over a rate, delay,
+//! jitter, queue and loss, which are applied packet by packet.
 //!
 //! ```text
 //! client ──► TUN ──┐   one thread      ┌──► TUN ──► server
@@ -7,9 +7,10 @@
 //! client ◄── TUN ◄────── Path (down) ◄────── TUN ◄── server
 //! ```
 //!
-//! [`Path`] decides on a clock of its caller's and knows nothing of the machine. The thread (`emulator`) reads
-//! packets from one device, asks it, and writes them into the other when they are due. The namespaces have no
-//! names, and the devices go with this process: nothing is left behind, however it ends.
+//! [`Path`] decides when packets arrive, on its caller's clock and independently of the machine. The thread
+//! (`emulator`) reads packets from one device, offers them to a path, and writes them to the other device
+//! when they are due. The namespaces have no names and the devices end with this process, so nothing is left
+//! behind, however it ends.
 
 mod calibrate;
 mod check;
@@ -36,7 +37,7 @@ pub use network::{Network, Options};
 pub use path::{Offered, Path};
 pub use priority::Priority;
 
-/// The client's address: of the range for benchmarks of networks (RFC 2544), which no other network uses.
+/// The client's address, from the range for network benchmarks (RFC 2544), which no other network uses.
 pub const CLIENT: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
-/// The server's address. All links have the same two: each has namespaces of its own.
+/// The server's address. All links use the same two addresses, each in its own namespaces.
 pub const SERVER: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);

@@ -1,4 +1,4 @@
-//! Packets over a link at a pace, and how they arrive.
+//! Sends packets over a link at a given pace, and records their arrivals.
 
 use std::net::UdpSocket;
 use std::thread;
@@ -8,8 +8,8 @@ use crate::error::LinkError;
 use crate::priority;
 use crate::stamp::{begin_stamps, stamp, wall_clock};
 
-/// Bit/s, by the packets that waited for the one before them: where the sender paused, the link did too. 0 where none
-/// waited, or none arrived.
+/// The rate in bit/s, from packets that waited for the previous one: when the sender paused, so did the link.
+/// 0 if no packet waited or arrived.
 pub(crate) fn measured_rate(
     arrivals: &[Arrival],
     delay: u64,
@@ -32,29 +32,29 @@ pub(crate) struct End<'a> {
     pub(crate) cores: &'a [usize],
 }
 
-/// Packets that are sent at a pace.
+/// Packets to be sent at a given pace.
 pub(crate) struct Load {
-    /// Bytes of each, without headers.
+    /// The bytes of a packet, without headers.
     pub(crate) bytes: usize,
-    /// How many are sent first, as fast as possible.
+    /// The number of packets that are sent first, as fast as possible.
     pub(crate) at_once: u32,
     /// Packets per second.
     pub(crate) pace: f64,
     pub(crate) time: Duration,
-    /// How long after the last packet another may arrive.
+    /// How long to wait for further packets after the last one.
     pub(crate) patience: Duration,
 }
 
 #[derive(Clone, Copy)]
 pub(crate) struct Arrival {
-    /// By the wall clock, ns.
+    /// When it arrived, ns of the wall clock.
     pub(crate) at: u64,
-    /// Since it was sent, ns.
+    /// The time since it was sent, ns.
     pub(crate) took: u64,
 }
 
 impl Load {
-    /// Sends it; how many were sent, and those that arrived.
+    /// Sends the packets. Returns how many were sent, and the arrivals.
     pub(crate) fn send(
         &self,
         from: End<'_>,
@@ -65,15 +65,15 @@ impl Load {
         to.socket
             .set_read_timeout(Some(self.patience))
             .map_err(&failed)?;
-        // Stamps do not wait for the receiver, which a fast link leaves no time to read. Where it may have no more
-        // than the usual room, the drops are counted.
+        // On a fast link the receiver reads too slowly, so packets wait in its buffer; timestamps do not
+        // depend on that. If the buffer cannot be enlarged, drops are counted.
         let _ = rustix::net::sockopt::set_socket_recv_buffer_size_force(to.socket, 128 << 20);
         let address = to.socket.local_addr().map_err(&failed)?;
         from.socket.connect(address).map_err(&failed)?;
         thread::scope(|scope| {
             let receiving = scope.spawn(|| {
                 priority::pin(to.cores);
-                // Other programs must not disturb the check; if the priority is refused, they do.
+                // Without this priority, other programs may disturb the check.
                 priority::prefer();
                 self.receive(to.socket)
             });
@@ -114,7 +114,7 @@ impl Load {
         loop {
             match socket.recv(&mut packet) {
                 Ok(_) => {}
-                // The first one may take the time of the sender's start as well.
+                // For the first packet the sender's start takes additional time.
                 Err(_) if is_first => {
                     is_first = false;
                     continue;

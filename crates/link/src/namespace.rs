@@ -1,4 +1,4 @@
-//! Network namespaces without names: each lives as long as a file descriptor or a process holds it.
+//! Network namespaces without names: each exists as long as a file descriptor or a process holds it.
 
 use std::fs;
 use std::marker::PhantomData;
@@ -18,27 +18,27 @@ use crate::device;
 use crate::error::LinkError;
 use crate::netlink::{LOOPBACK, Netlink};
 
-/// A network namespace of a link's end.
+/// The network namespace at one end of a link.
 #[derive(Debug)]
 pub struct Namespace {
     file: OwnedFd,
 }
 
-/// While it lives, the thread that made it is in a namespace: what it connects, listens on and starts is there.
+/// A guard: while it exists, the thread that made it is in a namespace. Its connections, listeners and child
+/// processes are there too.
 #[must_use = "the thread leaves the namespace when this is dropped"]
 #[derive(Debug)]
 pub struct Entered {
     back: OwnedFd,
-    /// Of this thread only.
+    /// Makes the guard stay on this thread.
     _thread: PhantomData<*const ()>,
 }
 
-/// Gives this process the right to make links. It must be called before any other thread exists. Root has the
-/// right; another user gets it in a user namespace, in which only that user and group keep their numbers, and all
-/// others are nobody. `true` where it made one.
+/// Gives this process the privileges to make links. It must be called before any other thread exists. Root
+/// has them; another user gets them in a user namespace, in which only that user and group keep their ids and
+/// all others are nobody. Returns whether it made a user namespace.
 ///
-/// # Errors
-/// Where user namespaces are refused, and within a link.
+/// # Errors User namespaces are refused, or this is inside a link.
 pub fn prepare() -> Result<bool, LinkError> {
     if device::is_here() {
         return Err(LinkError::Inside);
@@ -68,12 +68,11 @@ pub fn prepare() -> Result<bool, LinkError> {
     Ok(true)
 }
 
-/// Moves the calling thread into a new network namespace that has only its loopback, for good. Only from
-/// there may a thread without privileges enter a link and come back: the way back to the machine's own
-/// namespace is closed to it. Root goes the same way, so that both measure alike.
+/// Moves the calling thread permanently into a new network namespace that has only a loopback. An
+/// unprivileged thread may enter a link and return only from such a namespace: it may not return to the
+/// machine's own. Root does the same, so that both measure alike.
 ///
-/// # Errors
-/// Where network namespaces are refused: [`prepare`] was not called, or failed.
+/// # Errors Network namespaces are refused: [`prepare`] was not called, or failed.
 pub fn isolate() -> Result<(), LinkError> {
     // SAFETY: the table of file descriptors stays shared.
     unsafe { unshare_unsafe(UnshareFlags::NEWNET) }.map_err(|error| LinkError::NoNamespace {
@@ -84,13 +83,13 @@ pub fn isolate() -> Result<(), LinkError> {
             _ => ELSE,
         },
     })?;
-    // Nothing uses IPv6 here, and its own packets would be counted.
+    // Nothing uses IPv6 here, and the kernel's own IPv6 packets would be counted.
     for file in [
         "/proc/sys/net/ipv6/conf/all/disable_ipv6",
         "/proc/sys/net/ipv6/conf/default/disable_ipv6",
     ] {
         match fs::write(file, "1") {
-            // A kernel without IPv6.
+            // The kernel has no IPv6.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             written => written.map_err(|error| LinkError::Setting { file, error })?,
         }
@@ -99,7 +98,7 @@ pub fn isolate() -> Result<(), LinkError> {
 }
 
 impl Namespace {
-    /// A new one, in which only the loopback is up.
+    /// Makes a namespace in which only the loopback is up.
     pub(crate) fn new() -> Result<Self, LinkError> {
         on_own_thread(|| {
             isolate()?;
@@ -108,13 +107,12 @@ impl Namespace {
         })
     }
 
-    /// Moves the calling thread into it until the guard is dropped.
+    /// Moves the calling thread into the namespace until the guard is dropped.
     ///
-    /// # Errors
-    /// When the thread could not come back: an unprivileged one must [`isolate`] itself before.
+    /// # Errors The thread could not return: an unprivileged one must be [isolated](isolate) first.
     pub fn enter(&self) -> Result<Entered, LinkError> {
         let back = current()?;
-        // Enters the namespace that it is in: that changes nothing, but is refused if the way back would be.
+        // Entering the current namespace changes nothing, but fails if the return would fail.
         go(&back).map_err(|_| LinkError::NoReturn)?;
         go(&self.file).map_err(LinkError::kernel("enter a network namespace"))?;
         Ok(Entered {
@@ -123,17 +121,18 @@ impl Namespace {
         })
     }
 
-    /// Its path for other processes of this user, such as nsenter(1), as long as this process lives.
+    /// The namespace's path for other processes of this user, such as nsenter(1). It is valid as long as this
+    /// process lives.
     pub fn path(&self) -> PathBuf {
         let process = std::process::id();
         format!("/proc/{process}/fd/{}", self.file.as_raw_fd()).into()
     }
 
-    /// Runs `work` inside, on a thread of its own, which needs no way back. A process that it starts with
-    /// PR_SET_PDEATHSIG ends with that thread: start those from a thread that has entered.
+    /// Runs `work` inside, on a new thread, which need not return. A process that `work` starts with
+    /// PR_SET_PDEATHSIG ends with that thread: start such processes from a thread that has
+    /// [entered](Namespace::enter).
     ///
-    /// # Errors
-    /// When the namespace cannot be entered, or as `work` fails.
+    /// # Errors The namespace cannot be entered, or `work` fails.
     pub fn run<T: Send>(
         &self,
         work: impl FnOnce() -> Result<T, LinkError> + Send,
@@ -147,12 +146,13 @@ impl Namespace {
 
 impl Drop for Entered {
     fn drop(&mut self) {
-        // It was allowed when the guard was made. Continuing in the wrong network would falsify everything.
+        // The return was permitted when the guard was made. Continuing in the wrong network would falsify all
+        // results.
         go(&self.back).expect("a thread returns to its own network namespace");
     }
 }
 
-/// Why user namespaces are refused, as far as the machine says.
+/// Advice for refused user namespaces, as far as the reason is known.
 fn user_remedy(error: Errno) -> &'static str {
     let is =
         |file: &str, value: &str| fs::read_to_string(file).is_ok_and(|text| text.trim() == value);

@@ -19,12 +19,12 @@ use rustix::net::{RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, soc
 
 use crate::error::LinkError;
 
-/// The loopback is the first device of any namespace.
+/// The index of the loopback, the first device of any namespace.
 pub(crate) const LOOPBACK: u32 = 1;
-/// The bits of an address, all of which count: there is one host at the other end.
+/// The prefix length of an address: all bits, for a single host.
 const ALL_BITS: u8 = 32;
 
-/// A socket to the kernel's part for networks.
+/// A socket to the kernel's routing subsystem.
 pub(crate) struct Netlink {
     socket: OwnedFd,
 }
@@ -51,7 +51,7 @@ impl Netlink {
             .map_err(LinkError::kernel("bring a network device up"))
     }
 
-    /// Sets the largest packet and how many may wait in the device, and brings it up.
+    /// Sets the device's MTU and the number of packets that may wait in it, and brings it up.
     pub(crate) fn set_up(&self, index: u32, mtu: u32, ring: u32) -> Result<(), LinkError> {
         self.set(
             index,
@@ -74,7 +74,7 @@ impl Netlink {
             .map_err(LinkError::kernel("give a network device its address"))
     }
 
-    /// Adds the route to the other end, whose metrics are those of every connection to and from it.
+    /// Adds the route to the other end. Its metrics apply to all connections with that.
     pub(crate) fn add_route(
         &self,
         index: u32,
@@ -126,7 +126,7 @@ impl Netlink {
         let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&answer[..length])
             .map_err(io::Error::other)?;
         match answer.payload {
-            // Zero is the acknowledgement.
+            // An error code of zero is the acknowledgement.
             NetlinkPayload::Error(word) if word.code.is_some() => Err(word.to_io()),
             _ => Ok(()),
         }

@@ -1,4 +1,4 @@
-//! A link with both its ends.
+//! A link and its two ends.
 
 use std::time::Duration;
 
@@ -14,13 +14,13 @@ use crate::path::Path;
 use crate::priority::Priority;
 use crate::{CLIENT, SERVER};
 
-/// Probes each way that measure the base, and that check the calibrated link.
+/// The number of probes each way that measure the base delay, and that check the calibrated link.
 const BASE_PROBES: usize = 60;
 const CHECK_PROBES: usize = 40;
-/// The most attempts to calibrate, and the error of the round trip that is good enough, ns.
+/// The maximum number of attempts to calibrate, and the error of the round trip that is small enough, ns.
 const MAX_ATTEMPTS: usize = 4;
 const GOOD_NS: u64 = 20_000;
-/// A direction that packets cross at once.
+/// A direction without delay, rate or loss.
 const INSTANT: Direction = Direction {
     rate: LinkRate::Unlimited,
     delay_ns: 0,
@@ -29,24 +29,24 @@ const INSTANT: Direction = Direction {
     queue: Queue::Bytes(u64::MAX),
     overhead: 0,
 };
-/// Derives the seed down from the one up.
+/// Derives the seed for down from the one for up.
 const DOWN_SEED: u64 = 0x646f_776e_0000_0000;
 
 /// How a link is made.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Where the client will run, as the kernel numbers cores, and the link's thread beside it: a client that
-    /// waits leaves its core to the thread. Any cores if it is empty.
+    /// The cores of the client and of the link's thread, as the kernel numbers them: a client that waits
+    /// leaves its core to the thread. If empty, any core may be used.
     pub client_cores: Vec<usize>,
-    /// Where the server will run.
+    /// The cores of the server.
     pub server_cores: Vec<usize>,
-    /// Decides which packets are lost, and the jitter.
+    /// The seed of losses and jitter.
     pub seed: u64,
-    /// What calibration found for the same link on the same cores, to be reused instead of new probes.
+    /// An earlier calibration of the same link on the same cores, to be used instead of new probes.
     pub calibrated: Option<Calibration>,
 }
 
-/// A link between two namespaces, in which packets flow until it is dropped. Client and server are reached at
+/// A link between two namespaces, which carries packets until it is dropped. The ends have the addresses
 /// [`CLIENT`] and [`SERVER`].
 #[derive(Debug)]
 pub struct Network {
@@ -58,12 +58,11 @@ pub struct Network {
 }
 
 impl Network {
-    /// Makes a link and calibrates it, which takes a second and some of its round trips, unless it already
-    /// [is](Options::calibrated). The process must have been [prepared](crate::prepare).
+    /// Makes a link and calibrates it, unless a [calibration](Options::calibrated) is given. Calibration
+    /// takes a second and several round trips. The process must have been [prepared](crate::prepare).
     ///
-    /// # Errors
-    /// Where the machine has no namespaces, devices or congestion control for it, within another link, and where what
-    /// the machine adds leaves a delay that is shorter than its jitter.
+    /// # Errors The machine lacks namespaces, devices or the congestion control for it; this is inside
+    /// another link; or the delay, less what the machine adds, is too short for the jitter.
     pub fn open(link: &Link, options: &Options) -> Result<Self, LinkError> {
         if device::is_here() {
             return Err(LinkError::Inside);
@@ -95,8 +94,9 @@ impl Network {
         Ok(network)
     }
 
-    /// Runs `work` with a link that delays and loses no packet: what is not timed need not wait for the link.
-    /// Its losses continue afterwards as if nothing had been sent, but for what closes connections late.
+    /// Runs `work` with a link that neither delays nor loses packets, for work that is not timed. Afterwards
+    /// the link's losses continue as if nothing had been sent, except for packets that close connections
+    /// late.
     ///
     /// # Errors
     /// The link has ended.
@@ -108,7 +108,7 @@ impl Network {
         Ok(done)
     }
 
-    /// Applies `link` to packets from now on; the kernels' settings stay.
+    /// Applies `link` to packets from now on, but not to the kernels' settings.
     pub(crate) fn change(&self, link: &Link, seed: u64) -> Result<(), LinkError> {
         let [up, down] = calibrated(link, base(&self.calibration));
         let seeds = seeds(seed);
@@ -123,11 +123,10 @@ impl Network {
         Ok(())
     }
 
-    /// Begins the jitter again from another seed. Links of the same terms that do so with one seed then delay packets
-    /// alike that are sent at the same times: common random numbers for variants that are compared.
+    /// Restarts the jitter with another seed. Links with the same settings and seed then delay packets that
+    /// are sent at the same times alike: common random numbers for variants that are compared.
     ///
-    /// # Errors
-    /// Where the link has ended.
+    /// # Errors The link has ended.
     pub fn restart_jitter(&self, seed: u64) -> Result<(), LinkError> {
         self.emulator.restart_jitter(seeds(seed))
     }
@@ -142,7 +141,7 @@ impl Network {
         &self.server
     }
 
-    /// What calibration found.
+    /// The calibration.
     pub fn calibration(&self) -> Calibration {
         self.calibration
     }
@@ -152,10 +151,9 @@ impl Network {
         self.emulator.priority()
     }
 
-    /// What was counted until now.
+    /// The counts so far.
     ///
-    /// # Errors
-    /// When the link's thread has ended, or the kernel's counters cannot be read.
+    /// # Errors The link's thread has ended, or the kernel's counters cannot be read.
     pub fn counts(&self) -> Result<Snapshot, LinkError> {
         let mut kernel = KernelCounts::default();
         for counters in &self.counters {
@@ -169,9 +167,10 @@ impl Network {
     }
 }
 
-/// Finds out what the machine adds up and down, and what probes take once it is subtracted. Probes that
-/// another program disturbed find too much: the link would then be too short for the whole run. So it is
-/// repeated, a few times at most, until probes take the set time, and the nearest attempt counts.
+/// Measures what the machine adds up and down, and how long probes take once that is subtracted. If another
+/// program disturbs the probes, the result is too large and the link's delay would be too short for the whole
+/// run. So this is repeated up to [`MAX_ATTEMPTS`] times until probes take the set time; the closest attempt
+/// is used.
 fn calibrate(
     emulator: &Emulator,
     probes: &Probes,
@@ -226,7 +225,7 @@ fn base(calibration: &Calibration) -> [u64; 2] {
     [calibration.base_up_ns, calibration.base_down_ns]
 }
 
-/// The directions of a link, their delays shorter by what the machine adds.
+/// The directions of a link, with delays that are shorter by what the machine adds.
 fn calibrated(link: &Link, base: [u64; 2]) -> [Direction; 2] {
     let mut ways = [link.up.clone(), link.down.clone()];
     for (way, base) in ways.iter_mut().zip(base) {
@@ -235,7 +234,8 @@ fn calibrated(link: &Link, base: [u64; 2]) -> [Direction; 2] {
     ways
 }
 
-/// Paths that only delay: for probes, whose base does not depend on the rest.
+/// The link's paths with their delay alone: probes measure a base delay, which rate, jitter and loss do not
+/// change.
 fn bare(link: &Link, base: [u64; 2]) -> [Path; 2] {
     calibrated(link, base).map(|mut way| {
         way.rate = LinkRate::Unlimited;
@@ -245,7 +245,7 @@ fn bare(link: &Link, base: [u64; 2]) -> [Path; 2] {
     })
 }
 
-/// The seeds up and down.
+/// The seeds for up and down.
 fn seeds(seed: u64) -> [u64; 2] {
     [seed, seed ^ DOWN_SEED]
 }

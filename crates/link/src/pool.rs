@@ -1,12 +1,12 @@
-//! Room for the packets that are on their way.
+//! Memory for the packets in transit.
 
-/// Slots that are allocated at once.
+/// The number of slots that are allocated together.
 const CHUNK: usize = 256;
-/// The most memory of a link, bytes. Packets beyond it stay in the devices, which drop them when they are full: those
-/// are counted as dropped outside the queue.
+/// The maximum memory of a link, bytes. Further packets stay in the devices, which drop packets when they are
+/// full; these are counted as dropped outside the queue.
 const MAX_BYTES: usize = 512 << 20;
 
-/// Reusable slots of one size: the one used last is taken first, as it may still be in the cache.
+/// Reusable slots of one size. The last used one is taken first, since it may still be in the cache.
 #[derive(Debug)]
 pub(crate) struct Pool {
     slot: usize,
@@ -26,7 +26,7 @@ impl Pool {
         pool
     }
 
-    /// Takes a slot, unless all memory is taken.
+    /// Takes a slot; `None` if all memory is used.
     pub(crate) fn take(&mut self) -> Option<usize> {
         if self.free.is_empty() && !self.is_whole() {
             self.grow();
@@ -34,7 +34,7 @@ impl Pool {
         self.free.pop()
     }
 
-    /// Whether all memory is taken.
+    /// Whether all memory is used.
     pub(crate) fn is_spent(&self) -> bool {
         self.free.is_empty() && self.is_whole()
     }
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slots_are_apart_and_used_again() {
+    fn slots_do_not_overlap_and_are_reused() {
         let mut pool = Pool::new(8);
         let slots: Vec<usize> = (0..CHUNK * 2).map(|_| pool.take().expect("room")).collect();
         for &slot in &slots {
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn it_ends() {
+    fn a_pool_has_a_maximum() {
         let mut pool = Pool::new(MAX_BYTES / CHUNK);
         assert_eq!((0..=CHUNK).filter_map(|_| pool.take()).count(), CHUNK);
         assert!(pool.is_spent());

@@ -4,23 +4,23 @@ use rustix::process::setpriority_process;
 use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
 use std::num::NonZeroU64;
 
-/// Just above every thread without real-time priority. The thread yields to the kernel's own.
+/// Just above all threads without real-time priority, and below the kernel's own real-time threads.
 const REAL_TIME: libc::c_int = 1;
 
 /// The priority of a link's thread. A lower one makes packets late on a busy machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Priority {
-    /// Above all other programs.
+    /// Real-time priority, above all other programs.
     RealTime,
-    /// The highest of other programs (nice -20).
+    /// The highest priority without real time (nice -20).
     High,
-    /// As any program.
+    /// The priority of any program.
     Normal,
 }
 
 /// Gives the calling thread the highest priority that it may have.
 pub(crate) fn raise() -> Priority {
-    // Without this the kernel rounds timeouts up by 50 µs.
+    // By default the kernel delays timeouts by up to 50 µs.
     let _ = set_current_timer_slack(NonZeroU64::new(1));
     let parameters = libc::sched_param {
         sched_priority: REAL_TIME,
@@ -35,18 +35,19 @@ pub(crate) fn raise() -> Priority {
     }
 }
 
-/// Gives the calling thread priority over other programs, below every link's; returns whether that is allowed.
+/// Gives the calling thread priority over other programs, but below all links. Returns whether that is
+/// permitted.
 pub(crate) fn prefer() -> bool {
     setpriority_process(None, -20).is_ok()
 }
 
-/// Keeps the calling thread on these cores; on any if the set is empty.
+/// Pins the calling thread to these cores. If there are none, any core may be used.
 pub(crate) fn pin(cores: &[usize]) {
     let mut set = CpuSet::new();
     let possible = cores.iter().filter(|&&core| core < CpuSet::MAX_CPU);
     possible.for_each(|&core| set.set(core));
     if set.count() > 0 {
-        // A core that went away leaves the thread where it is: lateness shows what that costs.
+        // If a core has gone offline, the thread stays where it is; lateness shows the effect.
         let _ = sched_setaffinity(None, &set);
     }
 }

@@ -1,4 +1,4 @@
-//! The kernel's own stamps on packets that arrive.
+//! The kernel's timestamps on arriving packets.
 
 use std::net::UdpSocket;
 
@@ -9,16 +9,16 @@ use rustix::time::{ClockId, clock_gettime};
 /// SIOCGSTAMPNS, in asm-generic/sockios.h.
 const STAMP: Opcode = 0x8907;
 
-/// Has the kernel stamp the packets that come from now on.
+/// Makes the kernel stamp packets that arrive from now on.
 pub(crate) fn begin_stamps(socket: &UdpSocket) -> Result<(), Errno> {
-    // The first request turns stamps on, and has no answer yet.
+    // The first request turns timestamps on, and finds none yet.
     match stamp(socket) {
         Ok(_) | Err(Errno::NOENT) => Ok(()),
         Err(error) => Err(error),
     }
 }
 
-/// When the packet came that was read last, ns of the wall clock.
+/// When the last packet that was read had arrived, ns of the wall clock.
 pub(crate) fn stamp(socket: &UdpSocket) -> Result<u64, Errno> {
     // SAFETY: this operation writes such a structure.
     let get = unsafe { Getter::<STAMP, libc::timespec>::new() };
@@ -27,7 +27,7 @@ pub(crate) fn stamp(socket: &UdpSocket) -> Result<u64, Errno> {
     Ok(nanoseconds(stamp.tv_sec as u64, stamp.tv_nsec as u64))
 }
 
-/// The clock of the kernel's stamps.
+/// The clock of the kernel's timestamps, ns.
 pub(crate) fn wall_clock() -> u64 {
     let now = clock_gettime(ClockId::Realtime);
     nanoseconds(now.tv_sec as u64, now.tv_nsec as u64)

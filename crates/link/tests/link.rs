@@ -1,5 +1,5 @@
-//! Real namespaces, devices and sockets. No test asserts how fast the machine is: only counts, order, what a seed
-//! says, and times that a link takes at least.
+//! Tests with real namespaces, devices and sockets. None depends on the speed of the machine: they assert
+//! only counts, order, the losses of a seed, and minimum times.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream, UdpSocket};
@@ -65,7 +65,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// 100 Mbit/s, 2 ms each way.
+/// A link of 100 Mbit/s and 2 ms each way.
 fn link() -> Link {
     let direction = Direction {
         rate: LinkRate::BitsPerSecond(100_000_000),
@@ -95,7 +95,7 @@ fn open(link: &Link) -> Network {
     Network::open(link, &options).expect("a link")
 }
 
-/// Does something inside.
+/// Runs `work` in a namespace.
 fn within<T>(namespace: &Namespace, work: impl FnOnce() -> T) -> T {
     let _entered = namespace.enter().expect("an isolated thread enters");
     work()
@@ -169,7 +169,7 @@ fn bytes_arrive_whole_and_are_counted() {
     drop(client);
     assert!(receiving.join().expect("received") == sent);
     let counts = network.counts().expect("counts").since(&before);
-    // 1,448 bytes in each packet of 1,500.
+    // Each packet of 1,500 bytes carries 1,448.
     assert!(
         counts.up.packets >= 691 && counts.up.bytes >= 1_036_000,
         "{counts:?}"
@@ -182,7 +182,7 @@ fn bytes_arrive_whole_and_are_counted() {
     assert!(counts.lateness.p50_ns <= counts.lateness.p99_ns);
     assert!(counts.lateness.p99_ns <= counts.lateness.max_ns);
     assert!(counts.cpu_ns > 0, "{counts:?}");
-    // Not of two readings: the last packets of the connection may still be on their way.
+    // One reading, compared with itself: the last packets of the connection may still be in transit.
     let after = network.counts().expect("counts");
     assert_eq!(after.since(&after).up.packets, 0);
 }
@@ -198,7 +198,7 @@ fn a_seed_loses_the_packets_that_it_says() {
     let packets = 500_u32;
     let mut path = Path::new(&link.up, 7);
     let kept = (0..packets).filter(|&at| {
-        // Far apart, so that none meets a full queue.
+        // Far apart, so that the queue is never full.
         matches!(
             path.offer(u64::from(at) * 1_000_000, 32),
             Offered::Due { .. }
@@ -217,7 +217,7 @@ fn a_seed_loses_the_packets_that_it_says() {
         client.send(&at.to_ne_bytes()).expect("sent");
         thread::sleep(Duration::from_micros(200));
     };
-    // What crosses at once is not lost, and changes nothing of what is lost after it.
+    // Packets that cross within `at_once` are not lost, and do not change which later ones are lost.
     let at_once = packets..packets + 100;
     (0..packets / 2).for_each(send);
     network
@@ -247,13 +247,13 @@ fn a_full_queue_drops_at_its_tail() {
         arrived.push(packet[0]);
     }
     let counts = network.counts().expect("counts").since(&before);
-    // 10 have room, and one more for each that leaves in between.
+    // 10 packets have room, and one more for each that leaves meanwhile.
     assert!(arrived.len() >= 10 && arrived.len() < 50, "{arrived:?}");
     assert_eq!(arrived[..10], [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
     assert_eq!(counts.up.packets, 50);
     assert_eq!(counts.up.dropped as usize, 50 - arrived.len());
     assert_eq!((counts.up.lost, counts.foreign_drops), (0, 0));
-    // 1 + 2 + … + 9 packets of 12 ms, less what it took to send them.
+    // The time of 1 + 2 + … + 9 packets of 12 ms, minus the time that sending them took.
     assert!(counts.up.queued_ns > 400_000_000, "{counts:?}");
 }
 

@@ -211,7 +211,7 @@ fn what_cannot_work_is_refused_in_a_line() {
     let inner = place.run(&["link", "wlan", "--", program, "link", "wlan", "--", "true"]);
     assert_eq!(inner.code, Some(2), "{inner:?}");
     assert!(
-        inner.stderr.contains("inside an emulated link already"),
+        inner.stderr.contains("already inside an emulated link"),
         "{inner:?}"
     );
 }

@@ -1,32 +1,33 @@
-//! A delay that wanders and keeps the order of packets.
+//! A random delay that keeps the order of packets.
 
 use rpcgauge_trial::Random;
 
-/// How far apart knots are, in their largest value: the delay then falls by at most half a nanosecond per
-/// nanosecond, and no packet overtakes another.
+/// The distance between knots, in multiples of their maximum value. With this the delay falls by at most half
+/// a nanosecond per nanosecond, so no packet overtakes another.
 const SPACING: f64 = 4.0;
 
-/// What is added to the delay: straight lines between knots, which are independent, uniform around zero and
-/// evenly spaced. So its mean is zero at any time. Pushing back only the packets that would overtake, as is
-/// usual, would raise the mean.
+/// The addition to the delay: linear between knots, which are evenly spaced, independent, and uniform around
+/// zero. So its mean is zero at any time. The usual method, to delay only the packets that would overtake,
+/// raises the mean.
 #[derive(Debug)]
 pub(super) struct Jitter {
-    /// The largest value of a knot, ns.
+    /// The maximum value of a knot, ns.
     most: f64,
-    /// How far apart knots are, ns.
+    /// The distance between knots, ns.
     spacing: u64,
-    /// Where between the first two knots it begins, ns after the first.
+    /// The start between the first two knots, ns after the first.
     phase: u64,
-    /// When it began, ns: with the first packet, so that a seed gives the same delays whenever that comes.
+    /// When the jitter began, ns: at the first packet, so that a seed always gives the same delays from
+    /// there.
     began: Option<u64>,
     seed: u64,
 }
 
 impl Jitter {
-    /// `deviation` is its standard deviation, ns, and more than 0.
+    /// `deviation` is the standard deviation, ns, more than 0.
     pub(super) fn new(deviation: u64, seed: u64) -> Self {
-        // Uniform in ±most has a variance of most² / 3, and a point of a line between two such knots, taken
-        // at any time, 2/3 of that.
+        // A uniform value in ±most has a variance of most² / 3, and a random point on a line between two such
+        // knots has 2/3 of that.
         let most = deviation as f64 * (9.0_f64 / 2.0).sqrt();
         let spacing = (most * SPACING).ceil();
         Self {
@@ -38,12 +39,12 @@ impl Jitter {
         }
     }
 
-    /// The most that it takes off a delay, ns.
+    /// The maximum by which it shortens a delay, ns.
     pub(super) fn most(&self) -> f64 {
         self.most
     }
 
-    /// What is added to the delay at `now`, ns, which never falls from call to call.
+    /// The addition to the delay at `now`, ns. `now` must not decrease from call to call.
     pub(super) fn at(&mut self, now: u64) -> f64 {
         let began = *self.began.get_or_insert(now);
         let passed = now.saturating_sub(began) + self.phase;
@@ -53,7 +54,7 @@ impl Jitter {
         before + (after - before) * part
     }
 
-    /// The value of the knot of this number: drawn from the number, so that a pause leaves none out.
+    /// The value of a knot. It depends only on the number and the seed, so it is the same after a pause.
     fn knot(&self, number: u64) -> f64 {
         let mut random = Random::new(self.seed.wrapping_add(number + 1));
         (2.0 * random.unit() - 1.0) * self.most
@@ -70,7 +71,7 @@ mod tests {
     fn mean_and_deviation_are_as_set() {
         let deviation = 1_000_000;
         let mut jitter = Jitter::new(deviation, 3);
-        // 20,000 knots, 20 packets between each two.
+        // 20,000 knots, with 20 packets between two knots.
         let step = jitter.spacing / 20;
         let values: Vec<f64> = (0..400_000).map(|i| jitter.at(i * step)).collect();
         let mean = values.iter().sum::<f64>() / values.len() as f64;

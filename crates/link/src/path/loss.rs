@@ -2,8 +2,9 @@
 
 use rpcgauge_trial::{Loss, Random};
 
-/// Gilbert's chain of two states: in a burst all packets are lost, outside none. It takes one step per packet
-/// that is offered, whatever becomes of it, so that a seed loses the same packets however they are timed.
+/// Gilbert's Markov chain with two states: in a burst all packets are lost, outside none. It takes one step
+/// for each packet that is offered, even if that is dropped, so that a seed loses the same packets whatever
+/// their timing.
 #[derive(Debug)]
 pub(super) struct Losses {
     /// The chance that a packet outside a burst begins one.
@@ -19,7 +20,7 @@ impl Losses {
         let end = 1.0 / burst;
         let mut random = Random::new(seed);
         Self {
-            // In balance, as many bursts begin as end: (1 − part) · begin = part · end.
+            // In equilibrium as many bursts begin as end: (1 − part) · begin = part · end.
             begin: end * part / (1.0 - part),
             end,
             in_burst: random.unit() < part,
@@ -48,8 +49,8 @@ mod tests {
         (0..PACKETS).map(|_| losses.step()).collect()
     }
 
-    /// The standard deviation of the part that is lost: that of independent losses, times what the
-    /// correlation of the chain adds.
+    /// The standard deviation of the lost part: that of independent losses, times a factor for the chain's
+    /// correlation.
     fn deviation(loss: Loss) -> f64 {
         let Loss { part, burst } = loss;
         let kept = 1.0 - 1.0 / burst - part / (1.0 - part) / burst;
@@ -72,7 +73,7 @@ mod tests {
         ] {
             let lost = lost(loss, 11);
             let count = lost.iter().filter(|&&it| it).count() as f64;
-            // 99.9% of the normal distribution, which the binomial is this close to.
+            // The 99.9% interval of the normal distribution, which approximates the binomial here.
             let off = (count / PACKETS as f64 - loss.part).abs();
             assert!(off < 3.29 * deviation(loss), "{loss:?}: {off}");
             let bursts = 1 + lost.windows(2).filter(|it| !it[0] && it[1]).count();

@@ -1,4 +1,5 @@
-//! What a direction does to packets, on the caller's clock: no device, no thread, no clock of its own.
+//! The model of a direction: what happens to packets, on the caller's clock. It has no device, thread or
+//! clock.
 
 mod jitter;
 mod loss;
@@ -12,15 +13,15 @@ use jitter::Jitter;
 use loss::Losses;
 use sender::Sender;
 
-/// Beside the seed of the losses, another for jitter: losses may not depend on how many knots were drawn.
+/// Makes the seed of the jitter differ from that of the losses.
 const JITTER_SEED: u64 = 0x6a69_7474_6572;
 
 /// One direction of a link. A packet joins the queue or is dropped at its tail, waits for those before it, is
-/// sent at the rate, travels for the delay and its jitter, and arrives unless it is lost.
+/// sent at the rate, travels for the delay with its jitter, and arrives unless it is lost.
 #[derive(Debug)]
 pub struct Path {
     sender: Sender,
-    /// The most bytes that the queue holds.
+    /// The maximum size of the queue, bytes.
     limit: u64,
     overhead: u64,
     delay: f64,
@@ -29,26 +30,26 @@ pub struct Path {
     losses: Option<Losses>,
     /// When the last packet has left, ns.
     free: u64,
-    /// When the last one that is not lost arrives, ns.
+    /// When the last packet that is not lost arrives, ns.
     last: u64,
-    /// The packets whose last bit has not left: when it will, ns, and their bytes.
+    /// The packets whose last bit has not left: when it will leave, ns, and the bytes.
     queue: VecDeque<(u64, u64)>,
     queued: u64,
 }
 
-/// What becomes of a packet.
+/// The fate of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Offered {
-    /// It arrives.
+    /// The packet arrives.
     Due {
-        /// When, ns.
+        /// When it arrives, ns.
         at: u64,
         /// How long it waits for packets before it, ns.
         queued: u64,
     },
-    /// The queue is full.
+    /// The packet is dropped because the queue is full.
     Dropped,
-    /// It is sent and does not arrive.
+    /// The packet is sent but does not arrive.
     Lost {
         /// How long it waits for packets before it, ns.
         queued: u64,
@@ -56,7 +57,7 @@ pub enum Offered {
 }
 
 impl Path {
-    /// A direction in which nothing was sent yet. The seed decides which packets are lost, and the jitter.
+    /// A direction in which nothing was sent yet. The seed decides the losses and the jitter.
     pub fn new(direction: &Direction, seed: u64) -> Self {
         let sender = Sender::new(&direction.rate);
         let limit = match direction.queue {
@@ -80,24 +81,24 @@ impl Path {
         path
     }
 
-    /// Begins the jitter again with the next packet, from another seed. Everything else continues.
+    /// Restarts the jitter with the next packet and this seed. Everything else continues.
     pub fn restart_jitter(&mut self, seed: u64) {
         let jitter = self.jitter_ns;
         self.jitter = (jitter > 0).then(|| Jitter::new(jitter, seed ^ JITTER_SEED));
     }
 
-    /// Whether the delay is too short for its jitter: it would be cut at 0, and its mean not be kept.
+    /// Whether the delay is too short for the jitter: it would be cut at 0, which changes its mean.
     pub(crate) fn is_cut(&self) -> bool {
         let most = self.jitter.as_ref().map(Jitter::most);
         most.is_some_and(|most| most > self.delay)
     }
 
-    /// Offers an IP packet of `bytes` at `now`, ns, which never falls from call to call.
+    /// Offers an IP packet at `now`, ns, which must not decrease from call to call.
     pub fn offer(&mut self, now: u64, ip_bytes: u64) -> Offered {
         let lost = self.losses.as_mut().is_some_and(Losses::step);
         let bytes = ip_bytes + self.overhead;
         self.leave(now);
-        // An empty queue takes any packet, however short it is.
+        // An empty queue takes any packet, even one that is larger than the limit.
         if self.queued > 0 && self.queued + bytes > self.limit {
             return Offered::Dropped;
         }
@@ -113,7 +114,7 @@ impl Path {
             return Offered::Lost { queued };
         }
         let travel = (self.delay + jitter).max(0.0);
-        // Jitter that begins again may fall by more than it does otherwise.
+        // When the jitter restarts, it may fall by more than otherwise.
         self.last = self.last.max(sent + travel as u64);
         Offered::Due {
             at: self.last,
@@ -121,8 +122,8 @@ impl Path {
         }
     }
 
-    /// How long the last of the packets that fill the queue, of `bytes` each, waits and is sent, ns; none where
-    /// nothing waits, or not at one rate.
+    /// How long the last of the packets that fill the queue, each of `bytes`, takes to wait and to be sent,
+    /// ns; `None` unless the rate is constant.
     pub(crate) fn full_queue(&self, bytes: u64) -> Option<u64> {
         let Sender::Fixed { rate, .. } = self.sender else {
             return None;

@@ -1,21 +1,21 @@
-//! When a packet has been sent: the rate of a direction.
+//! The rate of a direction: when packets have been sent.
 
 use rpcgauge_trial::{LinkRate, Trace};
 
-/// What one opportunity of a trace carries, bytes.
+/// The bytes that one opportunity of a trace carries.
 const OPPORTUNITY: u64 = 1_500;
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
 
-/// Sends one packet after the other. It computes when each has left from when it came and when the one before
-/// it had left, never from when it was asked, so that errors do not add up.
+/// Sends packets one after another. It computes when a packet has left from when it came and when the
+/// previous one had left, so rounding errors do not add up.
 #[derive(Debug)]
 pub(super) enum Sender {
     Unlimited,
     Fixed {
         /// bit/s.
         rate: u64,
-        /// What the rounding of the last time left, in 1/rate of a nanosecond.
+        /// The remainder of rounding the last time, in 1/rate of a nanosecond.
         rest: u64,
     },
     Traced(Traced),
@@ -25,10 +25,10 @@ pub(super) enum Sender {
 #[derive(Debug)]
 pub(super) struct Traced {
     at_ms: Vec<u32>,
-    /// The opportunity that is used: how often the trace has ended before it, and which one of it.
+    /// The current opportunity: how many times the trace has ended before it, and its index in the trace.
     round: u64,
     index: usize,
-    /// What it still carries, bytes.
+    /// How many bytes the current opportunity can still carry.
     left: u64,
 }
 
@@ -46,8 +46,8 @@ impl Sender {
         }
     }
 
-    /// When the last bit of a packet has left that came at `now`, when the packet before it has left at
-    /// `free`; ns.
+    /// When the last bit of a packet that came at `now` has left, if the previous packet has left at `free`;
+    /// ns.
     pub(super) fn send(&mut self, now: u64, free: u64, bytes: u64) -> u64 {
         match self {
             Self::Unlimited => now,
@@ -62,7 +62,7 @@ impl Sender {
         }
     }
 
-    /// What is sent in a time, ns: bytes, by a trace's mean.
+    /// The bytes that are sent in `time` (ns), for a trace by its mean rate.
     pub(super) fn bytes_in(&self, time: u64) -> u64 {
         let product =
             |a: u64, b: u64, c: u64| (u128::from(a) * u128::from(b) / u128::from(c)) as u64;
@@ -80,7 +80,7 @@ impl Sender {
 impl Traced {
     fn send(&mut self, now: u64, bytes: u64) -> u64 {
         if self.time() < now {
-            // Opportunities that pass while nothing waits are lost.
+            // Opportunities that pass while no packet waits are lost.
             self.find(now);
         }
         let mut wanted = bytes;
@@ -97,7 +97,7 @@ impl Traced {
         self.at_ms.last().map_or(MS, |&last| u64::from(last) * MS)
     }
 
-    /// When the opportunity that is used comes, ns.
+    /// When the current opportunity comes, ns.
     fn time(&self) -> u64 {
         self.round * self.period() + u64::from(self.at_ms[self.index]) * MS
     }
@@ -114,7 +114,7 @@ impl Traced {
     /// Advances to the first opportunity that is not before `now`.
     fn find(&mut self, now: u64) {
         let period = self.period();
-        // The end of a round is its last opportunity, and not before the next.
+        // The end of a round belongs to that round, as its last opportunity.
         self.round = now.saturating_sub(1) / period;
         let within = now - self.round * period;
         self.index = self
@@ -152,14 +152,14 @@ mod tests {
         let mut sent = |now, bytes| sender.send(now, 0, bytes) / MS;
         assert_eq!(sent(0, 700), 1);
         assert_eq!(sent(0, 700), 1);
-        // 100 bytes at 1 ms, the rest at 2.
+        // 100 bytes are sent at 1 ms, the rest at 2 ms.
         assert_eq!(sent(0, 1_500), 2);
         assert_eq!(sent(0, 1_600), 2);
-        // All of 1, 2 and 2 is used.
+        // The opportunities at 1, 2 and 2 ms are used up.
         assert_eq!(sent(0, 1), 10);
-        // The rest of 10 was wasted: the trace begins again at 10.
+        // The rest of the opportunity at 10 ms is lost; the trace begins again there.
         assert_eq!(sent(10 * MS + 1, 1_500), 11);
-        // All three of the second round are wasted.
+        // The first three opportunities of the second round are lost.
         assert_eq!(sent(13 * MS, 1), 20);
         assert_eq!(sent(1_020 * MS, 1_500), 1_020);
         assert_eq!(sent(1_020 * MS, 1_500), 1_021);

@@ -5,7 +5,7 @@ use super::*;
 
 const MS: u64 = 1_000_000;
 
-/// 8 Mbit/s, which is a byte in a microsecond, 10 ms, 4,500 bytes of queue.
+/// 8 Mbit/s, which is a byte per microsecond, a delay of 10 ms, and a queue of 4,500 bytes.
 fn direction() -> Direction {
     Direction {
         rate: LinkRate::BitsPerSecond(8_000_000),
@@ -28,7 +28,7 @@ fn packets_wait_are_sent_travel_and_are_dropped_at_the_tail() {
     assert_eq!(path.offer(0, 1_500), due(13_000_000, 1_500_000));
     assert_eq!(path.offer(0, 1_500), due(14_500_000, 3_000_000));
     assert_eq!(path.offer(0, 40), Offered::Dropped);
-    // The first one's last bit leaves at 1.5 ms.
+    // The last bit of the first packet leaves at 1.5 ms.
     assert_eq!(path.offer(1_499_999, 40), Offered::Dropped);
     assert_eq!(path.offer(1_500_000, 40), due(14_540_000, 3_000_000));
     assert_eq!(path.backlog(1_500_000), 3_040);
@@ -46,7 +46,7 @@ fn a_delay_shorter_than_its_jitter_is_cut() {
         };
         Path::new(&direction, 1).is_cut()
     };
-    // The square root of 4.5 times the deviation.
+    // The bound is the deviation times the square root of 4.5.
     assert!(is_cut(2_121_000));
     assert!(!is_cut(2_122_000));
 }
@@ -68,7 +68,7 @@ fn a_queue_by_time_holds_what_is_sent_in_it() {
     assert_eq!(path.offer(0, 1_500), due(11_500_000, 0));
     assert_eq!(path.offer(0, 1_500), due(13_000_000, 1_500_000));
     assert_eq!(path.offer(0, 1), Offered::Dropped);
-    // One that holds less than a packet still takes one.
+    // A queue that is smaller than a packet still takes one.
     direction.queue = Queue::Time(1);
     let mut path = Path::new(&direction, 1);
     assert_eq!(path.offer(0, 1_500), due(11_500_000, 0));
@@ -162,7 +162,7 @@ proptest! {
         }
     }
 
-    /// Whatever the times, the queue and the rate.
+    /// This holds for any times, queue and rate.
     #[test]
     fn a_seed_loses_the_same_packets(
         (one, other) in (directions(), directions()), packets in packets(), seed: u64,
@@ -185,13 +185,13 @@ proptest! {
         }
     }
 
-    /// What links of variants that are compared have in common.
+    /// Links of variants that are compared rely on this.
     #[test]
     fn jitter_begun_again_from_a_seed_is_the_same_at_another_time(
         mut direction in directions(), packets in packets(), seed: u64, before: u64, later in 0..1_u64 << 50,
     ) {
         direction.loss = None;
-        // As many packets as there are wait for the rate in both.
+        // Without a rate, packets do not wait in either path.
         direction.rate = LinkRate::Unlimited;
         let offered = |path: &mut Path, begin: u64| -> Vec<Option<u64>> {
             let mut now = begin;

@@ -88,7 +88,10 @@ fn a_file_that_cannot_be_used_is_named_with_its_fault() {
             with_roots(&no_certificate),
             "no certificate holds a certificate",
         ),
-        (with_identity(&key, &key), "key: it holds none in PEM format"),
+        (
+            with_identity(&key, &key),
+            "key: it holds none in PEM format",
+        ),
         (
             with_identity(&certificate, &certificate),
             "certificate: it holds none in PEM format",

@@ -35,7 +35,7 @@ fn a_socket_whose_queue_is_full_is_waited_for_no_longer_than_the_deadline() {
     place.run(&short("http://x/", &full)).refused(&[
         "cannot connect",
         "full.sock",
-        "did not take the connection within 300ms",
+        "did not accept the connection within 300ms",
     ]);
 }
 
