@@ -1,4 +1,4 @@
-"""The catalogue: what there is of a product."""
+"""The catalogue: name, cost and stock of each product."""
 
 import sys
 import time

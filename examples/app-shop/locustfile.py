@@ -1,4 +1,4 @@
-"""A user looks at three single offers for each page of them, with a moment of thought between."""
+"""A user looks at three single offers for each page of offers, with a short think time in between."""
 
 import random
 

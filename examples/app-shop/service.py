@@ -36,7 +36,7 @@ class Server(ThreadingHTTPServer):
 
 
 def serve(port, routes):
-    """Serves on this machine alone. A route's function gets the path and returns a status and a JSON body."""
+    """Serves on loopback. A route's function gets the rest of the path and returns a status and a JSON body."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"  # connections are kept
@@ -53,7 +53,7 @@ def serve(port, routes):
             if name not in routes:
                 return self.respond(404, b'{"error": "no such path"}')
             status, body = routes[name](rest)
-            # Counted before it is sent: who has the response finds it in the metrics.
+            # Counted before it is sent, so that a client that has the response finds it in the metrics.
             METRICS.add("handler_seconds", time.perf_counter() - begin, f'{{path="{name}"}}')
             self.respond(status, json.dumps(body).encode())
 

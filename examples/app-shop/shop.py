@@ -1,4 +1,4 @@
-"""The shop: offers with their prices, of what the catalogue has."""
+"""The shop: offers the catalogue's products, with prices."""
 
 import http.client
 import json

@@ -119,6 +119,6 @@ pub(crate) fn cases() -> Vec<Case> {
         case("gzip bomb in a load", Over::Grpc, gzip, bomb).checked(|| check(Compression::GZIP)),
         case("gzip that ends early in a load", Over::Http1, gzip, cut)
             .checked(|| check(Compression::GZIP)),
-        case("no zstd in a load", Over::Grpc, zstd, garbage).checked(|| check(Compression::ZSTD)),
+        case("not zstd in a load", Over::Grpc, zstd, garbage).checked(|| check(Compression::ZSTD)),
     ]
 }

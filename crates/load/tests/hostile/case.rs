@@ -69,7 +69,7 @@ impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Outcome::Answered => f.write_str("answered"),
-            Outcome::Retried => f.write_str("answered, some when sent again"),
+            Outcome::Retried => f.write_str("answered, some after a retry"),
             Outcome::Half(kind) => write!(f, "half answered, half `{kind}` (server)"),
             Outcome::Fail(kinds, fault) => {
                 let kinds: Vec<String> = kinds.iter().map(|kind| format!("`{kind}`")).collect();

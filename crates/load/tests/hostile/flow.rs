@@ -47,7 +47,7 @@ pub(crate) fn cases() -> Vec<Case> {
                 trial.stop.calls = Some(12);
             }),
         case(
-            "MAX_CONCURRENT_STREAMS of 0 for ever",
+            "MAX_CONCURRENT_STREAMS of 0 forever",
             fail(&["deadline", "deadline-unsent"]),
         )
         .server(http2(

@@ -75,7 +75,7 @@ fn statuses() -> Vec<Case> {
 fn messages() -> Vec<Case> {
     vec![
         saying(
-            case("response against the rules", fail(&["protocol"])),
+            case("response that breaks gRPC's rules", fail(&["protocol"])),
             vec![
                 |id| headers(id, END_STREAM, &[OK, GRPC, ("grpc-status", "0")]),
                 |id| with_body(id, &[0, 0, 0, 0, 9, b'x']),
@@ -84,7 +84,7 @@ fn messages() -> Vec<Case> {
         ),
         saying(
             case(
-                "giant message that is stated and never sent",
+                "giant message that is announced and never sent",
                 Outcome::Fail(&["too-large"], Fault::Instrument),
             ),
             vec![
@@ -121,7 +121,7 @@ fn messages() -> Vec<Case> {
             ],
         ),
         saying(
-            case("status 502 of something in between", fail(&["http-502"])),
+            case("status 502 of a proxy", fail(&["http-502"])),
             vec![|id| {
                 let html = ("content-type", "text/html");
                 let head = headers(id, 0, &[(":status", "502"), html]);

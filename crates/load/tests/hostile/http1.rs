@@ -131,7 +131,7 @@ fn lengths() -> Vec<Case> {
                 trial.stop.calls = Some(500);
             }),
         after_head(
-            case("framing that readers take differently", fail(&["protocol"])),
+            case("framing that parsers read differently", fail(&["protocol"])),
             &[
                 "content-length: 3\r\ntransfer-encoding: chunked\r\n\r\n3\r\nyes\r\n0\r\n\r\n",
                 "transfer-encoding: chunked\r\n\r\n0x3\r\nyes\r\n0\r\n\r\n",
@@ -176,7 +176,7 @@ fn too_much() -> Vec<Case> {
 fn others() -> Vec<Case> {
     vec![
         saying(
-            case("no HTTP", fail(&["protocol"])),
+            case("not HTTP", fail(&["protocol"])),
             &["SSH-2.0-OpenSSH_9.6\r\n"],
         ),
         saying(

@@ -202,7 +202,10 @@ fn goaways() -> Vec<Case> {
 fn rules() -> Vec<Case> {
     vec![
         saying(
-            case("frames and fields against the rules", fail(&["protocol"])),
+            case(
+                "frames and fields that break HTTP/2's rules",
+                fail(&["protocol"]),
+            ),
             vec![
                 |_| frame(PING, 0, 0, b"short"),
                 |id| frame(HEADERS, END_HEADERS, id, &[0xff; 8]),
@@ -225,7 +228,7 @@ fn others() -> Vec<Case> {
                 |_, _| Then::Close,
             ))
             .saying("HTTP/1.x only"),
-        case("no HTTP", fail(&["wrong-protocol"]))
+        case("not HTTP", fail(&["wrong-protocol"]))
             .server(http2("SSH-2.0-OpenSSH_9.6\r\n", |_, _| Then::Close)),
         case("response byte by byte", Outcome::Answered).server(http2(
             settings(),

@@ -162,7 +162,7 @@ fn certificates() -> Vec<Case> {
             tunnels(&theirs, Serving::default(), answer),
         ),
         case(
-            "client certificate that is wanted",
+            "client certificate that is required",
             Outcome::Fail(&["client-certificate"], Fault::Instrument),
             tunnels(&ours, wants_identity, |mut tunnel| {
                 let _ = tunnel.read(&mut [0; 100]);
@@ -171,7 +171,7 @@ fn certificates() -> Vec<Case> {
             }),
         ),
         case(
-            "another version of HTTP agreed on",
+            "another version of HTTP negotiated",
             fail(&["alpn"]),
             serves(only_http1),
         )
@@ -188,7 +188,7 @@ fn certificates() -> Vec<Case> {
             damaged(Damage::FlipAt(100)),
         ),
         case(
-            "no TLS",
+            "not TLS",
             handshake,
             Box::new(|| {
                 serve(|mut stream: TcpStream| {
