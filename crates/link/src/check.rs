@@ -53,8 +53,8 @@ pub struct Checked {
 pub struct Flood {
     /// The rate, bit/s of IP and overhead: as set, and as measured. `None` unless the rate is constant.
     pub rate: Option<(u64, f64)>,
-    /// How long the last packet of a full queue takes to wait and to be sent, ns: as set, and the measured
-    /// 90th percentile, which a busy machine disturbs less than the maximum.
+    /// The time that the last packet of a full queue waits and is sent, ns: as set, and the measured 90th percentile,
+    /// which a busy machine disturbs less than the maximum.
     pub queue: Option<(u64, u64)>,
     /// Losses, if loss is set.
     pub loss: Option<Lost>,

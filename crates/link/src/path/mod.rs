@@ -122,8 +122,8 @@ impl Path {
         }
     }
 
-    /// How long the last of the packets that fill the queue, each of `bytes`, takes to wait and to be sent,
-    /// ns; `None` unless the rate is constant.
+    /// The time that the last packet of a queue full of packets of `bytes` waits and is sent, ns; `None` unless the
+    /// rate is constant.
     pub(crate) fn full_queue(&self, bytes: u64) -> Option<u64> {
         let Sender::Fixed { rate, .. } = self.sender else {
             return None;
