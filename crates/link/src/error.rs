@@ -9,9 +9,9 @@ pub enum LinkError {
     /// `/dev/net/tun` is missing or may not be opened.
     #[error("a link needs /dev/net/tun, which cannot be opened: {error}; {remedy}")]
     NoTun {
-        /// What the kernel said.
+        /// The error of the kernel.
         error: Errno,
-        /// What helps.
+        /// What to do about it.
         remedy: &'static str,
     },
     /// The machine does not permit namespaces.
@@ -19,9 +19,9 @@ pub enum LinkError {
     NoNamespace {
         /// The kind of namespace, as in `network`.
         kind: &'static str,
-        /// What the kernel said.
+        /// The error of the kernel.
         error: Errno,
-        /// What helps.
+        /// What to do about it.
         remedy: &'static str,
     },
     /// This process is in a namespace of a link.
@@ -44,7 +44,7 @@ pub enum LinkError {
     Setting {
         /// Its file.
         file: &'static str,
-        /// What the kernel said.
+        /// The error of the kernel.
         error: std::io::Error,
     },
     /// The network cannot be set up.
@@ -52,7 +52,7 @@ pub enum LinkError {
     Kernel {
         /// What failed, as in `add a route`.
         action: &'static str,
-        /// What the kernel said.
+        /// The error of the kernel.
         error: std::io::Error,
     },
     /// The thread could not return from the link's namespace.

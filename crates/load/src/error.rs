@@ -33,7 +33,7 @@ pub enum LoadError {
         /// The call's number, from 0 at the start of the warm-up. Calls that slices leave out are numbered
         /// too.
         call: u64,
-        /// What is wrong.
+        /// How it differs from the right response.
         error: CodecError,
     },
     /// The counts of calls do not add up: a bug in this program.

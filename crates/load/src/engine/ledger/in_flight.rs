@@ -36,7 +36,7 @@ pub(crate) enum Sending {
     #[default]
     NotSent,
     Sent,
-    /// Sent after the last call was due, at a rate.
+    /// Sent after the time in which calls were due, at a rate.
     SentLate,
     /// Sent before the measured part, and still in flight when that began.
     SentBefore,

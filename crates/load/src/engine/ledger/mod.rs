@@ -74,7 +74,7 @@ pub(super) struct EndedCall {
     pub(super) measured: bool,
     pub(super) sending: Sending,
     pub(super) succeeded: bool,
-    /// Whether it ended after the last call was due, at a rate.
+    /// Whether it ended after the time in which calls were due, at a rate.
     pub(super) late: bool,
     /// Whether it failed because this program was stalled, which says nothing about the server.
     pub(super) stalled: bool,
@@ -185,8 +185,8 @@ impl<'t> Ledger<'t> {
         self.calls.insert(beginning, || Response::new(trial))
     }
 
-    /// Notes that a call was given to its connection. `late` says whether that was after the last call was
-    /// due, at a rate.
+    /// Notes that a call was given to its connection. `late` says whether that was after the time in which
+    /// calls were due, at a rate.
     #[inline]
     pub(super) fn note_sent(&mut self, token: u64, late: bool) {
         self.requests_sent += 1;
@@ -252,8 +252,8 @@ impl<'t> Ledger<'t> {
         }
     }
 
-    /// Ends a call, successful or not, at `done` (ns). `late` says whether that is after the last call was
-    /// due, at a rate. Notifies the schedule and then `note`, before the call is counted.
+    /// Ends a call, successful or not, at `done` (ns). `late` says whether that is after the time in which
+    /// calls were due, at a rate. Notifies the schedule and then `note`, before the call is counted.
     #[inline]
     pub(super) fn end(
         &mut self,
