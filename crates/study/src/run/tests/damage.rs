@@ -136,7 +136,7 @@ fn of_two_wrong_values_one_is_told_by_its_key_without_the_line_of_the_other() {
         text.replacen(&format!("\"study\": {study}"), "\"study\": 7", 1)
             .replacen(&format!("\"seed\": {seed}"), "\"seed\": \"x\"", 1)
     });
-    assert_snapshot!(scene.problem(), @"the run is damaged: run/run.json: seed: expected a whole number from 0 on, not a string; restore it from a copy, or run the study again");
+    assert_snapshot!(scene.problem(), @"the run is damaged: run/run.json: seed: expected a non-negative whole number, not a string; restore it from a copy, or run the study again");
 }
 
 #[test]
