@@ -162,7 +162,10 @@ fn what_cannot_be_searched_is_refused_in_one_line() {
     refused(&with(&["--max-rate", "0"]), &["--max-rate", "more than 0"]);
     refused(
         &with(&["--start-rate", "9", "--max-rate", "5"]),
-        &["--start-rate", "above the highest rate, 5 calls/s"],
+        &[
+            "--start-rate",
+            "the first rate is above the highest, 5 calls/s",
+        ],
     );
     refused(&with(&["--precision", "0"]), &["--precision", "0.1%"]);
     refused(

@@ -33,7 +33,7 @@ fn a_server_that_answers_wrongly_or_takes_anything_fails_its_check() {
     fails(
         "sys.stdin.read()",
         "sys.stdin.read(); sys.exit(9)",
-        "it ended with exit code 9",
+        "did not end with exit code 0: exit code 9",
     );
     let refuses = "if name not in KNOWN[role]";
     let lax = format!("{refuses} and name == 'x'");

@@ -74,7 +74,7 @@ fn what_is_no_ramp_is_refused_in_one_line() {
     run(&["--ramp", "1:1s", "--rate", "5"]).refused(&["--ramp", "--rate"]);
     run(&["--ramp", "1:1s", "--in-flight", "5"]).refused(&["--ramp", "--in-flight"]);
     run(&["--ramp", "1:1s", "--duration", "5s"]).refused(&["--ramp", "--duration"]);
-    run(&["--ramp", "1:1s", "--warmup", "5s"]).refused(&["--warmup", "no warm-up"]);
+    run(&["--ramp", "1:1s", "--warmup", "5s"]).refused(&["--warmup", "no separate warm-up"]);
     run(&["--ramp", "1:1s", "--vs", "http://127.0.0.1:9/"]).refused(&["--ramp", "--vs"]);
     run(&["--poisson"]).refused(&["not provided", "--ramp"]);
 }

@@ -38,7 +38,10 @@ fn bounded(most: u64, services: usize, more: &[&str]) -> String {
 #[test]
 fn a_service_gets_no_more_requests_than_it_may() {
     let shown = bounded(50, 1, &["--duration", "10s", "--in-flight", "4"]);
-    assert!(shown.contains("; 50 requests sent, with first"), "{shown}");
+    assert!(
+        shown.contains("; 50 requests sent, including first"),
+        "{shown}"
+    );
     let ended =
         "1 of 1 trials ended early, since they had sent all requests that max-requests allows";
     assert!(shown.contains(ended), "{shown}");
@@ -53,7 +56,10 @@ fn a_service_gets_no_more_requests_than_it_may() {
 fn a_bound_that_is_out_of_reach_changes_nothing() {
     let shown = bounded(100_000, 1, &["--calls", "40", "--warmup", "0s"]);
     assert!(shown.contains("40 started: 40 succeeded"), "{shown}");
-    assert!(shown.contains("; 41 requests sent, with first"), "{shown}");
+    assert!(
+        shown.contains("; 41 requests sent, including first"),
+        "{shown}"
+    );
     assert!(!shown.contains("ended early"), "{shown}");
 }
 
@@ -62,8 +68,7 @@ fn a_bound_below_one_request_for_each_trial_is_refused() {
     let place = Place::new();
     let load = "load http://127.0.0.1:9/ --max-requests";
     let refused = |more: &str, parts: &[&str]| place.line(&format!("{load} {more}")).refused(parts);
-    let why =
-        "--max-requests: 12 is too few for 20 trials of http://127.0.0.1:10/, of 42 requests each";
+    let why = "--max-requests: 12 is too few for 20 trials of http://127.0.0.1:10/, each with at least 42 requests";
     refused("12 --vs http://127.0.0.1:10/", &[why, "allow at least 841"]);
     let why = "1 trial of http://127.0.0.1:9/ and 1 first call; allow at least 2";
     refused("1", &[why]);

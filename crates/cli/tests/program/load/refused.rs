@@ -160,7 +160,10 @@ fn bad_input_is_said_in_one_line() {
         (&[target, "--slo", "p99"], &["--slo", "is not an objective"]),
         (
             &[target, "--slo", "errors<1"],
-            &["--slo", "has a %, up to 100%, or is a number below 1"],
+            &[
+                "--slo",
+                "a share of errors is a percentage up to 100%, or a number below 1",
+            ],
         ),
         (
             &["http://127.0.0.1:9/{{n}}"],
@@ -183,12 +186,15 @@ fn bad_input_is_said_in_one_line() {
             &["--connections"],
         ),
         (&[target, "--insecure"], &["--insecure", "without TLS"]),
-        (&[target, "--proto", &proto], &["--proto", "by HTTP"]),
+        (
+            &[target, "--proto", &proto],
+            &["--proto", "called over HTTP"],
+        ),
         (
             &[target, "--response-compression", "brotli"],
             &["--response-compression", "brotli"],
         ),
-        (&[&grpc, "-X", "POST"], &["-X", "by gRPC"]),
+        (&[&grpc, "-X", "POST"], &["-X", "called over gRPC"]),
         (&[&grpc, "--data", "{}"], &["cannot connect"]),
         (
             &[&grpc, "--proto", &proto, "--data", "{\"name\":{{n}}}"],
