@@ -22,12 +22,20 @@ pub enum ContractError {
     Version(&'static str, String),
     /// The settings ask for a role that is not in the contract.
     #[error(
-        "unknown role {0}: the roles of contract version {VERSION} are server, client, codec and floor"
+        "unknown role {0}: the roles of contract version {VERSION} are server, client, codec, floor, servers and clients"
     )]
     Role(String),
     /// A key is missing, unknown or of the wrong type or value: which key and what is wrong with it.
     #[error("the {0} line does not fit the contract: {1}")]
     Shape(&'static str, String),
+    /// A ready line does not have a part for each of the settings.
+    #[error("the ready line has {said} of the {asked} parts that were asked for")]
+    Parts {
+        /// How many settings it was given.
+        asked: usize,
+        /// How many it says something of.
+        said: usize,
+    },
     /// The line could not be read or written: what the system says.
     #[error("cannot read or write the {0} line: {1}")]
     Stream(&'static str, String),

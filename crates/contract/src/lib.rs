@@ -29,7 +29,7 @@ mod tests;
 
 pub use error::ContractError;
 pub use record::{RECORD_BYTES, Record, RecordError};
-pub use slice::{Answer, Ask, JsonText, SliceAsk, SliceBounds, SliceDone, Until, Verified};
+pub use slice::{Answer, Ask, Asked, JsonText, SliceAsk, SliceBounds, SliceDone, Until, Verified};
 
 /// The contract's version. A subject refuses every other one.
 pub const VERSION: u32 = 1;
@@ -62,15 +62,54 @@ pub enum SettingsLine {
     Client(Box<ClientSettings>),
     /// Encode or decode a sample, slice by slice.
     Codec(Box<CodecSettings>),
+    /// Answer calls in several ways, each at an endpoint of its own.
+    Servers(Several<ServerSettings>),
+    /// Call servers in several ways, slice by slice.
+    Clients(Several<ClientSettings>),
 }
 
+/// Roles `servers` and `clients`: one process that plays a role in several ways, its parts: at least 2, at most 64.
+/// They are counted from 0.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Several<T> {
+    /// The settings of each part.
+    pub parts: Vec<T>,
+}
+
+/// The most parts of a process.
+pub const MAX_PARTS: usize = 64;
+
 impl SettingsLine {
-    /// Where a server listens; none for a client or codec.
-    pub fn listen(&self) -> Option<&Listen> {
+    /// Where each part of a server listens; empty for clients and codecs.
+    pub fn listens(&self) -> Vec<&Listen> {
         match self {
-            Self::Server(server) => Some(&server.listen),
-            Self::Floor(floor) => Some(&floor.listen),
-            Self::Client(_) | Self::Codec(_) => None,
+            Self::Server(server) => vec![&server.listen],
+            Self::Servers(servers) => servers.parts.iter().map(|part| &part.listen).collect(),
+            Self::Floor(floor) => vec![&floor.listen],
+            Self::Client(_) | Self::Clients(_) | Self::Codec(_) => Vec::new(),
+        }
+    }
+
+    /// What its first part is called with; `None` for a floor.
+    pub fn workload(&self) -> Option<&WorkloadSpec> {
+        match self {
+            Self::Server(server) => Some(&server.workload),
+            Self::Client(client) => Some(&client.workload),
+            Self::Codec(codec) => Some(&codec.workload),
+            Self::Servers(servers) => servers.parts.first().map(|part| &part.workload),
+            Self::Clients(clients) => clients.parts.first().map(|part| &part.workload),
+            Self::Floor(_) => None,
+        }
+    }
+
+    /// How many parts it asks for.
+    pub fn parts(&self) -> usize {
+        match self {
+            Self::Servers(servers) => servers.parts.len(),
+            Self::Clients(clients) => clients.parts.len(),
+            Self::Server(_) | Self::Floor(_) | Self::Client(_) | Self::Codec(_) => 1,
         }
     }
 }
@@ -329,12 +368,12 @@ pub enum Reply {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Ready {
-    /// Where it listens; absent for a client or codec.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub address: Option<Address>,
-    /// The certificate in PEM of a server that was asked for TLS.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub certificate: Option<String>,
+    /// What it says of its only settings.
+    #[serde(flatten)]
+    pub only: ReadyPart,
+    /// What it says of each of its parts, in the order of their settings; empty where it has no parts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<ReadyPart>,
     /// The process whose processor time and memory count as the subject's, where that is not the
     /// process that was started (a wrapper script's child, for one).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -342,9 +381,43 @@ pub struct Ready {
     /// The language's, the libraries' and the subject's own versions, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub versions: BTreeMap<String, String>,
+}
+
+/// What a subject that is up says of one of its settings.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ReadyPart {
+    /// Where it listens; absent for a client or codec.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<Address>,
+    /// The certificate in PEM of a server that was asked for TLS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certificate: Option<String>,
     /// Whether generated or dynamic code makes and reads the messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<CodeKind>,
+}
+
+impl Ready {
+    /// What it says of each of the settings that it was given.
+    ///
+    /// # Errors
+    /// It says nothing of some, or of more than there are.
+    pub fn parts(self, count: usize) -> Result<Vec<ReadyPart>, ContractError> {
+        let parts = if self.parts.is_empty() {
+            vec![self.only]
+        } else {
+            self.parts
+        };
+        if parts.len() == count {
+            Ok(parts)
+        } else {
+            Err(ContractError::Parts {
+                asked: count,
+                said: parts.len(),
+            })
+        }
+    }
 }
 
 /// The subject cannot do what was asked.

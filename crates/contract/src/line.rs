@@ -9,8 +9,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Answer, Ask, ContractError, JsonText, MAX_DETAIL_CHARS, MAX_LINE_BYTES, Ready, Reply,
-    RuntimeEvent, SettingsLine, VERSION, Verified, check_versions,
+    Answer, Ask, Asked, ContractError, JsonText, MAX_DETAIL_CHARS, MAX_LINE_BYTES, MAX_PARTS,
+    Ready, Reply, RuntimeEvent, SettingsLine, Several, VERSION, Verified, check_versions,
 };
 
 const SETTINGS: &str = "settings";
@@ -23,6 +23,7 @@ const KEY_ERROR: &str = "error";
 const KEY_VERIFY: &str = "verify";
 const KEY_VERIFIED: &str = "verified";
 const KEY_SLICE: &str = "slice";
+const KEY_PART: &str = "part";
 
 impl SettingsLine {
     /// Reads the fields of a settings line. The version is checked first, the role next, so that a
@@ -37,6 +38,8 @@ impl SettingsLine {
             Some("client") => shaped(rest, SETTINGS).map(Self::Client),
             Some("codec") => shaped(rest, SETTINGS).map(Self::Codec),
             Some("floor") => shaped(rest, SETTINGS).map(Self::Floor),
+            Some("servers") => several(rest).map(Self::Servers),
+            Some("clients") => several(rest).map(Self::Clients),
             _ => Err(ContractError::Role(named(role.as_ref()))),
         }
     }
@@ -106,9 +109,13 @@ impl Ask {
     /// Reads a line to a client or codec.
     pub fn parse(line: &str) -> Result<Self, ContractError> {
         let mut object = object(line, ASK)?;
+        let part = match object.remove(KEY_PART) {
+            Some(part) => shaped(part, ASK)?,
+            None => 0,
+        };
         let asked = match (object.remove(KEY_VERIFY), object.remove(KEY_SLICE)) {
-            (Some(Value::Bool(true)), None) => Ok(Self::Verify),
-            (None, Some(slice)) => shaped(slice, ASK).map(Self::Slice),
+            (Some(Value::Bool(true)), None) => Ok(Asked::Verify),
+            (None, Some(slice)) => shaped(slice, ASK).map(Asked::Slice),
             _ => {
                 let what = "it says neither \"verify\":true nor \"slice\"";
                 Err(wrong_shape(ASK, what))
@@ -116,17 +123,20 @@ impl Ask {
         }?;
         match object.keys().next() {
             Some(key) => Err(wrong_shape(ASK, &format!("unknown field `{key}`"))),
-            None => Ok(asked),
+            None => Ok(Self { part, asked }),
         }
     }
 
     /// The line, without its line feed.
     pub fn to_line(&self) -> String {
-        match self {
-            Self::Verify => json!({ KEY_VERIFY: true }),
-            Self::Slice(slice) => json!({ KEY_SLICE: slice }),
+        let mut line = match self.asked {
+            Asked::Verify => json!({ KEY_VERIFY: true }),
+            Asked::Slice(slice) => json!({ KEY_SLICE: slice }),
+        };
+        if self.part > 0 {
+            line[KEY_PART] = self.part.into();
         }
-        .to_string()
+        line.to_string()
     }
 
     /// Reads the next line; none where the stream has ended.
@@ -232,6 +242,18 @@ fn one_line(error: &serde_json::Error) -> String {
 
 fn shaped<T: DeserializeOwned>(value: Value, what: &'static str) -> Result<T, ContractError> {
     serde_json::from_value(value).map_err(|error| wrong_shape(what, &one_line(&error)))
+}
+
+/// The settings of a process with parts.
+fn several<T: DeserializeOwned>(value: Value) -> Result<Several<T>, ContractError> {
+    let several: Several<T> = shaped(value, SETTINGS)?;
+    match several.parts.len() {
+        2..=MAX_PARTS => Ok(several),
+        parts => {
+            let what = format!("it has {parts} parts; from 2 to {MAX_PARTS} are allowed");
+            Err(wrong_shape(SETTINGS, &what))
+        }
+    }
 }
 
 /// An answer that says what cannot be.

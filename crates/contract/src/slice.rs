@@ -20,7 +20,16 @@ const CPU_TOLERANCE: Duration = Duration::from_millis(20);
 
 /// One line to a client or codec that is ready. It answers each by one [`Answer`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ask {
+pub struct Ask {
+    /// Which of its parts is asked; 0 where it has only one.
+    pub part: usize,
+    /// What for.
+    pub asked: Asked,
+}
+
+/// What a client or codec is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked {
     /// Prove it right: a client makes its first call, a codec its operation.
     Verify,
     /// Make a slice of calls.

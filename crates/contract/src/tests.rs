@@ -3,6 +3,8 @@
 use std::io::Cursor;
 use std::path::PathBuf;
 
+use serde_json::Value;
+
 use super::*;
 
 mod schemas;
@@ -41,7 +43,7 @@ fn absent_settings_mean_loopback_uncompressed_and_one_thread() {
 }
 
 /// A line of each role that says all it can.
-fn full_settings() -> [SettingsLine; 4] {
+fn full_settings() -> [SettingsLine; 6] {
     let limits = Limits {
         max_message_bytes: Some(9),
         max_depth: Some(8),
@@ -96,6 +98,12 @@ fn full_settings() -> [SettingsLine; 4] {
         protobuf_samples: vec!["AA==".into(), String::new()],
         limits,
     };
+    let servers = Several {
+        parts: vec![server.clone(), server.clone()],
+    };
+    let clients = Several {
+        parts: vec![client.clone(), client.clone()],
+    };
     [
         SettingsLine::Server(Box::new(server)),
         SettingsLine::Client(Box::new(client)),
@@ -103,6 +111,8 @@ fn full_settings() -> [SettingsLine; 4] {
         SettingsLine::Floor(FloorSettings {
             listen: Listen::Tcp { host: "::1".into() },
         }),
+        SettingsLine::Servers(servers),
+        SettingsLine::Clients(clients),
     ]
 }
 
@@ -132,7 +142,7 @@ fn a_line_of_another_version_is_called_that() {
 fn an_unknown_role_names_the_known_ones() {
     assert_eq!(
         refused(r#"{"contract":1,"role":"chorus"}"#),
-        "unknown role \"chorus\": the roles of contract version 1 are server, client, codec and floor"
+        "unknown role \"chorus\": the roles of contract version 1 are server, client, codec, floor, servers and clients"
     );
     assert!(refused(r#"{"contract":1}"#).starts_with("unknown role (none)"));
     let long = format!(r#"{{"contract":1,"role":"{}"}}"#, "é".repeat(1000));
@@ -176,18 +186,62 @@ fn missing_and_wrong_settings_are_refused() {
 
 /// A line of each kind that says all it can.
 fn full_replies() -> [Reply; 2] {
-    let ready = Ready {
+    let part = ReadyPart {
         address: Some(Address::Tcp("[::1]:41234".parse().expect("an address"))),
         certificate: Some("-----BEGIN CERTIFICATE-----\nAA==\n".into()),
+        code: Some(CodeKind::Generated),
+    };
+    let ready = Ready {
+        only: part.clone(),
+        parts: vec![part.clone(), part],
         pid: Some(7),
         versions: [("hyper".to_owned(), "1".to_owned())].into(),
-        code: Some(CodeKind::Generated),
     };
     let failed = Failed {
         error: "no port is free".into(),
         fault: Fault::Machine,
     };
     [Reply::Ready(ready), Reply::Failed(failed)]
+}
+
+#[test]
+fn a_process_has_from_2_to_64_parts() {
+    let line = |parts: &[&str]| {
+        let parts = parts.join(",");
+        format!(r#"{{"contract":1,"role":"servers","parts":[{parts}]}}"#)
+    };
+    let server: Value = serde_json::from_str(SERVER).expect("JSON");
+    let mut part = server.as_object().expect("an object").clone();
+    part.retain(|key, _| key != "contract" && key != "role");
+    let part = Value::from(part).to_string();
+    for count in [0, 1, 65] {
+        let error = refused(&line(&vec![&*part; count]));
+        assert!(error.contains(&format!("it has {count} parts")), "{error}");
+    }
+    let settings = SettingsLine::parse(&line(&[&part, &part])).expect("two parts");
+    assert_eq!((settings.parts(), settings.listens().len()), (2, 2));
+    // A part has the role of the line.
+    assert!(refused(&line(&[&part, SERVER])).contains("unknown field"));
+}
+
+#[test]
+fn a_ready_line_has_a_part_for_each_of_the_settings() {
+    let ready = |line: &str| match Reply::parse(line) {
+        Ok(Reply::Ready(ready)) => ready,
+        other => panic!("{other:?}"),
+    };
+    let one = r#"{"contract":1,"ready":true,"address":"unix:/a"}"#;
+    let address = |path: &str| Some(Address::Unix(PathBuf::from(path)));
+    let said = |line, count| ready(line).parts(count).map_err(|error| error.to_string());
+    assert_eq!(said(one, 1).expect("one")[0].address, address("/a"));
+    let several =
+        r#"{"contract":1,"ready":true,"parts":[{"address":"unix:/a"},{"address":"unix:/b"}]}"#;
+    assert_eq!(said(several, 2).expect("two")[1].address, address("/b"));
+    for (line, count, parts) in [(one, 2, 1), (several, 1, 2), (several, 3, 2)] {
+        let error = said(line, count).expect_err("too few or too many");
+        let words = format!("has {parts} of the {count} parts that were asked for");
+        assert!(error.contains(&words), "{error}");
+    }
 }
 
 #[test]
@@ -203,7 +257,7 @@ fn unknown_keys_of_a_reply_are_skipped() {
     let Ok(Reply::Ready(ready)) = Reply::parse(line) else {
         panic!("ready")
     };
-    assert_eq!(ready.address, Some(Address::Unix(PathBuf::from("/a"))));
+    assert_eq!(ready.only.address, Some(Address::Unix(PathBuf::from("/a"))));
 }
 
 #[test]
@@ -250,23 +304,26 @@ fn an_ended_stream_and_wrong_bytes_are_distinct_errors() {
 #[test]
 fn asks_come_back_from_their_line() {
     let slice = |until, batch| {
-        Ask::Slice(SliceAsk {
+        Asked::Slice(SliceAsk {
             skip: 10,
             until,
             batch,
         })
     };
-    for ask in [
-        Ask::Verify,
+    for asked in [
+        Asked::Verify,
         slice(Until::Calls(200), None),
         slice(Until::Time(Duration::from_micros(2000)), Some(16)),
     ] {
-        assert_eq!(Ask::parse(&ask.to_line()), Ok(ask), "{}", ask.to_line());
+        for part in [0, 1] {
+            let ask = Ask { part, asked };
+            assert_eq!(Ask::parse(&ask.to_line()), Ok(ask), "{}", ask.to_line());
+        }
     }
-    assert_eq!(
-        slice(Until::Calls(200), None).to_line(),
-        r#"{"slice":{"calls":200,"skip":10}}"#
-    );
+    let asked = slice(Until::Calls(200), None);
+    let line = |part| Ask { part, asked }.to_line();
+    assert_eq!(line(0), r#"{"slice":{"calls":200,"skip":10}}"#);
+    assert_eq!(line(2), r#"{"part":2,"slice":{"calls":200,"skip":10}}"#);
 }
 
 #[test]
@@ -276,6 +333,7 @@ fn an_ask_says_one_thing() {
         (r#"{"verify":false}"#, "neither"),
         (r#"{"verify":true,"slice":{"skip":0,"calls":1}}"#, "neither"),
         (r#"{"verify":true,"color":1}"#, "unknown field `color`"),
+        (r#"{"verify":true,"part":-1}"#, "invalid value"),
         (r#"{"slice":{"skip":0}}"#, "by one of the two"),
         (
             r#"{"slice":{"skip":0,"calls":1,"time_us":1}}"#,

@@ -83,7 +83,7 @@ fn goes_round(
         ));
     }
     for (subject, _, trial) in &mut sides {
-        if let Some(address) = &subject.ready().address {
+        if let Some(address) = &subject.said().address {
             trial.endpoint.address = address.clone();
         }
     }

@@ -104,7 +104,7 @@ fn one_that_behaves_is_ready_and_ends_when_its_input_closes() {
     let folder = tempfile::tempdir().unwrap();
     let script = format!("read line; echo \"got $line\" >&2; {READY} read more; echo bye >&2");
     let subject = Case::new(&script).start(folder.path()).unwrap();
-    let address = subject.ready().address.as_ref().unwrap();
+    let address = subject.said().address.as_ref().unwrap();
     assert_eq!(address.to_string(), "127.0.0.1:9");
     assert_eq!(subject.ended(), None);
     assert!(subject.meter().peak_bytes().unwrap() > 0);

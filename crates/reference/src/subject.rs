@@ -7,8 +7,8 @@ use std::sync::mpsc;
 use std::thread;
 
 use rpcgauge_contract::{
-    self as contract, Answer, Ask, CodecSettings, Failed, Fault, FloorSettings, HttpVersion,
-    Protocol, Ready, Reply, ServerSettings,
+    self as contract, Answer, Ask, Asked, CodecSettings, Failed, Fault, FloorSettings, HttpVersion,
+    Protocol, Ready, ReadyPart, Reply, ServerSettings,
 };
 use rpcgauge_message::Limits;
 
@@ -42,11 +42,12 @@ pub fn subject_main() -> ExitCode {
 /// Speaks the contract on any pair of streams. Returns the exit code: 0, or that of the fault.
 pub fn run(mut input: impl BufRead + Send + 'static, mut output: impl Write) -> u8 {
     let ended = match contract::SettingsLine::read(&mut input) {
-        Ok(contract::SettingsLine::Server(settings)) => serve(*settings, input, &mut output),
+        Ok(contract::SettingsLine::Server(settings)) => serve(vec![*settings], input, &mut output),
+        Ok(contract::SettingsLine::Servers(settings)) => serve(settings.parts, input, &mut output),
         Ok(contract::SettingsLine::Floor(settings)) => serve_floor(&settings, input, &mut output),
-        Ok(contract::SettingsLine::Client(_)) => Err(Ended::refused(
-            "this subject has no client: the load engine is the one that there is",
-        )),
+        Ok(contract::SettingsLine::Client(_) | contract::SettingsLine::Clients(_)) => Err(
+            Ended::refused("this subject has no client: the load engine is the one that there is"),
+        ),
         Ok(contract::SettingsLine::Codec(settings)) => run_codec(&settings, input, &mut output),
         Err(error) => Err(Ended::Refused(error.to_string(), Fault::Instrument)),
     };
@@ -94,18 +95,59 @@ impl Ended {
     }
 }
 
-/// Role `server`.
+/// Roles `server` and `servers`.
 fn serve(
-    asked: ServerSettings,
+    asked: Vec<ServerSettings>,
     input: impl BufRead + Send + 'static,
     output: &mut impl Write,
 ) -> Result<(), Ended> {
+    let servers = asked.into_iter().map(bind).collect::<Result<Vec<_>, _>>()?;
+    let mut parts: Vec<ReadyPart> = servers.iter().map(ready_part).collect();
+    let ready = match &mut parts[..] {
+        [only] => Ready {
+            only: std::mem::take(only),
+            ..Ready::default()
+        },
+        _ => Ready {
+            parts,
+            ..Ready::default()
+        },
+    };
+    write_ready(output, ready)?;
+    let (ended, results) = mpsc::channel();
+    let mut ends = Vec::new();
+    for server in servers {
+        let (end, is_over) = mpsc::channel::<()>();
+        ends.push(end);
+        let ended = ended.clone();
+        spawn("serve", move || {
+            // It fails once the other side is dropped, which is the sign to end.
+            let result = server.serve_until(move || {
+                let _ = is_over.recv();
+            });
+            // Without a receiver another part has failed.
+            let _ = ended.send(result);
+        })?;
+    }
+    drop(ended);
+    spawn("wait-for-end", move || {
+        drain(input);
+        drop(ends);
+    })?;
+    // One part that fails ends all: the lab measures none without the others.
+    results
+        .iter()
+        .try_for_each(|result| result)
+        .map_err(|error| Ended::Broke(error.to_string(), error.fault()))
+}
+
+fn bind(asked: ServerSettings) -> Result<Server, Ended> {
     check_stack(asked.stack.as_deref())?;
     if (asked.protocol, asked.http) == (Protocol::Grpc, HttpVersion::Http1) {
         return Err(Ended::refused("gRPC needs HTTP/2: set http to \"2\""));
     }
     let limits = Limits::try_from(asked.limits).map_err(Ended::refused)?;
-    let server = Server::bind(&ServerOptions {
+    Ok(Server::bind(&ServerOptions {
         workload: asked.workload,
         listen: asked.listen.into(),
         tls: asked.tls,
@@ -117,17 +159,15 @@ fn serve(
         limits,
         memory: default_memory(),
         timeouts: Timeouts::DEFAULT,
-    })?;
-    let ready = Ready {
+    })?)
+}
+
+fn ready_part(server: &Server) -> ReadyPart {
+    ReadyPart {
         address: Some(server.address().clone()),
         certificate: server.certificate().map(str::to_owned),
         code: Some(server.code()),
-        ..Ready::default()
-    };
-    write_ready(output, ready)?;
-    server
-        .serve_until(move || drain(input))
-        .map_err(|error| Ended::Broke(error.to_string(), error.fault()))
+    }
 }
 
 /// Role `floor`.
@@ -140,7 +180,10 @@ fn serve_floor(
     // The floor's thread never ends by itself: the process ends, and the file with it.
     let _file = listener.take_file();
     let ready = Ready {
-        address: Some(listener.address().clone()),
+        only: ReadyPart {
+            address: Some(listener.address().clone()),
+            ..ReadyPart::default()
+        },
         ..Ready::default()
     };
     write_ready(output, ready)?;
@@ -168,16 +211,23 @@ fn run_codec(
     check_stack(asked.stack.as_deref())?;
     let mut bench = codec::Bench::new(asked)?;
     let ready = Ready {
-        code: Some(bench.code()),
+        only: ReadyPart {
+            code: Some(bench.code()),
+            ..ReadyPart::default()
+        },
         ..Ready::default()
     };
     write_ready(output, ready)?;
     let wrong =
         |error: contract::ContractError| Ended::Refused(error.to_string(), Fault::Instrument);
     while let Some(ask) = Ask::read(&mut input).map_err(wrong)? {
-        let reply = match ask {
-            Ask::Verify => Answer::Verified(bench.verify()?),
-            Ask::Slice(slice) => Answer::Slice(bench.slice(&slice)?),
+        if ask.part > 0 {
+            let error = format!("there is no part {}: this codec has only one", ask.part);
+            return Err(Ended::Refused(error, Fault::Instrument));
+        }
+        let reply = match ask.asked {
+            Asked::Verify => Answer::Verified(bench.verify()?),
+            Asked::Slice(slice) => Answer::Slice(bench.slice(&slice)?),
         };
         write_reply(output, &reply.to_line())?;
     }

@@ -6,7 +6,7 @@ use std::{env, fs};
 use rpcgauge_message::limits::{MAX_DEPTH, MAX_MESSAGE_BYTES};
 use schemars::JsonSchema;
 use schemars::generate::{SchemaGenerator, SchemaSettings};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 
 use super::*;
 
@@ -26,6 +26,14 @@ fn settings() -> Value {
         line::<ClientSettings>(&mut types, json!({"contract": VERSION, "role": "client"})),
         line::<CodecSettings>(&mut types, json!({"contract": VERSION, "role": "codec"})),
         line::<FloorSettings>(&mut types, json!({"contract": VERSION, "role": "floor"})),
+        line::<Several<ServerSettings>>(
+            &mut types,
+            json!({"contract": VERSION, "role": "servers"}),
+        ),
+        line::<Several<ClientSettings>>(
+            &mut types,
+            json!({"contract": VERSION, "role": "clients"}),
+        ),
     ];
     let about = "What a subject reads from its standard input, once. See README.md.";
     document("the settings line", about, lines, types)
@@ -48,6 +56,13 @@ fn slice() -> Value {
     let mut verify = holder("verify", json!({"const": true}));
     let mut slice = holder("slice", ask);
     for asked in [&mut verify, &mut slice] {
+        asked["properties"]["part"] = json!({
+            "description": "Which of its parts is asked, counted from 0.",
+            "type": "integer",
+            "minimum": 0,
+            "maximum": MAX_PARTS - 1,
+            "default": 0,
+        });
         asked["additionalProperties"] = false.into();
     }
     // It is exactly one of the forms, whose unknown keys are skipped: schemars has no way to say so of an enum.
@@ -157,6 +172,7 @@ fn of_key(key: &str) -> Value {
         "path" => json!({"minLength": 1}),
         "method" => json!({"pattern": "^[^/]+/[^/]+$"}),
         "requests" => json!({"minItems": 1}),
+        "parts" => json!({"minItems": 2, "maxItems": MAX_PARTS}),
         "protobuf_samples" => {
             json!({"minItems": 1, "items": {"type": "string", "contentEncoding": "base64"}})
         }
@@ -280,7 +296,7 @@ fn the_lines_are_as_the_schemas_say() {
     };
     check(
         [verify, slice],
-        [Ask::Verify, Ask::Slice(ask)].map(|ask| ask.to_line()),
+        [Asked::Verify, Asked::Slice(ask)].map(|asked| Ask { part: 1, asked }.to_line()),
         |line| Ask::parse(line).is_ok(),
     );
     check(

@@ -342,7 +342,7 @@ impl Measurer<TrialFigures> for CallerMeasurer<'_> {
         let of_both = ProcessFigures::of(caller.meter(), Some(caller), self.server);
         let processes = ProcessFigures {
             server_cpu,
-            code: caller.ready().code,
+            code: caller.said().code,
             slice: Some(self.slice),
             measured_from_ms: self.measured_from.map(epoch_ms),
             watched,

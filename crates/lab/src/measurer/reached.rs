@@ -48,7 +48,7 @@ impl Look {
 impl Reached {
     /// `None` unless the server listens on TCP and the kernel counts.
     pub(super) fn of(server: &Up, is_per_call: bool) -> Option<Self> {
-        let Address::Tcp(at) = server.subject.ready().address.as_ref()? else {
+        let Address::Tcp(at) = server.subject.said().address.as_ref()? else {
             return None;
         };
         let _entered = enter_server(server.link.as_deref()).ok()?;

@@ -4,29 +4,32 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
+use std::rc::Rc;
+use std::slice;
 
-use rpcgauge_contract::{self as contract, FloorSettings, Listen};
+use rpcgauge_contract::{FloorSettings, Listen, SettingsLine, Several};
+use rpcgauge_link::Network;
 use rpcgauge_message::{Workload, WorkloadSpec};
 use rpcgauge_study::features::Role;
 use rpcgauge_study::link::NamedLink;
-use rpcgauge_study::plan::{TrialSpec, Variant};
+use rpcgauge_study::plan::{SharedProcesses, TrialSpec, Variant};
 use rpcgauge_study::record::Fault;
 use rpcgauge_study::settings::{
     CodecWork, Placement, REFERENCE, Runtime, SubjectCall, Target, Transport,
 };
 use rpcgauge_study::words::Named as _;
 
-use super::Run;
 use super::events::EventSource;
 use super::invocation::FloorHalf;
 use super::networks::User;
+use super::{Planned, Run};
 use crate::error::{TrialFailure, TrialResult};
 use crate::files::scratch::Scratch;
 use crate::live::Live;
 use crate::machine::placement::{CoreSet, Layout};
 use crate::run::Event;
 use crate::subject::{EventsFile, Start, Subject, SubjectCommand};
-use crate::variant::caller::{Caller, Proof};
+use crate::variant::caller::Caller;
 use crate::variant::server::{Server, Up, enter_client, enter_server};
 use crate::variant::settings_line;
 use crate::variant::workload_calls::REQUESTS;
@@ -91,36 +94,36 @@ struct Starting {
     sources: Vec<EventSource>,
 }
 
+/// One start of a variant that calls a server.
+struct CallStarting<'v> {
+    starting: Starting,
+    call: &'v SubjectCall,
+    workload: Workload,
+}
+
+/// An instance, and where its processes write what their runtimes do.
+pub(super) type Started = (Instance, Vec<EventSource>);
+
 impl Run<'_> {
     /// Starts what a trial is measured with; `starts` is the number of earlier starts. Also returns the files
     /// that its runtimes write events to.
     pub(super) fn new_instance(
         &mut self,
         invocation: u32,
-        trial: &TrialSpec,
-        variant: &Variant,
+        planned: &Planned<'_>,
         starts: u32,
-    ) -> TrialResult<(Instance, Vec<EventSource>)> {
-        match &variant.settings.target {
+    ) -> TrialResult<Started> {
+        match &planned.variant.settings.target {
             Target::Live(_) => {
-                let live = self.live(variant)?;
+                let live = self.live(planned.variant)?;
                 Ok((Instance::Server(Server::Live(Box::new(live))), Vec::new()))
             }
             Target::Call(call) => {
-                let mut starting = self.starting(invocation, trial, variant, starts)?;
-                let workload = self.workload(&call.workload)?;
-                let mut up = Box::new(self.new_server(&mut starting, call, workload.clone())?);
-                up.prove(call.cold_calls, self.stop)?;
-                let Some(client) = &call.client else {
-                    let server = Server::Subject(up);
-                    return Ok((Instance::Server(server), starting.sources));
-                };
-                let stack = &client.stack;
-                let client = self.new_client(&mut starting, stack, call, workload, &up)?;
-                Ok((Instance::Client(up, Box::new(client)), starting.sources))
+                let call = self.call_starting(invocation, planned, call, starts)?;
+                self.call_instances(vec![call], None).swap_remove(0)
             }
             Target::Codec(work) => {
-                let mut starting = self.starting(invocation, trial, variant, starts)?;
+                let mut starting = self.starting(invocation, planned, starts)?;
                 let workload = self.workload(&work.workload)?;
                 let codec = self.new_codec(&mut starting, work, &workload)?;
                 Ok((Instance::Codec(Box::new(codec)), starting.sources))
@@ -128,77 +131,236 @@ impl Run<'_> {
         }
     }
 
+    /// Starts what trials are measured with that share processes, in the order of the trials.
+    pub(super) fn shared_instances(
+        &mut self,
+        invocation: u32,
+        trials: &[&Planned<'_>],
+        shared: &SharedProcesses,
+        starts: u32,
+    ) -> Vec<TrialResult<Started>> {
+        let calls = trials
+            .iter()
+            .map(|planned| match &planned.variant.settings.target {
+                Target::Call(call) => self.call_starting(invocation, planned, call, starts),
+                Target::Live(_) | Target::Codec(_) => {
+                    let reason =
+                        "the plan has shared processes for a variant that calls no subject";
+                    Err(TrialFailure::new(Fault::User, reason))
+                }
+            });
+        match calls.collect() {
+            Ok(calls) => self.call_instances(calls, Some(shared)),
+            Err(failure) => trials.iter().map(|_| Err(failure.clone())).collect(),
+        }
+    }
+
     fn starting(
         &self,
         invocation: u32,
-        trial: &TrialSpec,
-        variant: &Variant,
+        planned: &Planned<'_>,
         starts: u32,
     ) -> TrialResult<Starting> {
+        let Planned { spec, variant, .. } = planned;
         self.notify(&Event::SubjectStarting {
             variant,
             progress: self.pace.progress(),
         });
-        let place = trial.placement.as_str();
+        let place = spec.placement.as_str();
         let name = |variant: &dyn fmt::Display| format!("{invocation}-{variant}-{place}-{starts}");
         Ok(Starting {
-            index: trial.variant,
-            placement: trial.placement,
-            layout: self.placements.layout(trial.placement)?,
+            index: spec.variant,
+            placement: spec.placement,
+            layout: self.placements.layout(spec.placement)?,
             log: name(&variant.name),
-            file: name(&trial.variant),
+            file: name(&spec.variant),
             sources: Vec::new(),
         })
     }
 
-    fn new_server(
+    fn call_starting<'v>(
+        &mut self,
+        invocation: u32,
+        planned: &Planned<'_>,
+        call: &'v SubjectCall,
+        starts: u32,
+    ) -> TrialResult<CallStarting<'v>> {
+        Ok(CallStarting {
+            starting: self.starting(invocation, planned, starts)?,
+            call,
+            workload: self.workload(&call.workload)?,
+        })
+    }
+
+    /// Starts the servers, verifies them, and starts the clients that call them: each in a process of its own, or all
+    /// in those of `shared`.
+    fn call_instances(
         &self,
-        starting: &mut Starting,
-        call: &SubjectCall,
-        workload: Workload,
-    ) -> TrialResult<Up> {
-        let limits = self.plan.limits;
-        let of = (&call.workload, &call.runtime);
-        let command = &self.command(&call.server, starting, Role::Server, of)?;
+        mut calls: Vec<CallStarting<'_>>,
+        shared: Option<&SharedProcesses>,
+    ) -> Vec<TrialResult<Started>> {
+        let ups = match shared.and_then(|shared| shared.server.as_deref()) {
+            Some(program) => self.servers(&mut calls, program),
+            None => {
+                let own = |start: &mut CallStarting<'_>| {
+                    let call = start.call;
+                    self.servers(slice::from_mut(start), &call.server)
+                };
+                calls.iter_mut().flat_map(own).collect()
+            }
+        };
+        let ups: Vec<TrialResult<Up>> = ups
+            .into_iter()
+            .zip(&calls)
+            .map(|(up, of)| {
+                let mut up = up?;
+                up.prove(of.call.cold_calls, self.stop)?;
+                Ok(up)
+            })
+            .collect();
+        let clients = match shared.and_then(|shared| shared.client.as_deref()) {
+            Some(program) => self.clients(&mut calls, &ups, Some(program)),
+            None => {
+                let each = calls.iter_mut().zip(&ups);
+                let own = each.flat_map(|(call, up)| {
+                    let stack = call.call.client.as_ref().map(|client| &*client.stack);
+                    self.clients(slice::from_mut(call), slice::from_ref(up), stack)
+                });
+                own.collect()
+            }
+        };
+        let instances = calls.into_iter().zip(ups).zip(clients);
+        instances
+            .map(|((call, up), client)| {
+                let up = Box::new(up?);
+                let instance = match client? {
+                    Some(client) => Instance::Client(up, Box::new(client)),
+                    None => Instance::Server(Server::Subject(up)),
+                };
+                Ok((instance, call.starting.sources))
+            })
+            .collect()
+    }
+
+    /// Starts one server process with a part for each of the calls.
+    fn servers(&self, calls: &mut [CallStarting<'_>], program: &str) -> Vec<TrialResult<Up>> {
+        let up = |(subject, call): (Subject, &CallStarting<'_>), link| {
+            let workload = call.workload.clone();
+            Up::new(subject, workload, call.call, self.plan.limits, link)
+        };
+        match self.start_servers(calls, program) {
+            Ok((subjects, link)) => {
+                let parts = subjects.into_iter().zip(&*calls);
+                parts.map(|part| up(part, link.clone())).collect()
+            }
+            Err(failure) => calls.iter().map(|_| Err(failure.clone())).collect(),
+        }
+    }
+
+    fn start_servers(
+        &self,
+        calls: &mut [CallStarting<'_>],
+        program: &str,
+    ) -> TrialResult<(Vec<Subject>, Option<Rc<Network>>)> {
+        let command = self.command_of_all(calls, program, Role::Server)?;
+        let CallStarting { starting, call, .. } = &calls[0];
         let link = self.networks.get(
             call.link.as_deref(),
             User::Variant(starting.index),
             (starting.placement, &starting.layout),
             self.plan.seed ^ u64::from(starting.index),
         )?;
-        let listen = self.listen(call.transport, link.is_some(), &starting.file)?;
-        let line = settings_line::server(call, &workload, listen, command, limits)?;
-        let entered = enter_server(link.as_deref())?;
-        let subject = self.start(command, &line, &starting.layout.server, &starting.log)?;
-        drop(entered);
-        Up::new(subject, workload, call, limits, link)
+        let settings = calls.iter().map(|of| {
+            let (call, limits) = (of.call, self.plan.limits);
+            let listen = self.listen(call.transport, link.is_some(), &of.starting.file)?;
+            let command = command.with_stack(&call.server);
+            settings_line::server(call, &of.workload, listen, &command, limits)
+        });
+        let mut parts = settings.collect::<TrialResult<Vec<_>>>()?;
+        let line = match parts.len() {
+            1 => SettingsLine::Server(Box::new(parts.swap_remove(0))),
+            _ => SettingsLine::Servers(Several { parts }),
+        };
+        let _entered = enter_server(link.as_deref())?;
+        let subjects = self.start(&command, &line, &starting.layout.server, &starting.log)?;
+        Ok((subjects, link))
     }
 
-    /// Starts the client that calls a server that is up, on the client's cores.
-    fn new_client(
+    /// Starts one client process, on the client's cores, with a part for each server that is up; `None` if no client
+    /// subject calls them.
+    fn clients(
         &self,
-        starting: &mut Starting,
-        client: &str,
-        call: &SubjectCall,
-        workload: Workload,
-        server: &Up,
-    ) -> TrialResult<Caller> {
-        let of = (&call.workload, &call.runtime);
-        let command = &self.command(client, starting, Role::Client, of)?;
-        let records = self.file(&format!("{}.calls", starting.file))?;
-        let line = settings_line::client(
-            call,
-            (&workload, REQUESTS),
-            server.subject.ready(),
-            command,
-            &records,
-            self.plan.limits,
-        )?;
+        calls: &mut [CallStarting<'_>],
+        ups: &[TrialResult<Up>],
+        program: Option<&str>,
+    ) -> Vec<TrialResult<Option<Caller>>> {
+        let mut started = program.map(|program| {
+            let clients = self.start_clients(calls, ups, program);
+            clients.map(Vec::into_iter)
+        });
+        let client = |up: &TrialResult<Up>| match (up, &mut started) {
+            (Err(failure), _) => Err(failure.clone()),
+            (Ok(_), Some(Err(failure))) => Err(failure.clone()),
+            (Ok(_), Some(Ok(clients))) => clients.next().transpose(),
+            (Ok(_), None) => Ok(None),
+        };
+        ups.iter().map(client).collect()
+    }
+
+    fn start_clients(
+        &self,
+        calls: &mut [CallStarting<'_>],
+        ups: &[TrialResult<Up>],
+        program: &str,
+    ) -> TrialResult<Vec<TrialResult<Caller>>> {
+        let command = self.command_of_all(calls, program, Role::Client)?;
+        let callable = calls.iter().zip(ups);
+        let callable: Vec<(&CallStarting<'_>, &Up)> = callable
+            .filter_map(|(call, up)| Some((call, up.as_ref().ok()?)))
+            .collect();
+        let [(first, up), ..] = &callable[..] else {
+            return Ok(Vec::new());
+        };
+        let settings = callable.iter().map(|(of, up)| {
+            let stack = of.call.client.as_ref().map_or("", |client| &client.stack);
+            settings_line::client(
+                of.call,
+                (&of.workload, REQUESTS),
+                up.subject.said(),
+                &command.with_stack(stack),
+                &self.file(&format!("{}.calls", of.starting.file))?,
+                self.plan.limits,
+            )
+        });
+        let parts = settings.collect::<TrialResult<Vec<_>>>()?;
+        let line = match &parts[..] {
+            [only] => SettingsLine::Client(Box::new(only.clone())),
+            _ => SettingsLine::Clients(Several {
+                parts: parts.clone(),
+            }),
+        };
+        let starting = &first.starting;
         let log = format!("{}-client", starting.log);
-        let _entered = enter_client(server.link.as_deref())?;
-        let subject = self.start(command, &line, &starting.layout.client, &log)?;
-        let client = Caller::new(subject, &line, Proof::Response(workload))?;
-        Ok(client.expecting(server.response_bytes))
+        let entered = enter_client(up.link.as_deref())?;
+        let subjects = self.start(&command, &line, &starting.layout.client, &log)?;
+        drop(entered);
+        let clients = subjects.into_iter().zip(&parts).zip(&callable);
+        let clients = clients.map(|((subject, settings), (of, up))| {
+            let client = Caller::client(subject, settings, of.workload.clone())?;
+            Ok(client.expecting(up.response_bytes))
+        });
+        Ok(clients.collect())
+    }
+
+    /// How a process for all of the calls is started: their runtimes are to do the same.
+    fn command_of_all(
+        &self,
+        calls: &mut [CallStarting<'_>],
+        program: &str,
+        process: Role,
+    ) -> TrialResult<SubjectCommand> {
+        let CallStarting { starting, call, .. } = &mut calls[0];
+        self.command(program, starting, process, (&call.workload, &call.runtime))
     }
 
     /// Starts a codec, on the client's cores.
@@ -211,10 +373,11 @@ impl Run<'_> {
         let of = (&work.workload, &work.runtime);
         let command = &self.command(&work.codec, starting, Role::Codec, of)?;
         let records = self.file(&format!("{}.calls", starting.file))?;
-        let (line, sample) =
+        let (settings, sample) =
             settings_line::codec(work, workload, command, &records, self.plan.limits)?;
-        let subject = self.start(command, &line, &starting.layout.client, &starting.log)?;
-        Caller::new(subject, &line, Proof::Sample(Box::new(sample)))
+        let line = SettingsLine::Codec(Box::new(settings.clone()));
+        let mut parts = self.start(command, &line, &starting.layout.client, &starting.log)?;
+        Caller::codec(parts.swap_remove(0), &settings, sample)
     }
 
     /// Starts the answering half of a floor.
@@ -236,10 +399,11 @@ impl Run<'_> {
             .get(link, user, (trial.placement, &layout), self.plan.seed)?;
         let listen = self.listen(transport, link.is_some(), &name)?;
         let command = self.options.stacks.command(REFERENCE, None)?;
-        let line = contract::SettingsLine::Floor(FloorSettings { listen });
+        let line = SettingsLine::Floor(FloorSettings { listen });
         let _entered = enter_server(link.as_deref())?;
         let log = format!("{name}-{}", transport.as_str());
-        let subject = self.start(command, &line, &layout.server, &log)?;
+        let mut parts = self.start(command, &line, &layout.server, &log)?;
+        let subject = parts.swap_remove(0);
         Ok(FloorHalf { subject, link })
     }
 
@@ -290,10 +454,10 @@ impl Run<'_> {
     fn start(
         &self,
         command: &SubjectCommand,
-        line: &contract::SettingsLine,
+        line: &SettingsLine,
         cores: &CoreSet,
         log: &str,
-    ) -> TrialResult<Subject> {
+    ) -> TrialResult<Vec<Subject>> {
         let start = Start {
             command,
             settings: line,
@@ -302,7 +466,7 @@ impl Run<'_> {
             ready_timeout: command.ready_timeout.unwrap_or(self.options.ready_timeout),
             end_timeout: self.options.end_timeout,
         };
-        Subject::start(&start, self.stop)
+        Subject::start_parts(&start, self.stop)
     }
 
     /// Where a subject listens; `name` is for a Unix socket.

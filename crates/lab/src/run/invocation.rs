@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use rpcgauge_link::Network;
 use rpcgauge_study::link::NamedLink;
-use rpcgauge_study::plan::{TrialSpec, Variant};
+use rpcgauge_study::plan::{SharedProcesses, TrialSpec, Variant};
 use rpcgauge_study::record::{Fault, TrialOutcome, TrialRecord};
 use rpcgauge_study::settings::{Placement, Transport};
 use rpcgauge_trial::Address;
@@ -25,7 +25,8 @@ const RESTARTS: u32 = 2;
 /// The processes of one invocation.
 ///
 /// A process belongs to one variant, so that processor time, peak memory and the luck of a start
-/// are the variant's own; and to one placement, since many runtimes count their cores only once.
+/// are the variant's own, or to the variants that share it; and to one placement, since many runtimes count their
+/// cores only once.
 pub(super) struct Invocation {
     number: u32,
     slots: BTreeMap<Key, Slot>,
@@ -75,6 +76,13 @@ impl Invocation {
     /// Whether the subjects of a variant are not recorded yet. Notes them as recorded.
     pub(super) fn is_new(&mut self, variant: &Variant) -> bool {
         self.recorded.insert(variant.name.clone())
+    }
+
+    /// The versions that the processes of a trial's instance gave; empty where there is none.
+    pub(super) fn versions(&self, trial: &TrialSpec) -> Vec<BTreeMap<String, String>> {
+        let slot = self.slots.get(&(trial.variant, trial.placement));
+        let instance = slot.and_then(|slot| slot.state.as_ref().ok());
+        instance.map(Instance::versions).unwrap_or_default()
     }
 
     /// The instance of each of `trials`, or why there is none, and the answering halves of the floors.
@@ -135,30 +143,64 @@ impl Invocation {
 }
 
 impl Run<'_> {
-    /// Starts the instance of a trial's variant, unless it exists and all its processes are alive. Returns the
-    /// versions that its processes reported.
-    pub(super) fn start_instance(
+    /// Starts the instances of trials, unless they exist and all their processes are alive. Variants that share
+    /// processes are started together, and restarted together.
+    pub(super) fn start_instances(&mut self, invocation: &mut Invocation, trials: &[Planned<'_>]) {
+        let mut done = BTreeSet::new();
+        for planned in trials {
+            if !done.insert(planned.spec.variant) {
+                continue;
+            }
+            let shared = self.plan.shared_by(planned.spec.variant);
+            let together: Vec<&Planned<'_>> = match shared {
+                None => vec![planned],
+                Some(shared) => {
+                    let is_of =
+                        |other: &&Planned<'_>| shared.variants.contains(&other.spec.variant);
+                    trials.iter().filter(is_of).collect()
+                }
+            };
+            done.extend(together.iter().map(|planned| planned.spec.variant));
+            self.start_together(invocation, &together, shared);
+        }
+    }
+
+    fn start_together(
         &mut self,
         invocation: &mut Invocation,
-        trial: &TrialSpec,
-        variant: &Variant,
-    ) -> Vec<BTreeMap<String, String>> {
-        let key = (trial.variant, trial.placement);
-        let slot = invocation.slots.get(&key);
-        let starts = slot.map_or(0, |slot| slot.starts);
-        let is_needed = slot.is_none_or(|slot| match &slot.state {
-            Ok(instance) => instance.ended().is_some(),
-            Err(_) => false,
+        trials: &[&Planned<'_>],
+        shared: Option<&SharedProcesses>,
+    ) {
+        let keys = trials
+            .iter()
+            .map(|planned| (planned.spec.variant, planned.spec.placement));
+        let keys: Vec<Key> = keys.collect();
+        let slots = keys.iter().map(|key| invocation.slots.get(key));
+        let is_needed = slots.clone().any(|slot| {
+            slot.is_none_or(|slot| match &slot.state {
+                Ok(instance) => instance.ended().is_some(),
+                Err(_) => false,
+            })
         });
-        if is_needed {
-            // The dead instance releases its socket and log before the next one starts.
-            let before = invocation.slots.remove(&key);
-            let mut sources = before.map(|slot| slot.sources).unwrap_or_default();
-            let made = if starts <= RESTARTS {
-                self.new_instance(invocation.number, trial, variant, starts)
-            } else {
-                Err(died_too_often(starts))
-            };
+        if !is_needed {
+            return;
+        }
+        let starts = slots.flatten().map(|slot| slot.starts).max().unwrap_or(0);
+        // Dead instances release their sockets and logs before the next ones start.
+        let before: Vec<_> = keys
+            .iter()
+            .map(|key| invocation.slots.remove(key).map(|slot| slot.sources))
+            .collect();
+        let made = match (shared, trials) {
+            _ if starts > RESTARTS => trials.iter().map(|_| Err(died_too_often(starts))).collect(),
+            (None, [planned]) => vec![self.new_instance(invocation.number, planned, starts)],
+            (None, _) => Vec::new(),
+            (Some(shared), trials) => {
+                self.shared_instances(invocation.number, trials, shared, starts)
+            }
+        };
+        for ((key, before), made) in keys.into_iter().zip(before).zip(made) {
+            let mut sources = before.unwrap_or_default();
             let state = made.map(|(instance, new)| {
                 sources.extend(new);
                 instance
@@ -170,9 +212,6 @@ impl Run<'_> {
             };
             invocation.slots.insert(key, slot);
         }
-        let slot = invocation.slots.get(&key);
-        let instance = slot.and_then(|slot| slot.state.as_ref().ok());
-        instance.map(Instance::versions).unwrap_or_default()
     }
 
     /// Where the answering half of a floor listens, and over which link. Starts the half when it is first

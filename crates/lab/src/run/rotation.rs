@@ -64,8 +64,9 @@ impl<'a> Run<'a> {
             return Ok(Vec::new());
         };
         let began = Instant::now();
+        self.start_instances(invocation, trials);
         for Planned { spec, variant, .. } in trials {
-            let versions = self.start_instance(invocation, spec, variant);
+            let versions = invocation.versions(spec);
             self.keep_subjects(invocation, variant, versions)?;
         }
         let left = self.measure(invocation, first.spec, trials);

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use rpcgauge_contract::{Answer, Ask, SliceAsk, SliceDone, Verified};
+use rpcgauge_contract::{Answer, Ask, Asked, SliceAsk, SliceDone, Verified};
 
 use super::error::{SubjectError, one_line};
 use super::handshake::{Reply, exchange};
@@ -34,7 +34,7 @@ impl Subject {
     /// # Errors
     /// As [`Subject::slice`].
     pub fn verify(&mut self, limit: Duration, stop: &AtomicBool) -> TrialResult<Verified> {
-        match self.converse(&Ask::Verify, limit, stop)? {
+        match self.converse(Asked::Verify, limit, stop)? {
             Answer::Verified(verified) => Ok(verified),
             other => Err(self.broken_off(unasked(&other))),
         }
@@ -51,14 +51,20 @@ impl Subject {
         limit: Duration,
         stop: &AtomicBool,
     ) -> TrialResult<SliceDone> {
-        match self.converse(&Ask::Slice(*ask), limit, stop)? {
+        match self.converse(Asked::Slice(*ask), limit, stop)? {
             Answer::Slice(done) => Ok(done),
             other => Err(self.broken_off(unasked(&other))),
         }
     }
 
-    fn converse(&mut self, ask: &Ask, limit: Duration, stop: &AtomicBool) -> TrialResult<Answer> {
-        self.answer(&ask.to_line(), limit, stop)
+    fn converse(
+        &mut self,
+        asked: Asked,
+        limit: Duration,
+        stop: &AtomicBool,
+    ) -> TrialResult<Answer> {
+        let part = self.part;
+        self.answer(&Ask { part, asked }.to_line(), limit, stop)
             .map_err(|error| self.broken_off(error))
     }
 
@@ -68,11 +74,12 @@ impl Subject {
         limit: Duration,
         stop: &AtomicBool,
     ) -> Result<Answer, SubjectError> {
-        let line = match exchange(&mut self.process.child, ask, limit, stop) {
+        let mut process = self.shared.process.borrow_mut();
+        let line = match exchange(&mut process.child, ask, limit, stop) {
             Ok(Reply::Line(line, rest)) if rest.is_empty() => line,
             Ok(Reply::Line(..)) => return Err(unasked_lines()),
             Ok(Reply::End(_)) => {
-                return Err(SubjectError::Died(self.process.how_it_ends()));
+                return Err(SubjectError::Died(process.how_it_ends()));
             }
             Err(SubjectError::NotReady(limit)) => return Err(SubjectError::Silent(limit)),
             Err(error) => return Err(error),
@@ -86,7 +93,7 @@ impl Subject {
 
     /// Ends a subject that is no longer usable. Returns `error` with its log.
     pub(crate) fn broken_off(&mut self, error: SubjectError) -> TrialFailure {
-        self.process.broken_off(error)
+        self.shared.process.borrow_mut().broken_off(error)
     }
 }
 

@@ -86,6 +86,14 @@ impl SubjectCommand {
         }
     }
 
+    /// The same for one of the program's stacks, `SUBJECT/STACK`.
+    pub(crate) fn with_stack(&self, stack: &str) -> Self {
+        Self {
+            stack: stack.split_once('/').map(|(_, stack)| stack.to_owned()),
+            ..self.clone()
+        }
+    }
+
     /// The command with those of these runtime settings that its stack has; `events` is the file for its
     /// events, if they are asked for.
     pub(crate) fn with_runtime(&self, asked: &Runtime, events: Option<&Path>) -> Self {

@@ -1,13 +1,17 @@
 //! One subject process, from its start to its end.
 
+use std::cell::{Cell, RefCell};
 use std::ffi::OsString;
 use std::net::IpAddr;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use rpcgauge_contract::{self as contract, Address, Failed, Listen, Ready, SettingsLine};
+use rpcgauge_contract::{
+    self as contract, Address, Failed, Listen, Ready, ReadyPart, SettingsLine,
+};
 use rpcgauge_study::record::{Cold, Fault};
 use rpcgauge_study::subject::TEMPORARY;
 
@@ -47,53 +51,86 @@ impl Start<'_> {
     /// How long it may take until it is ready. The threads of a server start one after the other if they share
     /// cores: each batch of threads that fills the cores gets that time again.
     fn time_to_be_ready(&self) -> Duration {
-        let SettingsLine::Server(server) = self.settings else {
-            return self.ready_timeout;
+        let threads = match self.settings {
+            SettingsLine::Server(server) => server.threads,
+            SettingsLine::Servers(servers) => servers.parts.iter().map(|part| part.threads).sum(),
+            SettingsLine::Floor(_)
+            | SettingsLine::Client(_)
+            | SettingsLine::Clients(_)
+            | SettingsLine::Codec(_) => return self.ready_timeout,
         };
         let of_machine = || std::thread::available_parallelism().map_or(1, usize::from);
         let bound = self.cores.map(|cores| cores.ids().len());
         let cores = bound.filter(|&cores| cores > 0).unwrap_or_else(of_machine);
-        let loads = server
-            .threads
-            .div_ceil(u32::try_from(cores).unwrap_or(u32::MAX));
+        let loads = threads.div_ceil(u32::try_from(cores).unwrap_or(u32::MAX));
         self.ready_timeout.saturating_mul(loads.max(1))
     }
 }
 
-/// A subject that is up. Dropping this ends it; if the thread that started it ends without that, the kernel
-/// kills it.
+/// A subject that is up: a process, or one part of a process with several. Dropping the last of
+/// its parts ends the process; if the thread that started it ends without that, the kernel kills it.
 #[derive(Debug)]
 pub struct Subject {
-    /// A client's or codec's standard output is still open, for its answers.
-    pub(super) process: Process,
-    ready: Ready,
+    pub(super) shared: Rc<Shared>,
+    /// Which part it is, from 0.
+    pub(super) part: usize,
+    said: ReadyPart,
     /// Where it was asked to listen; `None` for a client or codec.
     listen: Option<Listen>,
     /// From just before its process was made until its ready line was read.
     pub(crate) startup: Duration,
     /// The latency of the first calls to it, if it was measured.
     pub(crate) cold: Option<Cold>,
+}
+
+/// What the parts of a process share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    /// The standard output of a client or codec is still open, for its answers.
+    pub(super) process: RefCell<Process>,
+    ready: Ready,
     meter: ProcessMeter,
+    /// How many of its parts were asked to end.
+    ending: Cell<usize>,
 }
 
 impl Subject {
-    /// Starts a subject and waits until it is ready.
+    /// Starts a subject with one part and waits until it is ready.
+    ///
+    /// # Errors
+    /// As [`Subject::start_parts`].
+    pub fn start(start: &Start<'_>, stop: &AtomicBool) -> TrialResult<Self> {
+        Ok(Self::start_parts(start, stop)?.swap_remove(0))
+    }
+
+    /// Starts a subject and waits until it is ready. Returns each of its parts, in the order of their settings.
     ///
     /// # Errors
     /// A [`TrialFailure`] with the last lines of its log, also if `stop` became true; no process is left then.
-    pub fn start(start: &Start<'_>, stop: &AtomicBool) -> TrialResult<Self> {
+    pub(crate) fn start_parts(start: &Start<'_>, stop: &AtomicBool) -> TrialResult<Vec<Self>> {
         let mut process = Process::start(start)?;
-        match process.wait_until_ready(start, stop) {
-            Ok((ready, startup, meter)) => Ok(Self {
-                process,
-                ready,
-                listen: start.settings.listen().cloned(),
-                startup,
-                cold: None,
-                meter,
-            }),
-            Err(error) => Err(process.broken_off(error)),
-        }
+        let (ready, parts, startup, meter) = match process.wait_until_ready(start, stop) {
+            Ok(ready) => ready,
+            Err(error) => return Err(process.broken_off(error)),
+        };
+        let shared = Rc::new(Shared {
+            process: RefCell::new(process),
+            ready,
+            meter,
+            ending: Cell::new(0),
+        });
+        let listens = start.settings.listens().into_iter().map(Some);
+        let listens = listens.chain(std::iter::repeat(None));
+        let parts = parts.into_iter().zip(listens).enumerate();
+        let part = |(part, (said, listen)): (usize, (ReadyPart, Option<&Listen>))| Self {
+            shared: Rc::clone(&shared),
+            part,
+            said,
+            listen: listen.cloned(),
+            startup,
+            cold: None,
+        };
+        Ok(parts.map(part).collect())
     }
 
     /// Starts a subject with a line that it must refuse, and returns how it refuses.
@@ -115,24 +152,29 @@ impl Subject {
         }
     }
 
-    /// Its ready line.
+    /// The ready line of its process.
     pub fn ready(&self) -> &Ready {
-        &self.ready
+        &self.shared.ready
+    }
+
+    /// What the ready line says of it.
+    pub fn said(&self) -> &ReadyPart {
+        &self.said
     }
 
     /// The id of the process that was started.
     pub fn pid(&self) -> u32 {
-        self.process.child.id()
+        self.shared.process.borrow().child.id()
     }
 
-    /// The meter of its processor time and memory.
+    /// The meter of its process's processor time and memory.
     pub fn meter(&self) -> &ProcessMeter {
-        &self.meter
+        &self.shared.meter
     }
 
-    /// How it ended, in words; `None` while it runs.
+    /// How its process ended, in words; `None` while it runs.
     pub fn ended(&self) -> Option<String> {
-        how_it_ended(&self.process.child)
+        how_it_ended(&self.shared.process.borrow().child)
     }
 
     /// Checks that it still runs.
@@ -144,7 +186,7 @@ impl Subject {
             return Ok(());
         };
         // Its last output is read a moment after its end.
-        self.process.wait_for_log(MOMENT);
+        self.shared.process.borrow().wait_for_log(MOMENT);
         let reason = format!("the subject ended before it was asked to ({how}); see its log");
         Err(self.wrong(reason))
     }
@@ -157,19 +199,24 @@ impl Subject {
     /// Why calls to it failed: that it ended, if it did, or else `failure` with its log.
     pub(crate) fn explain(&self, failure: TrialFailure) -> TrialFailure {
         // The kernel closes the connections of a dying process before it counts as ended.
-        wait_until_ended(&self.process.child, Instant::now() + MOMENT);
+        wait_until_ended(&self.shared.process.borrow().child, Instant::now() + MOMENT);
         let failed = || failure.with_log(self.log_tail());
         self.alive().err().unwrap_or_else(failed)
     }
 
-    /// Closes its input, which asks it to end; dropping this waits for it.
+    /// Closes the input of its process, which asks it to end, once all of its parts are asked; dropping this waits
+    /// for it.
     pub(crate) fn ask_to_end(&mut self) {
-        drop(self.process.child.stdin.take());
+        let shared = &self.shared;
+        shared.ending.set(shared.ending.get() + 1);
+        if shared.ending.get() >= Rc::strong_count(shared) {
+            drop(shared.process.borrow_mut().child.stdin.take());
+        }
     }
 
     /// The last lines of its log.
     pub fn log_tail(&self) -> String {
-        self.process.log.tail()
+        self.shared.process.borrow().log.tail()
     }
 
     /// Where it listens, if that is where it was asked to.
@@ -177,7 +224,7 @@ impl Subject {
     /// # Errors
     /// It reports another address: calls to that would reach another program, perhaps on another machine.
     pub(crate) fn listening(&self) -> TrialResult<Address> {
-        let address = self.ready.address.as_ref();
+        let address = self.said.address.as_ref();
         match (address, &self.listen) {
             (Some(at @ Address::Tcp(socket)), Some(Listen::Tcp { host }))
                 if is_host(socket.ip().to_canonical(), host) =>
@@ -209,11 +256,12 @@ impl Subject {
     /// It does not end in time, or with another exit code than 0.
     pub(crate) fn end_well(mut self) -> TrialResult {
         self.ask_to_end();
-        let process = &mut self.process;
+        let mut process = self.shared.process.borrow_mut();
         let patience = process.end_timeout;
         wait_until_ended(&process.child, Instant::now() + patience);
         let how = how_it_ended(&process.child);
         process.end(Duration::ZERO);
+        drop(process);
         let reason = match how.as_deref() {
             Some("exit code 0") => return Ok(()),
             Some(how) => {
@@ -264,13 +312,13 @@ impl Process {
         &mut self,
         start: &Start<'_>,
         stop: &AtomicBool,
-    ) -> Result<(Ready, Duration, ProcessMeter), SubjectError> {
+    ) -> Result<(Ready, Vec<ReadyPart>, Duration, ProcessMeter), SubjectError> {
         let line = start.settings.to_line();
         let (line, rest) = self.first_line(&line, start.time_to_be_ready(), stop)?;
         let startup = self.since.elapsed();
         let is_asked = matches!(
             start.settings,
-            SettingsLine::Client(_) | SettingsLine::Codec(_)
+            SettingsLine::Client(_) | SettingsLine::Clients(_) | SettingsLine::Codec(_)
         );
         if !is_asked && let Some(stdout) = self.child.stdout.take() {
             self.log.add(&rest);
@@ -280,6 +328,8 @@ impl Process {
         if is_asked && !rest.is_empty() {
             return Err(unasked_lines());
         }
+        let parts = ready.clone().parts(start.settings.parts());
+        let parts = parts.map_err(|error| wrong_line(&error, &line))?;
         let pid = ready.pid.unwrap_or(self.child.id());
         if pid != self.child.id() && !descendants(self.child.id()).contains(&pid) {
             let reason =
@@ -288,7 +338,7 @@ impl Process {
         }
         let meter = ProcessMeter::with_started(pid)
             .map_err(|source| SubjectError::Meter { pid, source })?;
-        Ok((ready, startup, meter))
+        Ok((ready, parts, startup, meter))
     }
 
     /// Writes the settings line. Returns the line that answers it, and what followed that line.

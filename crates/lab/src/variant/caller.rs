@@ -2,19 +2,17 @@
 //! slices, whose records it writes to a file.
 
 use std::ops::RangeInclusive;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use rpcgauge_contract::{
-    ClientSettings, CodecSettings, Record, SettingsLine, SliceAsk, SliceBounds, SliceDone,
-};
+use rpcgauge_contract::{ClientSettings, CodecSettings, Record, SliceAsk, SliceBounds, SliceDone};
 use rpcgauge_load::monotonic_ns;
 use rpcgauge_message::Workload;
-use rpcgauge_study::record::Fault;
 use rpcgauge_study::settings::Operation;
 use rustix::thread::sched_getaffinity;
 
-use crate::error::{TrialFailure, TrialResult};
+use crate::error::TrialResult;
 use crate::subject::{RecordsFile, Subject, SubjectError};
 use crate::variant::verify::{self, CodecSample};
 
@@ -34,7 +32,7 @@ const SIZE_FACTOR: f64 = 2.0;
 const SIZE_BYTES: f64 = 16.0;
 
 /// What a caller is verified with.
-pub(crate) enum Proof {
+enum Proof {
     /// The response to a client's first request.
     Response(Workload),
     /// The sample that a codec encodes or decodes.
@@ -42,32 +40,35 @@ pub(crate) enum Proof {
 }
 
 impl Caller {
-    /// Wraps a client or codec that is up, with the settings that it was started with.
-    pub(crate) fn new(
+    /// Wraps a client that is up, with the settings that it was started with.
+    pub(crate) fn client(
+        subject: Subject,
+        settings: &ClientSettings,
+        workload: Workload,
+    ) -> TrialResult<Self> {
+        let in_flight = settings.in_flight;
+        // A library opens one for each channel, or for each call in flight.
+        let connections = in_flight.saturating_add(settings.channels);
+        let proof = Proof::Response(workload);
+        Self::new(subject, &settings.records, (in_flight, connections), proof)
+    }
+
+    /// Wraps a codec that is up, with the settings that it was started with.
+    pub(crate) fn codec(
+        subject: Subject,
+        settings: &CodecSettings,
+        sample: CodecSample,
+    ) -> TrialResult<Self> {
+        let proof = Proof::Sample(Box::new(sample));
+        Self::new(subject, &settings.records, (1, 0), proof)
+    }
+
+    fn new(
         mut subject: Subject,
-        line: &SettingsLine,
+        records: &Path,
+        (in_flight, connections): (u32, u32),
         proof: Proof,
     ) -> TrialResult<Self> {
-        let (records, in_flight, connections) = match line {
-            SettingsLine::Client(client) => {
-                let ClientSettings {
-                    records,
-                    in_flight,
-                    channels,
-                    ..
-                } = &**client;
-                // A library opens a connection for each channel, or for each call in flight.
-                (records, *in_flight, in_flight.saturating_add(*channels))
-            }
-            SettingsLine::Codec(codec) => {
-                let CodecSettings { records, .. } = &**codec;
-                (records, 1, 0)
-            }
-            SettingsLine::Server(_) | SettingsLine::Floor(_) => {
-                let reason = "a server was asked for slices";
-                return Err(TrialFailure::new(Fault::Instrument, reason));
-            }
-        };
         let records = RecordsFile::open(records);
         let allowed = sched_getaffinity(None).map_err(|error| SubjectError::Pipe(error.into()))?;
         Ok(Self {

@@ -87,7 +87,7 @@ impl Up {
 /// TLS that trusts only the server's own certificate. Each connection makes a full handshake: if sessions were
 /// resumed, the first call of a trial would differ from the rest.
 fn tls(subject: &Subject, address: &Address) -> TrialResult<load::Tls> {
-    let certificate = subject.ready().certificate.clone();
+    let certificate = subject.said().certificate.clone();
     let none = || subject.wrong("the subject was to use TLS but gave no certificate");
     let tls = load::Tls::new(load::TlsSettings {
         roots: load::Roots::Certificate(certificate.ok_or_else(none)?),

@@ -1,11 +1,11 @@
-//! The settings line that a subject is started with, by its role (contract/README.md).
+//! The settings that a subject is started with, by its role (contract/README.md).
 
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rpcgauge_contract::{
-    self as contract, ClientSettings, CodecSettings, Listen, Ready, ServerSettings,
+    self as contract, ClientSettings, CodecSettings, Listen, ReadyPart, ServerSettings,
 };
 use rpcgauge_message::{Encoding, Limits, Message, Workload, WorkloadSpec};
 use rpcgauge_study::record::Fault;
@@ -24,9 +24,9 @@ pub(crate) fn server(
     listen: Listen,
     command: &SubjectCommand,
     limits: Limits,
-) -> TrialResult<contract::SettingsLine> {
+) -> TrialResult<ServerSettings> {
     let samples = [workload.expected(0)];
-    Ok(contract::SettingsLine::Server(Box::new(ServerSettings {
+    Ok(ServerSettings {
         stack: command.stack.clone(),
         workload: call.workload.clone(),
         protocol: call.wire.protocol(),
@@ -41,25 +41,25 @@ pub(crate) fn server(
         tls: call.tls,
         protobuf_samples: protobuf_samples(command, call.wire.encoding(), &call.workload, samples)?,
         limits: contract_limits(limits),
-    })))
+    })
 }
 
-/// The line for a client, which calls the server of this ready line with at most `requests` different requests.
+/// The settings of a client that calls this server with at most `requests` different requests.
 ///
 /// # Errors
 /// Calls are to be sent at a rate, which a client cannot do, or the server gave no address.
 pub(crate) fn client(
     call: &SubjectCall,
     (workload, requests): (&Workload, u64),
-    server: &Ready,
+    server: &ReadyPart,
     command: &SubjectCommand,
     records: &Path,
     limits: Limits,
-) -> TrialResult<contract::SettingsLine> {
+) -> TrialResult<ClientSettings> {
     let in_flight = call.options.schedule.in_flight();
     let no_address = || TrialFailure::new(Fault::Subject, "the server gave no address");
     let samples = (0..distinct_requests(workload, requests)).map(|call| workload.request(call));
-    Ok(contract::SettingsLine::Client(Box::new(ClientSettings {
+    Ok(ClientSettings {
         stack: command.stack.clone(),
         workload: call.workload.clone(),
         protocol: call.wire.protocol(),
@@ -79,23 +79,23 @@ pub(crate) fn client(
         records: records.to_owned(),
         protobuf_samples: protobuf_samples(command, call.wire.encoding(), &call.workload, samples)?,
         limits: contract_limits(limits),
-    })))
+    })
 }
 
-/// The line for a codec, and the sample that verifies it.
+/// The settings of a codec, and the sample that verifies it.
 pub(crate) fn codec(
     work: &CodecWork,
     workload: &Workload,
     command: &SubjectCommand,
     records: &Path,
     limits: Limits,
-) -> TrialResult<(contract::SettingsLine, CodecSample)> {
+) -> TrialResult<(CodecSettings, CodecSample)> {
     let message = match work.sample {
         Sample::Request => workload.request(0),
         Sample::Response => workload.expected(0),
     };
     let samples = [message.clone()];
-    let line = contract::SettingsLine::Codec(Box::new(CodecSettings {
+    let settings = CodecSettings {
         stack: command.stack.clone(),
         workload: work.workload.clone(),
         sample: work.sample,
@@ -106,7 +106,7 @@ pub(crate) fn codec(
         records: records.to_owned(),
         protobuf_samples: protobuf_samples(command, work.encoding, &work.workload, samples)?,
         limits: contract_limits(limits),
-    }));
+    };
     let sample = CodecSample {
         message,
         operation: work.operation,
@@ -114,7 +114,7 @@ pub(crate) fn codec(
         compression: work.compression,
         limits,
     };
-    Ok((line, sample))
+    Ok((settings, sample))
 }
 
 /// The samples as protobuf bytes, if the stack asks for them and they are a user's own messages in protobuf.
@@ -192,11 +192,8 @@ mod tests {
             ..CodecWork::new("", spec, encoding)
         };
         let records = Path::new("/records");
-        let line = codec(&work, &workload, command, records, Limits::DEFAULT).unwrap();
-        match line.0 {
-            contract::SettingsLine::Codec(codec) => codec.protobuf_samples,
-            other => panic!("{other:?}"),
-        }
+        let (settings, _) = codec(&work, &workload, command, records, Limits::DEFAULT).unwrap();
+        settings.protobuf_samples
     }
 
     #[test]

@@ -3,13 +3,14 @@
 import base64, http.client, json, os, struct, sys, time
 
 fault = sys.argv[1]
-settings = json.loads(sys.stdin.readline())
-if fault == "fifo":
-    os.mkfifo(settings["records"])
-    records = None
-else:
-    records = open(settings["records"], "wb", buffering=0)
-is_codec = settings["role"] == "codec"
+asked = json.loads(sys.stdin.readline())
+
+
+def records_of(settings):
+    if fault == "fifo":
+        os.mkfifo(settings["records"])
+        return None
+    return open(settings["records"], "wb", buffering=0)
 
 
 def say(line):
@@ -23,7 +24,8 @@ def tell(text):
 class Client:
     made = 0
 
-    def __init__(self):
+    def __init__(self, settings):
+        self.settings, self.records = settings, records_of(settings)
         self.connection = http.client.HTTPConnection(settings["address"])
 
     def call(self, _):
@@ -35,11 +37,12 @@ class Client:
         if fault == "tenth":
             self.left = self.left or self.parts()
             return self.left.pop(0)
-        return self.exchange(settings["requests"][self.made % len(settings["requests"])])
+        requests = self.settings["requests"]
+        return self.exchange(requests[self.made % len(requests)])
 
     def parts(self):
         """One call, reported as ten calls, one after the other."""
-        record = self.exchange(settings["requests"][0])
+        record = self.exchange(self.settings["requests"][0])
         part = (record[5] - record[0]) // 10
         begins = [record[0] + index * part for index in range(10)]
         return [[begin, 0, 0, 0, 0, begin + part, 0, 0, *record[8:]] for begin in begins]
@@ -61,7 +64,7 @@ class Client:
         return [begin, encoded, sent, first, received, end, *marks, len(body), len(text), 0, 1]
 
     def verify(self):
-        self.exchange(settings["requests"][0])
+        self.exchange(self.settings["requests"][0])
         if fault == "turns" and self.made > 0:
             self.message["response"].pop()
         return {"message": self.message}
@@ -70,26 +73,34 @@ class Client:
 class Codec:
     made = 0
 
+    def __init__(self, settings):
+        self.settings, self.records = settings, records_of(settings)
+
     def call(self, batch):
         self.made += batch
         begin = time.monotonic_ns()
         if fault == "instant":
             time.sleep(0.0001)  # Long enough that a batch is one operation.
         for _ in range(batch):
-            text = json.dumps(settings["message"])
+            text = json.dumps(self.settings["message"])
         end = time.monotonic_ns()
         return [begin, 0, 0, 0, 0, end, 0, 0, 2**32 - 1, len(text), 0, batch]
 
     def verify(self):
-        message = {} if fault == "turns" and self.made > 0 else settings["message"]
+        message = {} if fault == "turns" and self.made > 0 else self.settings["message"]
         text = json.dumps(message).encode()
         return {"bytes": base64.b64encode(text).decode()}
 
 
-caller = Codec() if is_codec else Client()
-say({"contract": 1, "ready": True, "versions": {"python": sys.version.split()[0]}})
+Caller = Codec if asked["role"] == "codec" else Client
+callers = [Caller(settings) for settings in asked.get("parts", [asked])]
+ready = {"contract": 1, "ready": True, "versions": {"python": sys.version.split()[0]}}
+if "parts" in asked:
+    ready["parts"] = [{} for _ in callers]
+say(ready)
 for line in sys.stdin:
     ask = json.loads(line)
+    caller = callers[ask.get("part", 0)]
     if "verify" in ask:
         say({"verified": caller.verify()})
         continue
@@ -129,12 +140,12 @@ for line in sys.stdin:
     if wrong == "size":
         tell("saving bytes")
         packed = packed[:-8]
-    records.write(packed)
+    caller.records.write(packed)
     done = {"records": len(made), "cpu_ns": cpu}
     if wrong == "many":
         tell("making a hole")
         done["records"] = 2**30
-        records.truncate(records.tell() + 80 * (2**30 - len(made)))
+        caller.records.truncate(caller.records.tell() + 80 * (2**30 - len(made)))
     if wrong == "reopened":
         tell("opening doors")
         done["reopened"] = 2**64 - 1
@@ -147,4 +158,4 @@ for line in sys.stdin:
         sys.exit(9)
     if wrong == "goes-on":
         tell("one more")
-        records.write(struct.pack("<8Q4I", *caller.call(batch)))
+        caller.records.write(struct.pack("<8Q4I", *caller.call(batch)))

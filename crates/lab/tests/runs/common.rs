@@ -95,6 +95,7 @@ pub(crate) fn plan(variants: Vec<(&str, Settings)>, invocations: u32, blocks: u3
         question: "Does a plan run to its end?".to_owned(),
         seed: 7,
         variants: variants.into_iter().map(variant).collect(),
+        shared: Vec::new(),
         pairs: Vec::new(),
         claims: Vec::new(),
         objectives: Vec::new(),

@@ -5,6 +5,7 @@ mod common;
 mod events;
 mod failures;
 mod marks;
+mod shared;
 mod stopping;
 
 use std::sync::atomic::AtomicBool;

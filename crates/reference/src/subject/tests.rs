@@ -71,12 +71,12 @@ fn server_line(more: &str) -> String {
 fn a_server_says_where_it_listens_and_ends_with_its_input() {
     let mut subject = Subject::start(&server_line(""));
     let ready = subject.ready();
-    assert_eq!(ready.code, Some(CodeKind::Generated));
+    assert_eq!(ready.only.code, Some(CodeKind::Generated));
     assert_eq!(
         ready.versions["rpcgauge-reference"],
         env!("CARGO_PKG_VERSION")
     );
-    let Some(Address::Tcp(address)) = ready.address else {
+    let Some(Address::Tcp(address)) = ready.only.address else {
         panic!("TCP")
     };
     assert!(address.ip().is_loopback());
@@ -86,10 +86,38 @@ fn a_server_says_where_it_listens_and_ends_with_its_input() {
 }
 
 #[test]
+fn a_process_serves_each_of_its_parts_at_its_own_address() {
+    let one = server_line("").replace(r#""contract":1,"role":"server","#, "");
+    let line = |parts: &[&str]| {
+        let parts = parts.join(",");
+        format!(r#"{{"contract":1,"role":"servers","parts":[{parts}]}}"#)
+    };
+    let mut subject = Subject::start(&line(&[&one, &one]));
+    let parts = subject.ready().parts(2).expect("two parts");
+    let addresses = parts.iter().map(|part| match part.address {
+        Some(Address::Tcp(address)) => address,
+        _ => panic!("TCP"),
+    });
+    let addresses: Vec<_> = addresses.collect();
+    assert_ne!(addresses[0], addresses[1]);
+    for address in &addresses {
+        TcpStream::connect(address).expect("ready means that calls are taken");
+    }
+    assert_eq!(subject.end(), 0);
+    for address in &addresses {
+        TcpStream::connect(address).expect_err("it has ended");
+    }
+    let grpc_on_1 = one.replace("rest", "grpc");
+    let (failed, code) = refused(&line(&[&one, &grpc_on_1]));
+    assert!(failed.error.contains("HTTP/2"), "{}", failed.error);
+    assert_eq!(code, 2);
+}
+
+#[test]
 fn a_server_that_is_to_speak_tls_gives_its_certificate() {
     for (more, speaks) in [(r#","tls":true"#, true), ("", false)] {
         let mut subject = Subject::start(&server_line(more));
-        let certificate = subject.ready().certificate;
+        let certificate = subject.ready().only.certificate;
         let begins = certificate.map(|pem| pem.starts_with("-----BEGIN CERTIFICATE-----"));
         assert_eq!(begins, speaks.then_some(true));
         assert_eq!(subject.end(), 0);
@@ -110,7 +138,10 @@ fn a_server_removes_its_socket_file() {
             _ => Line::Floor(FloorSettings { listen }),
         };
         let mut subject = Subject::start(&line.to_line());
-        assert_eq!(subject.ready().address, Some(Address::Unix(path.clone())));
+        assert_eq!(
+            subject.ready().only.address,
+            Some(Address::Unix(path.clone()))
+        );
         assert!(path.exists());
         assert_eq!(subject.end(), 0);
         assert!(!path.exists(), "{role}");
@@ -238,7 +269,7 @@ fn a_codec_proves_itself_and_makes_the_slices_it_is_asked_for() {
             .replace("decode", operation)
             .replace("/dev/null", &file.display().to_string());
         let mut subject = Subject::start(&line);
-        assert_eq!(subject.ready().address, None);
+        assert_eq!(subject.ready().only.address, None);
         assert_eq!(
             subject.answer(r#"{"verify":true}"#),
             json!({"verified": verified})

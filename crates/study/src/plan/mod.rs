@@ -33,6 +33,9 @@ pub struct Plan {
     pub seed: u64,
     /// The variants, each under its own name.
     pub variants: Vec<Variant>,
+    /// The variants that are called in the same processes; each variant is in one of these at most.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shared: Vec<SharedProcesses>,
     /// The pairs to compare.
     pub pairs: Vec<Pair>,
     /// The published figures to test.
@@ -104,6 +107,12 @@ impl Plan {
         stacks.filter_map(|stack| self.stack_needs.get(stack))
     }
 
+    /// The processes that a variant shares with others.
+    pub fn shared_by(&self, variant: u32) -> Option<&SharedProcesses> {
+        let mut shared = self.shared.iter();
+        shared.find(|shared| shared.variants.contains(&variant))
+    }
+
     /// The variant of that name.
     pub fn variant(&self, name: &str) -> Option<&Variant> {
         self.variants.iter().find(|variant| variant.name == name)
@@ -114,6 +123,19 @@ impl Plan {
         let mut variants = self.variants.iter();
         variants.any(|variant| matches!(variant.settings.target, Target::Live(_)))
     }
+}
+
+/// Processes in which several variants are called.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SharedProcesses {
+    /// The variants, by their place in the plan.
+    pub variants: Vec<u32>,
+    /// The server's program, as `SUBJECT/PROGRAM`; absent where each variant has a server process of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
+    /// The client's program, as `SUBJECT/PROGRAM`; absent where each variant has a client process of its own, or none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
 }
 
 /// What a stack needs before it can be measured.

@@ -226,6 +226,7 @@ impl Resolver<'_> {
             question: study.question().to_owned(),
             seed: overrides.seed.or(top.seed).unwrap_or(DEFAULT_SEED),
             variants: Vec::new(),
+            shared: Vec::new(),
             pairs,
             claims,
             codecs: BTreeMap::new(),

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use rpcgauge_contract::{self as contract, Address, ConnectionUse, Ready, SliceAsk, Style, Until};
+use rpcgauge_contract::{
+    Address, ClientSettings, ConnectionUse, ReadyPart, SettingsLine, SliceAsk, Style, Until,
+};
 use rpcgauge_message::Workload;
 use rpcgauge_study::features::Role;
 use rpcgauge_study::settings::{HttpVersion, Schedule, Transport};
@@ -13,7 +15,7 @@ use super::{LIMITS, PATIENCE, StackCheck, Way, workload};
 use crate::error::TrialResult;
 use crate::subject::Subject;
 use crate::subjects::SubjectsError;
-use crate::variant::caller::{Caller, Proof};
+use crate::variant::caller::Caller;
 use crate::variant::settings_line;
 
 /// The number of requests that a client is given, if calls have different ones.
@@ -87,12 +89,12 @@ impl StackCheck<'_> {
             client.subject.refuses(line, PATIENCE, check.stop)
         })?;
         // No process listens there: the client must refuse the line before it connects.
-        let nowhere = Ready {
+        let nowhere = ReadyPart {
             address: Some(Address::Tcp(([127, 0, 0, 1], 9).into())),
-            ..Ready::default()
+            ..ReadyPart::default()
         };
-        match self.client_line(first, PLAIN, &nowhere) {
-            Ok((line, ..)) => self.refusals(&line),
+        match self.client_settings(first, PLAIN, &nowhere) {
+            Ok((settings, ..)) => self.refusals(&client(settings)),
             Err(failure) => self.attempt("settings", |_| Err(failure)),
         }
     }
@@ -109,7 +111,7 @@ impl StackCheck<'_> {
         client.prove(PATIENCE, self.stop)?;
         let ask = calls(manner.channels);
         client.slice(&ask, PATIENCE, self.stop, || ())?;
-        let open = server.ready().address.as_ref().and_then(established);
+        let open = server.said().address.as_ref().and_then(established);
         match open {
             Some(open) if open != manner.channels as usize => Err(client.subject.wrong(format!(
                 "for its {} channels it has {open} connections, not one each",
@@ -146,7 +148,8 @@ impl StackCheck<'_> {
         let call = way.call(None)?;
         let workload = workload(&call.workload)?;
         let reference = self.asked.reference;
-        let line = settings_line::server(&call, &workload, listen, reference, LIMITS)?;
+        let settings = settings_line::server(&call, &workload, listen, reference, LIMITS)?;
+        let line = SettingsLine::Server(Box::new(settings));
         Subject::start(&self.starts(reference, &line), self.stop)
     }
 
@@ -160,16 +163,17 @@ impl StackCheck<'_> {
 
     /// Starts a client that is ready to call the server.
     fn up_client(&mut self, way: &Way, manner: Manner, server: &Subject) -> TrialResult<Caller> {
-        let (line, workload) = self.client_line(way, manner, server.ready())?;
-        Caller::new(self.start(&line)?, &line, Proof::Response(workload))
+        let (settings, workload) = self.client_settings(way, manner, server.said())?;
+        let subject = self.start(&client(settings.clone()))?;
+        Caller::client(subject, &settings, workload)
     }
 
-    fn client_line(
+    fn client_settings(
         &mut self,
         way: &Way,
         manner: Manner,
-        server: &Ready,
-    ) -> TrialResult<(contract::SettingsLine, Workload)> {
+        server: &ReadyPart,
+    ) -> TrialResult<(ClientSettings, Workload)> {
         let mut call = way.call(manner.style)?;
         call.options.connection = manner.connection;
         call.options.connections = manner.channels;
@@ -178,7 +182,7 @@ impl StackCheck<'_> {
         };
         let workload = workload(&call.workload)?;
         let records = self.path();
-        let line = settings_line::client(
+        let settings = settings_line::client(
             &call,
             (&workload, REQUESTS),
             server,
@@ -186,8 +190,12 @@ impl StackCheck<'_> {
             &records,
             LIMITS,
         )?;
-        Ok((line, workload))
+        Ok((settings, workload))
     }
+}
+
+fn client(settings: ClientSettings) -> SettingsLine {
+    SettingsLine::Client(Box::new(settings))
 }
 
 fn calls(count: u32) -> SliceAsk {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use rpcgauge_contract::{self as contract, Operation};
+use rpcgauge_contract::{CodecSettings, Operation, SettingsLine};
 use rpcgauge_message::Sample;
 use rpcgauge_study::settings::CodecWork;
 use rpcgauge_study::words::Named as _;
@@ -10,7 +10,7 @@ use rpcgauge_study::words::Named as _;
 use super::{Coding, LIMITS, PATIENCE, StackCheck, workload};
 use crate::error::TrialResult;
 use crate::subjects::SubjectsError;
-use crate::variant::caller::{Caller, Proof};
+use crate::variant::caller::Caller;
 use crate::variant::settings_line;
 use crate::variant::verify::CodecSample;
 
@@ -60,8 +60,9 @@ impl StackCheck<'_> {
             let line = r#"{"slice":{"skip":0,"calls":1,"batch":1,"pace":3}}"#;
             codec.subject.refuses(line, PATIENCE, check.stop)
         })?;
-        match self.codec_line(first) {
-            Ok((line, ..)) => {
+        match self.codec_settings(first) {
+            Ok((settings, ..)) => {
+                let line = codec(settings);
                 self.refusals(&line)?;
                 self.runtimes(&line)
             }
@@ -77,11 +78,12 @@ impl StackCheck<'_> {
 
     /// Starts a codec, and waits until it is ready.
     fn up_codec(&mut self, task: &Task) -> TrialResult<Caller> {
-        let (line, sample) = self.codec_line(task)?;
-        Caller::new(self.start(&line)?, &line, Proof::Sample(Box::new(sample)))
+        let (settings, sample) = self.codec_settings(task)?;
+        let subject = self.start(&codec(settings.clone()))?;
+        Caller::codec(subject, &settings, sample)
     }
 
-    fn codec_line(&mut self, task: &Task) -> TrialResult<(contract::SettingsLine, CodecSample)> {
+    fn codec_settings(&mut self, task: &Task) -> TrialResult<(CodecSettings, CodecSample)> {
         let spec = task.coding.spec()?;
         let workload = workload(&spec)?;
         let work = CodecWork {
@@ -94,4 +96,8 @@ impl StackCheck<'_> {
         let command = self.stacks.command(self.stack, Some(&work.workload))?;
         settings_line::codec(&work, &workload, command, &records, LIMITS)
     }
+}
+
+fn codec(settings: CodecSettings) -> SettingsLine {
+    SettingsLine::Codec(Box::new(settings))
 }

@@ -270,13 +270,7 @@ impl StackCheck<'_> {
 
     /// How the stack is started for the messages in its settings.
     fn command(&self, settings: &contract::SettingsLine) -> TrialResult<SubjectCommand> {
-        let workload = match settings {
-            contract::SettingsLine::Server(server) => Some(&server.workload),
-            contract::SettingsLine::Client(client) => Some(&client.workload),
-            contract::SettingsLine::Codec(codec) => Some(&codec.workload),
-            contract::SettingsLine::Floor(_) => None,
-        };
-        let command = self.stacks.command(self.stack, workload)?;
+        let command = self.stacks.command(self.stack, settings.workload())?;
         Ok(command.with_runtime(&self.runtime, self.events.as_deref()))
     }
 

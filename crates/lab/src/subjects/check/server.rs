@@ -75,7 +75,7 @@ impl StackCheck<'_> {
     fn responds(&mut self, way: &Way) -> TrialResult {
         let mut up = self.up(way)?;
         self.prove(&mut up)?;
-        let path = match up.subject.ready().address.clone() {
+        let path = match up.subject.said().address.clone() {
             Some(contract::Address::Unix(path)) => Some(path),
             _ => None,
         };
@@ -144,7 +144,8 @@ impl StackCheck<'_> {
         let listen = settings_line::listen(way.transport, self.path());
         let command = self.stacks.command(self.stack, Some(&call.workload))?;
         let workload = workload(&call.workload)?;
-        let line = settings_line::server(&call, &workload, listen, command, LIMITS)?;
+        let settings = settings_line::server(&call, &workload, listen, command, LIMITS)?;
+        let line = contract::SettingsLine::Server(Box::new(settings));
         Ok((line, call))
     }
 }

@@ -1,0 +1,128 @@
+//! Variants that are called in the same processes.
+
+use rpcgauge_lab::SubjectCommand;
+use rpcgauge_message::WorkloadSpec;
+use rpcgauge_study::plan::{Plan, SharedProcesses};
+use rpcgauge_study::record::Fault;
+use rpcgauge_study::settings::{Client, Protocol, Settings, Style, Wire};
+use rpcgauge_trial::Stop;
+
+use crate::common::{Left, failed, measured, plan, run, shell, subject, with};
+
+/// A subject whose start is one line of its log.
+fn noted(rest: &str) -> SubjectCommand {
+    shell(&format!("echo started >&2; {rest}"))
+}
+
+/// Calls of "other", by the client of that name where there is one.
+fn calls(protocol: Protocol, client: Option<&str>) -> Settings {
+    with(|call| {
+        "other".clone_into(&mut call.server);
+        call.workload = WorkloadSpec::List { n: 3 };
+        call.wire = Wire::default_for(protocol);
+        call.client = client.map(|stack| Client {
+            stack: stack.to_owned(),
+            style: Style::Blocking,
+        });
+    })
+}
+
+/// Two variants, measured in turn, that share what is given.
+fn shared(variants: [Settings; 2], server: bool, client: bool) -> Plan {
+    let [a, b] = variants;
+    let mut plan = plan(vec![("a", a), ("b", b)], 2, 2);
+    for trial in &mut plan.trials {
+        trial.rotation = 0;
+    }
+    plan.warmup = Stop {
+        calls: Some(20),
+        time_ms: None,
+    };
+    let program = |is_shared: bool| is_shared.then(|| "other".to_owned());
+    plan.shared = vec![SharedProcesses {
+        variants: vec![0, 1],
+        server: program(server),
+        client: program(client),
+    }];
+    plan
+}
+
+/// The log of each process that was started, beside the floors' halves.
+fn logs(left: &Left) -> Vec<String> {
+    let files = std::fs::read_dir(left.logs.path().join("logs")).unwrap();
+    let logs = files.map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap());
+    logs.filter(|log| log.contains("started")).collect()
+}
+
+#[test]
+fn variants_that_share_a_server_are_measured_in_one_process_for_each_invocation() {
+    let both = || [Protocol::Grpc, Protocol::Rest].map(|protocol| calls(protocol, None));
+    for (is_shared, processes) in [(true, 2), (false, 4)] {
+        let mut plan = shared(both(), true, false);
+        if !is_shared {
+            plan.shared.clear();
+        }
+        let left = run(&plan, Some(noted("exec \"$SUBJECT\"")));
+        assert_eq!((left.summary.measured, left.summary.failed), (8, 0));
+        assert_eq!(logs(&left).len(), processes);
+        for trial in &left.trials {
+            assert!(measured(trial).cpu.server.unwrap().total_ns > 0);
+        }
+    }
+}
+
+#[test]
+fn variants_that_share_a_client_are_asked_one_at_a_time() {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/runs/caller.py");
+    let roles = format!(
+        "read line; case \"$line\" in *'\"role\":\"server'*) (echo \"$line\"; cat) | \"$SUBJECT\";; \
+         *) (echo \"$line\"; cat) | python3 {script} nothing;; esac"
+    );
+    let both = [(); 2].map(|()| calls(Protocol::Rest, Some("other")));
+    let left = run(&shared(both, true, true), Some(noted(&roles)));
+    for trial in &left.trials {
+        let figures = measured(trial);
+        assert_eq!(figures.calls.answered, 50);
+        assert!(figures.cpu.client.unwrap().total_ns > 0);
+    }
+    // A server and a client for each invocation.
+    assert_eq!((left.summary.measured, logs(&left).len()), (8, 4));
+}
+
+#[test]
+fn a_process_that_says_too_few_parts_fails_the_trials_of_all() {
+    let both = [Protocol::Grpc, Protocol::Rest].map(|protocol| calls(protocol, None));
+    let one = "read line; echo '{\"contract\":1,\"ready\":true,\"address\":\"127.0.0.1:9\"}'; cat";
+    let left = run(&shared(both, true, false), Some(shell(one)));
+    assert_eq!((left.summary.measured, left.summary.failed), (0, 8));
+    for trial in &left.trials {
+        let (reason, fault, _) = failed(trial);
+        let text = "the ready line has 1 of the 2 parts that were asked for";
+        assert!(reason.contains(text), "{reason}");
+        assert_eq!(fault, Fault::Subject);
+    }
+}
+
+#[test]
+fn a_part_that_is_wrong_fails_its_own_trials() {
+    // The second part serves one item less than it was asked to.
+    let turning = format!(
+        "read line; (echo \"$line\" | sed 's/\"n\":3/\"n\":2/2'; cat) | '{}'",
+        subject().display()
+    );
+    let both = [(); 2].map(|()| {
+        with(|call| {
+            "other".clone_into(&mut call.server);
+            call.workload = WorkloadSpec::Followers { n: 3 };
+        })
+    });
+    let left = run(&shared(both, true, false), Some(shell(&turning)));
+    assert_eq!((left.summary.measured, left.summary.failed), (4, 4));
+    for trial in left.trials.iter().filter(|trial| trial.variant == "b") {
+        assert!(
+            failed(trial).0.contains("wrong at $.userId"),
+            "{}",
+            failed(trial).0
+        );
+    }
+}
