@@ -71,6 +71,9 @@ pub struct Features {
     /// The minimum number of calls of its warm-up, unless half of that time is over first.
     #[serde(default)]
     pub warm_up_calls: u64,
+    /// The programs that can run it together with other parts, as `SUBJECT/PROGRAM`: its own first.
+    #[serde(skip)]
+    pub programs: Vec<String>,
     /// The settings that its runtime supports; its subject declares them for all its stacks.
     #[serde(skip_deserializing, skip_serializing_if = "is_default")]
     pub runtime: Adjustable,
@@ -190,6 +193,7 @@ impl Features {
             workloads: all(),
             codecs: BTreeMap::from_iter(all().into_iter().map(|one| (one, REFERENCE.to_owned()))),
             threads: MAX_THREADS,
+            programs: vec![REFERENCE.to_owned()],
             // The rest is for clients, or is a time that it does not need.
             ..Self::default()
         }

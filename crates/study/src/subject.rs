@@ -75,12 +75,30 @@ pub struct Manifest {
     /// Whether it also wants the samples of a user's own messages as protobuf bytes.
     #[serde(default)]
     pub protobuf_samples: bool,
+    /// Whether one process of it can play several parts.
+    #[serde(default)]
+    pub parts: bool,
+    /// Programs that carry several stacks.
+    #[serde(default)]
+    pub programs: Vec<Program>,
     /// Its libraries with their versions.
     #[serde(default)]
     pub versions: BTreeMap<String, String>,
     /// Its stacks.
     #[serde(skip)]
     pub stacks: Vec<Stack>,
+}
+
+/// A program that carries several stacks, to be called in one process.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Program {
+    /// Its name.
+    #[serde(deserialize_with = "of::<_, Name, _>")]
+    pub name: String,
+    /// Its stacks.
+    #[serde(deserialize_with = "filled")]
+    pub stacks: Vec<String>,
 }
 
 /// How code for a set of messages is generated.
@@ -209,9 +227,13 @@ impl Manifest {
             ));
         }
         let places = ["run", "build", "flags", "events"].map(|key| table.place(key));
+        let programs = table.place("programs").unwrap_or_default();
         let mut manifest: Self = table.rest()?;
         if let Some((place, message)) = manifest.wrong_commands(places) {
             return Err(source.error(place, message));
+        }
+        if let Some(message) = wrong_program(&manifest, &stacks) {
+            return Err(source.error(programs, message));
         }
         Tool::name_programs(&mut manifest.toolchain);
         for (place, stack) in stacks.iter().enumerate() {
@@ -236,6 +258,15 @@ impl Manifest {
         };
         for stack in &mut stacks {
             stack.features.runtime = runtime.clone();
+            if manifest.parts {
+                let carrying = manifest.programs.iter();
+                let carrying = carrying.filter(|program| program.stacks.contains(&stack.name));
+                let names = [&stack.name]
+                    .into_iter()
+                    .chain(carrying.map(|program| &program.name));
+                let names = names.map(|name| format!("{}/{name}", manifest.name));
+                stack.features.programs = names.collect();
+            }
         }
         manifest.stacks = stacks;
         Ok(manifest)
@@ -290,10 +321,27 @@ impl Manifest {
         })
     }
 
-    /// The programs that contain its stacks.
-    pub fn programs(&self) -> BTreeSet<&str> {
-        let programs = self.stacks.iter().flat_map(|stack| &stack.programs);
-        programs.map(String::as_str).collect()
+    /// The names of the programs that contain its stacks.
+    pub fn program_names(&self) -> BTreeSet<&str> {
+        let of_stacks = self.stacks.iter().flat_map(|stack| &stack.programs);
+        let shared = self.programs.iter().map(|program| &program.name);
+        of_stacks.chain(shared).map(String::as_str).collect()
+    }
+
+    /// The files and folders that a stack, or a program with several, needs to run.
+    pub fn disk(&self, name: &str) -> Vec<String> {
+        let program = self.programs.iter().find(|program| program.name == name);
+        let is_of = |stack: &&Stack| match program {
+            Some(program) => program.stacks.contains(&stack.name),
+            None => stack.name == name,
+        };
+        let paths = self
+            .stacks
+            .iter()
+            .filter(is_of)
+            .flat_map(|stack| &stack.disk);
+        let paths: BTreeSet<&String> = paths.collect();
+        paths.into_iter().cloned().collect()
     }
 
     /// The stack of that name.
@@ -313,6 +361,37 @@ impl Manifest {
         let stacks = self.stacks.iter();
         stacks.map(move |stack| (name(stack), stack.features.clone()))
     }
+}
+
+/// What is wrong with the programs that carry several stacks.
+fn wrong_program(manifest: &Manifest, stacks: &[Stack]) -> Option<String> {
+    let known = || stacks.iter().map(|stack| &*stack.name);
+    for (place, program) in manifest.programs.iter().enumerate() {
+        let name = &program.name;
+        if !manifest.parts {
+            return Some(
+                "[[programs]] need parts = true, which says that they play several".to_owned(),
+            );
+        }
+        let before = manifest.programs[..place].iter();
+        if known()
+            .chain(before.map(|program| &*program.name))
+            .any(|other| other == name)
+        {
+            return Some(format!(
+                "the name \"{name}\" is already in use; rename the program"
+            ));
+        }
+        for stack in &program.stacks {
+            if !known().any(|other| other == stack) {
+                let hint = Nearest::or_known(stack, known().collect::<Vec<_>>());
+                return Some(format!(
+                    "the program \"{name}\" names no stack \"{stack}\"{hint}"
+                ));
+            }
+        }
+    }
+    None
 }
 
 impl TryFrom<String> for Name {

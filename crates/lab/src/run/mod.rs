@@ -133,10 +133,11 @@ impl Lab {
         provenance.add_environment(&environment::examine(plan.idle))?;
         let variants: BTreeSet<u32> = trials.iter().map(|trial| trial.variant).collect();
         for variant in variants {
-            let target = &plan.variants[variant as usize].settings.target;
-            for stack in target.stacks() {
+            let variant = &plan.variants[variant as usize];
+            let workload = variant.settings.target.workload();
+            for (stack, program) in plan.programs(variant) {
                 // If a stack cannot be started, its trials fail, and there is nothing to compare.
-                if let Ok(command) = self.options.stacks.command(stack, target.workload()) {
+                if let Ok(command) = self.options.stacks.command(program, workload) {
                     provenance.check_build(stack, command.build.as_ref())?;
                 }
             }
@@ -341,12 +342,12 @@ impl<'a> Run<'a> {
         if versions.is_empty() {
             return Ok(());
         }
-        let target = &variant.settings.target;
-        let command = |stack| self.options.stacks.command(stack, target.workload()).ok();
-        let stacks = target.stacks().zip(versions);
-        let stacks = stacks.map(|(stack, versions)| StackRecord {
+        let workload = variant.settings.target.workload();
+        let command = |program| self.options.stacks.command(program, workload).ok();
+        let stacks = self.plan.programs(variant).zip(versions);
+        let stacks = stacks.map(|((stack, program), versions)| StackRecord {
             stack: stack.to_owned(),
-            build: command(stack).and_then(|command| command.build.clone()),
+            build: command(program).and_then(|command| command.build.clone()),
             versions,
         });
         let record = SubjectsRecord {

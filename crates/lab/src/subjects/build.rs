@@ -105,13 +105,12 @@ impl Built {
             let words = filled(&with_messages(words, set.as_deref()), STACK, stack);
             filled(&words, PROGRAM, program)
         };
-        let disk = of_stack.map_or(&[][..], |stack| &stack.disk);
-        let disk = filled(disk);
+        let disk = filled(&manifest.disk(stack));
         let lost = || self.lost(&filled(&manifest.run), &disk);
         if let (Some(folder), Some(_)) = (&set, lost()) {
             // Forgetting the folder empties it. Its other programs, which stacks that are ready may need, are
             // made again.
-            let others = manifest.programs().into_iter();
+            let others = manifest.program_names().into_iter();
             let others: Vec<&str> = others.filter(|other| has_part(folder, other)).collect();
             forget(folder)?;
             make()?;

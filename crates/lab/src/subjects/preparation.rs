@@ -56,13 +56,15 @@ impl Subjects {
             stacks: Stacks::default(),
         };
         let (mut failure, mut can_run) = (None, false);
-        let variants = plans.into_iter().flat_map(|plan| &plan.variants);
-        for target in variants.map(|variant| &variant.settings.target) {
+        let variants = plans.into_iter();
+        let variants = variants.flat_map(|plan| plan.variants.iter().map(move |one| (plan, one)));
+        for (plan, variant) in variants {
             let mut lacks = None;
-            for stack in target.stacks() {
+            let workload = variant.settings.target.workload();
+            for (_, program) in plan.programs(variant) {
                 // The embedded stack has no / in its name, and needs no preparation.
-                if let (Some(stack), Some(workload)) = (stack.split_once('/'), target.workload()) {
-                    lacks = lacks.or(needed.add(stack, workload)?);
+                if let (Some(program), Some(workload)) = (program.split_once('/'), workload) {
+                    lacks = lacks.or(needed.add(program, workload)?);
                 }
             }
             can_run |= lacks.is_none();
@@ -189,7 +191,7 @@ impl Package {
         let mut show = |step: Step<'_>| report(BuildEvent::Building(name, step));
         let built = self.build(&mut show, stop)?;
         let mut show = |step: Step<'_>| report(BuildEvent::MakingCode(name, step));
-        for program in manifest.programs() {
+        for program in manifest.program_names() {
             built.generate(manifest, program, &MessageSet::BuiltIn, &mut show, stop)?;
         }
         Ok(built)

@@ -96,6 +96,7 @@ pub(crate) fn plan(variants: Vec<(&str, Settings)>, invocations: u32, blocks: u3
         seed: 7,
         variants: variants.into_iter().map(variant).collect(),
         shared: Vec::new(),
+        apart: BTreeMap::new(),
         pairs: Vec::new(),
         claims: Vec::new(),
         objectives: Vec::new(),

@@ -22,7 +22,7 @@ use crate::setting::Key;
 
 pub(crate) use layer::{Layer, Values};
 use part::each;
-pub(crate) use part::{ClaimWritten, Group, PairWritten, Part, VariantWritten};
+pub(crate) use part::{ClaimWritten, Group, PairWritten, Part, Processes, VariantWritten};
 pub(crate) use service::ServiceWritten;
 pub use service::parse_header;
 pub(crate) use top::{CapacityWritten, Others, PlacementWritten, Top};

@@ -26,6 +26,17 @@ pub(crate) struct Part {
     pub(crate) claims: Vec<ClaimWritten>,
     pub(crate) invocations: Option<Spanned<NonZeroU32>>,
     pub(crate) blocks: Option<Spanned<NonZeroU32>>,
+    pub(crate) processes: Option<Processes>,
+}
+
+/// Whether variants are called in the same processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Processes {
+    /// Where a program carries the stacks of several.
+    Shared,
+    /// Each variant has its own.
+    Own,
 }
 
 /// A part of the study with a name and its own question.
@@ -119,6 +130,7 @@ impl Part {
             claims: each(table.tables("claims")?, Table::rest)?,
             invocations: table.take("invocations")?,
             blocks: table.take("blocks")?,
+            processes: table.take("processes")?,
         };
         let compared = part.pairs.iter().map(|pair| (&pair.of, &pair.against));
         let claimed = part.claims.iter().map(|claim| (&claim.of, &claim.against));

@@ -36,6 +36,9 @@ pub struct Plan {
     /// The variants that are called in the same processes; each variant is in one of these at most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shared: Vec<SharedProcesses>,
+    /// The variants that were to share processes and have their own, by name, and why.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub apart: BTreeMap<String, String>,
     /// The pairs to compare.
     pub pairs: Vec<Pair>,
     /// The published figures to test.
@@ -105,6 +108,25 @@ impl Plan {
             self.warmup.calls.is_none() && self.warmup.time_ms.is_some_and(|ms| ms > 0);
         let stacks = settings.target.stacks().filter(move |_| is_left_to_stacks);
         stacks.filter_map(|stack| self.stack_needs.get(stack))
+    }
+
+    /// The programs that a variant is measured with, as `SUBJECT/STACK` or `SUBJECT/PROGRAM`, each after its stack.
+    pub fn programs<'p>(
+        &'p self,
+        variant: &'p Variant,
+    ) -> impl Iterator<Item = (&'p str, &'p str)> {
+        let place = self
+            .variants
+            .iter()
+            .position(|one| std::ptr::eq(one, variant));
+        let place = place.and_then(|place| u32::try_from(place).ok());
+        let shared = place.and_then(|place| self.shared_by(place));
+        let shared = shared.map(|shared| [&shared.server, &shared.client]);
+        let stacks = variant.settings.target.stacks().enumerate();
+        stacks.map(move |(role, stack)| {
+            let program = shared.and_then(|programs| programs[role].as_deref());
+            (stack, program.unwrap_or(stack))
+        })
     }
 
     /// The processes that a variant shares with others.

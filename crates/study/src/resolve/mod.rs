@@ -14,6 +14,7 @@ pub mod loader;
 mod machine;
 mod names;
 mod own;
+mod processes;
 mod requests;
 mod service;
 mod settings;
@@ -227,6 +228,7 @@ impl Resolver<'_> {
             seed: overrides.seed.or(top.seed).unwrap_or(DEFAULT_SEED),
             variants: Vec::new(),
             shared: Vec::new(),
+            apart: BTreeMap::new(),
             pairs,
             claims,
             codecs: BTreeMap::new(),
@@ -278,10 +280,14 @@ impl Resolver<'_> {
                  factors, invocations or blocks"
             )));
         }
-        draft.finish().map_err(|error| {
+        let plan = draft.finish().map_err(|error| {
             let is_taken = |one: &&Combined| matches!(&error, DraftError::Taken(name) if one.variant.name == *name);
             let place = combined.iter().find(is_taken).map(|one| one.span.clone());
             self.at(place, error.to_string())
+        });
+        plan.map(|mut plan| {
+            self.study.share_processes(&mut plan, self.context.subjects);
+            plan
         })
     }
 
