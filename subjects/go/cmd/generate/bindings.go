@@ -27,7 +27,8 @@ var programs string
 
 // programTemplates are the files of the main package. Each program has the code of its own stacks only, by
 // a build constraint, so that its size and memory are those of a program of that stack.
-var programTemplates = []string{"set", "codecs", "net-http", "grpc-go", "grpc-gateway", "grpc-methods", "connect-go"}
+var programTemplates = []string{"set", "codecs", "net-http", "grpc-go", "grpc-gateway", "grpc-methods",
+	"connect-go", "connect-methods", "services"}
 
 // boundMethod is a method as the templates write it: with the names of its generated code.
 type boundMethod struct {

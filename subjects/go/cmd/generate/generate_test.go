@@ -116,7 +116,7 @@ func programsOf(t *testing.T, descriptors *descriptorpb.FileDescriptorSet, metho
 	if err := write(module, folder, files, false); err != nil {
 		t.Fatal(err)
 	}
-	for _, program := range []string{"codecs", "connectgo", "gateway", "grpcgo", "nethttp"} {
+	for _, program := range []string{"codecs", "connectgo", "gateway", "grpcgo", "nethttp", "services"} {
 		goTool(t, "build", "-trimpath", "-tags", program, "-overlay", filepath.Join(folder, "overlay.json"),
 			"-o", filepath.Join(folder, program), "./"+generated)
 	}

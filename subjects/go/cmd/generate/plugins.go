@@ -66,7 +66,7 @@ func generate(plugins, scratch string, descriptors *descriptorpb.FileDescriptorS
 		of                     []string
 	}{
 		{"protoc-gen-go", "messages.go", "", own},
-		{"protoc-gen-go-grpc", "grpc.go", "//go:build grpcgo || gateway\n\n", services},
+		{"protoc-gen-go-grpc", "grpc.go", "//go:build grpcgo || gateway || services\n\n", services},
 		{"protoc-gen-connect-go", "connect.go", "", services},
 		{"protoc-gen-grpc-gateway", "gateway.go", "//go:build gateway\n\n", services},
 	} {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -99,7 +100,8 @@ func TestSlicesHaveAsManyRecordsAsAsked(t *testing.T) {
 			`{"slice":{"skip":0,"time_us":0}}`,
 		}, "\n")), &out)
 		calls := &counter{reopened: 2}
-		if err := Answer(lab, settings.Ready{}, path, Shape{InFlight: inFlight}, calls); err != nil {
+		parts := []Part{{Measurer: calls, Records: path, InFlight: inFlight}}
+		if err := Answer(lab, settings.Ready{}, parts, false); err != nil {
 			t.Fatal(err)
 		}
 		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
@@ -120,6 +122,33 @@ func TestSlicesHaveAsManyRecordsAsAsked(t *testing.T) {
 		}
 		if failed := bytes[72]; inFlight == 1 && failed != 1 {
 			t.Error("the third call has not failed")
+		}
+	}
+}
+
+func TestEachPartHasItsOwnCallsAndRecords(t *testing.T) {
+	folder := t.TempDir()
+	lab := settings.NewConversation(strings.NewReader(strings.Join([]string{
+		`{"part":1,"verify":true}`,
+		`{"part":1,"slice":{"skip":0,"calls":2}}`,
+		`{"slice":{"skip":0,"calls":1}}`,
+	}, "\n")), &strings.Builder{})
+	var parts []Part
+	calls := []*counter{{}, {}}
+	for i, calls := range calls {
+		path := filepath.Join(folder, strconv.Itoa(i))
+		parts = append(parts, Part{Measurer: calls, Records: path, InFlight: 1})
+	}
+	if err := Answer(lab, settings.Ready{}, parts, false); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []int64{1, 2} {
+		bytes, err := os.ReadFile(parts[i].Records)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if made := int64(calls[i].calls.Load()); made != want || len(bytes) != int(want)*RecordBytes {
+			t.Errorf("part %d: %d calls, %d bytes", i, made, len(bytes))
 		}
 	}
 }

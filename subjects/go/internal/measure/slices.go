@@ -21,23 +21,28 @@ type Measurer interface {
 	Do(record *Record) error
 }
 
-// Shape is how a measurer is used.
-type Shape struct {
-	InFlight  int
-	InBatches bool
+// Part is a measurer, and how it is used.
+type Part struct {
+	Measurer Measurer
+	// Records is the path of the file for its records.
+	Records  string
+	InFlight int
 }
 
-// Answer replies to the lab's lines until its input ends.
-func Answer(lab *settings.Conversation, ready settings.Ready, records string, shape Shape, measurer Measurer) error {
-	file, err := os.Create(records)
-	if err != nil {
-		return settings.Refuse(settings.Machine, "cannot write the records: %v", err)
+// Answer replies to the lab's lines until its input ends. Codecs are asked for batches.
+func Answer(lab *settings.Conversation, ready settings.Ready, parts []Part, inBatches bool) error {
+	var outs []*bufio.Writer
+	for _, part := range parts {
+		file, err := os.Create(part.Records)
+		if err != nil {
+			return unwritten(err)
+		}
+		defer file.Close()
+		outs = append(outs, bufio.NewWriter(file))
 	}
-	defer file.Close()
 	if err := lab.Ready(ready); err != nil {
 		return err
 	}
-	out := bufio.NewWriter(file)
 	for {
 		line, err := lab.Line()
 		if errors.Is(err, io.EOF) {
@@ -46,11 +51,11 @@ func Answer(lab *settings.Conversation, ready settings.Ready, records string, sh
 		if err != nil {
 			return err
 		}
-		slice, err := settings.ParseAsk(line, shape.InBatches)
+		ask, err := settings.ParseAsk(line, len(parts), inBatches)
 		if err != nil {
 			return err
 		}
-		reply, err := answer(slice, shape, measurer, out)
+		reply, err := answer(ask.Slice, parts[ask.Part], outs[ask.Part])
 		if err != nil {
 			return err
 		}
@@ -60,15 +65,15 @@ func Answer(lab *settings.Conversation, ready settings.Ready, records string, sh
 	}
 }
 
-func answer(slice *settings.Slice, shape Shape, measurer Measurer, out *bufio.Writer) (any, error) {
+func answer(slice *settings.Slice, part Part, out *bufio.Writer) (any, error) {
 	if slice == nil {
-		verified, err := measurer.Verify()
+		verified, err := part.Measurer.Verify()
 		if err != nil {
 			return nil, err
 		}
 		return map[string]any{"verified": verified}, nil
 	}
-	done, err := run(slice, shape.InFlight, measurer)
+	done, err := run(slice, part.InFlight, part.Measurer)
 	if err != nil {
 		return nil, err
 	}

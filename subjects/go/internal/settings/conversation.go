@@ -20,13 +20,22 @@ type Conversation struct {
 
 // Ready is a ready line.
 type Ready struct {
-	Address string
-	// Certificate is that of a server that speaks TLS, in PEM.
-	Certificate string
-	Versions    map[string]string
-	// Generated says that generated code encodes and decodes the messages.
-	Generated bool
+	// Parts has one for each of the settings.
+	Parts    []Part
+	Versions map[string]string
 }
+
+// Part is what a ready line says of one of the settings.
+type Part struct {
+	Address string `json:"address,omitempty"`
+	// Certificate is that of a server that speaks TLS, in PEM.
+	Certificate string `json:"certificate,omitempty"`
+	// Code is Generated if generated code encodes and decodes the messages.
+	Code string `json:"code,omitempty"`
+}
+
+// Generated is the code of messages that have types made for them.
+const Generated = "generated"
 
 // NewConversation reads lines from in and writes lines to out.
 func NewConversation(in io.Reader, out io.Writer) *Conversation {
@@ -61,15 +70,16 @@ func (c *Conversation) WaitForEnd() {
 // Ready writes the ready line.
 func (c *Conversation) Ready(ready Ready) error {
 	reply := struct {
-		Contract    int               `json:"contract"`
-		Ready       bool              `json:"ready"`
-		Address     string            `json:"address,omitempty"`
-		Certificate string            `json:"certificate,omitempty"`
-		Versions    map[string]string `json:"versions"`
-		Code        string            `json:"code,omitempty"`
-	}{Contract, true, ready.Address, ready.Certificate, ready.Versions, ""}
-	if ready.Generated {
-		reply.Code = "generated"
+		Contract int  `json:"contract"`
+		Ready    bool `json:"ready"`
+		*Part
+		Parts    []Part            `json:"parts,omitempty"`
+		Versions map[string]string `json:"versions"`
+	}{Contract: Contract, Ready: true, Versions: ready.Versions}
+	if len(ready.Parts) == 1 {
+		reply.Part = &ready.Parts[0]
+	} else {
+		reply.Parts = ready.Parts
 	}
 	return c.Reply(reply)
 }
@@ -100,6 +110,14 @@ func (c *Conversation) Reply(reply any) error {
 	return err
 }
 
+// Ask is a line of the conversation.
+type Ask struct {
+	// Part is which of the parts is asked, from 0.
+	Part int
+	// Slice is nil for verify.
+	Slice *Slice
+}
+
 // Slice is what a slice line asks for.
 type Slice struct {
 	Skip   *uint64 `json:"skip"`
@@ -109,30 +127,35 @@ type Slice struct {
 	Batch uint32 `json:"batch"`
 }
 
-// ParseAsk reads a line of the conversation: a slice, or nil for verify.
-func ParseAsk(line []byte, inBatches bool) (*Slice, error) {
-	var ask struct {
+// ParseAsk reads a line of the conversation with a process that has so many parts.
+func ParseAsk(line []byte, parts int, inBatches bool) (Ask, error) {
+	var asked struct {
+		Part   int    `json:"part"`
 		Verify *bool  `json:"verify"`
 		Slice  *Slice `json:"slice"`
 	}
-	if err := decodeStrict(line, &ask); err != nil {
-		return nil, Refuse(Instrument, "the line: %v", err)
+	if err := decodeStrict(line, &asked); err != nil {
+		return Ask{}, Refuse(Instrument, "the line: %v", err)
 	}
-	slice := ask.Slice
-	if ask.Verify != nil && *ask.Verify && slice == nil {
-		return nil, nil
+	if asked.Part < 0 || asked.Part >= parts {
+		return Ask{}, Refuse(Instrument, "there is no part %d: this process has %d", asked.Part, parts)
+	}
+	ask := Ask{Part: asked.Part, Slice: asked.Slice}
+	slice := asked.Slice
+	if asked.Verify != nil && *asked.Verify && slice == nil {
+		return ask, nil
 	}
 	switch {
-	case slice == nil || ask.Verify != nil:
-		return nil, Refuse(Instrument, "the line asks neither for verify nor for a slice")
+	case slice == nil || asked.Verify != nil:
+		return Ask{}, Refuse(Instrument, "the line asks neither for verify nor for a slice")
 	case slice.Skip == nil || (slice.Calls == nil) == (slice.TimeUS == nil):
-		return nil, Refuse(Instrument, "the slice must have skip, and either calls or time_us")
+		return Ask{}, Refuse(Instrument, "the slice must have skip, and either calls or time_us")
 	case slice.Calls != nil && *slice.Calls == 0:
-		return nil, Refuse(Instrument, "the slice must have 1 call or more")
+		return Ask{}, Refuse(Instrument, "the slice must have 1 call or more")
 	case (slice.Batch > 0) != inBatches:
-		return nil, Refuse(Instrument, "a codec's slice must have batch, 1 or more, and no other may")
+		return Ask{}, Refuse(Instrument, "a codec's slice must have batch, 1 or more, and no other may")
 	}
-	return slice, nil
+	return ask, nil
 }
 
 // OneLine is an error's text without line feeds.

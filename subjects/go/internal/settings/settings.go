@@ -172,8 +172,14 @@ func Refuse(fault Fault, format string, args ...any) error {
 	return &Refused{Fault: fault, Text: fmt.Sprintf(format, args...)}
 }
 
+// The most parts of a process, and the fewest of one that has several.
+const (
+	maxParts = 64
+	minParts = 2
+)
+
 // Parse reads a settings line: its version first, then its role, then all of its keys. It returns a
-// *Server, a *Client or a *Codec.
+// []*Server or a []*Client, with one for each part, or a *Codec.
 func Parse(line []byte) (any, error) {
 	var head struct {
 		Contract json.RawMessage `json:"contract"`
@@ -188,18 +194,11 @@ func Parse(line []byte) (any, error) {
 	}
 	switch string(head.Role) {
 	case `"server"`:
-		s := &Server{Listen: Listen{Host: "127.0.0.1"}, Threads: 1}
-		if err := strict(line, s, "workload", "protocol", "http", "encoding", "listen"); err != nil {
-			return nil, err
-		}
-		return s, s.check()
+		s, err := parseServer(line)
+		return []*Server{s}, err
 	case `"client"`:
-		c := &Client{Connection: "reuse", Channels: 1, InFlight: 1}
-		if err := strict(line, c, "workload", "protocol", "http", "encoding", "address", "requests",
-			"deadline_ms", "records"); err != nil {
-			return nil, err
-		}
-		return c, c.check()
+		c, err := parseClient(line)
+		return []*Client{c}, err
 	case `"codec"`:
 		c := &Codec{}
 		if err := strict(line, c, "workload", "sample", "message", "encoding", "operation",
@@ -207,8 +206,65 @@ func Parse(line []byte) (any, error) {
 			return nil, err
 		}
 		return c, c.check()
+	case `"servers"`:
+		return parts(line, parseServer)
+	case `"clients"`:
+		return parts(line, parseClient)
 	}
-	return nil, Refuse(Instrument, "unknown role %s: this subject has server, client, codec", orNone(head.Role))
+	return nil, Refuse(Instrument, "unknown role %s: this subject has server, client, codec, servers, clients",
+		orNone(head.Role))
+}
+
+func parseServer(line []byte) (*Server, error) {
+	s := &Server{Listen: Listen{Host: "127.0.0.1"}, Threads: 1}
+	if err := strict(line, s, "workload", "protocol", "http", "encoding", "listen"); err != nil {
+		return nil, err
+	}
+	s.Contract, s.Role = Contract, "server"
+	return s, s.check()
+}
+
+func parseClient(line []byte) (*Client, error) {
+	c := &Client{Connection: "reuse", Channels: 1, InFlight: 1}
+	if err := strict(line, c, "workload", "protocol", "http", "encoding", "address", "requests",
+		"deadline_ms", "records"); err != nil {
+		return nil, err
+	}
+	c.Contract, c.Role = Contract, "client"
+	return c, c.check()
+}
+
+// parts reads the settings of each part, which have no version and no role of their own.
+func parts[T any](line []byte, parse func([]byte) (T, error)) ([]T, error) {
+	var several struct {
+		Contract int               `json:"contract"`
+		Role     string            `json:"role"`
+		Parts    []json.RawMessage `json:"parts"`
+	}
+	if err := strict(line, &several, "parts"); err != nil {
+		return nil, err
+	}
+	if count := len(several.Parts); count < minParts || count > maxParts {
+		return nil, Refuse(Instrument, "parts has %d, and must have %d to %d", count, minParts, maxParts)
+	}
+	var all []T
+	for _, part := range several.Parts {
+		var head map[string]json.RawMessage
+		if err := json.Unmarshal(part, &head); err != nil {
+			return nil, Refuse(Instrument, "a part is not a JSON object: %v", err)
+		}
+		for _, key := range []string{"contract", "role"} {
+			if _, ok := head[key]; ok {
+				return nil, Refuse(Instrument, "a part has no %q of its own", key)
+			}
+		}
+		settings, err := parse(part)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, settings)
+	}
+	return all, nil
 }
 
 // strict refuses unknown and missing keys, and values of another kind.

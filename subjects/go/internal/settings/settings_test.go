@@ -18,20 +18,42 @@ const (
 		"encoding":"json","operation":"decode","records":"/tmp/r","compression":"gzip"}`
 )
 
+// servers has the settings of server and, over REST, of another part.
+const servers = `{"contract":1,"role":"servers","parts":[{"workload":{"name":"list","n":3},"protocol":"grpc",
+	"http":"2","encoding":"protobuf","listen":{"transport":"tcp"}},{"workload":{"name":"hello"},"protocol":"rest",
+	"http":"1.1","encoding":"json","listen":{"transport":"tcp"},"threads":2}]}`
+
+func TestPartsAreReadAsSettings(t *testing.T) {
+	asked, err := Parse([]byte(servers))
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts, ok := asked.([]*Server)
+	if !ok || len(parts) != 2 || parts[0].Role != "server" || parts[1].Threads != 2 || parts[1].Listen.Host != "127.0.0.1" {
+		t.Errorf("%+v", asked)
+	}
+}
+
 func TestSettingsAreRead(t *testing.T) {
 	asked, err := Parse([]byte(server))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, ok := asked.(*Server)
-	if !ok || s.Workload.Count() != 3 || s.ResponseCompression != 9 || s.Threads != 1 || s.Listen.Path != "/tmp/s" {
+	servers, ok := asked.([]*Server)
+	if !ok || len(servers) != 1 {
+		t.Fatalf("%+v", asked)
+	}
+	if s := servers[0]; s.Workload.Count() != 3 || s.ResponseCompression != 9 || s.Threads != 1 || s.Listen.Path != "/tmp/s" {
 		t.Errorf("%+v", asked)
 	}
 	if asked, err = Parse([]byte(client)); err != nil {
 		t.Fatal(err)
 	}
-	c, ok := asked.(*Client)
-	if !ok || c.InFlight != 1 || c.Connection != "reuse" || string(c.Requests[0]) != `{"name":"a"}` {
+	clients, ok := asked.([]*Client)
+	if !ok || len(clients) != 1 {
+		t.Fatalf("%+v", asked)
+	}
+	if c := clients[0]; c.InFlight != 1 || c.Connection != "reuse" || string(c.Requests[0]) != `{"name":"a"}` {
 		t.Errorf("%+v", asked)
 	}
 	if asked, err = Parse([]byte(codec)); err != nil {
@@ -47,7 +69,7 @@ func TestAServerReadsWhatAGatewayWrites(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	line, err := json.Marshal(asked)
+	line, err := json.Marshal(asked.([]*Server)[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +77,7 @@ func TestAServerReadsWhatAGatewayWrites(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := json.Marshal(again)
+	second, err := json.Marshal(again.([]*Server)[0])
 	if err != nil || !bytes.Equal(line, second) {
 		t.Errorf("%v: %s became %s", err, line, second)
 	}
@@ -79,6 +101,11 @@ func TestWhatIsWrongIsRefused(t *testing.T) {
 		{server, `{"contract"`, `["contract"`, "not a JSON object"},
 		{client, `[{"name":"a"}]`, `[]`, "requests has none"},
 		{client, `"deadline_ms":10`, `"deadline_ms":0`, "deadline_ms cannot be 0"},
+		{servers, `,{"workload"`, `],"pace":[{"workload"`, `unknown field "pace"`},
+		{servers, `[{"workload"`, `[{"role":"server","workload"`, `no "role" of its own`},
+		{servers, `"http":"2",`, ``, `lacks "http"`},
+		{servers, `"parts"`, `"pieces"`, `lacks "parts"`},
+		{`{"contract":1,"role":"clients","parts":[{}]}`, `{}`, `{}`, "must have 2 to 64"},
 		{codec, `"decode"`, `"guess"`, `operation cannot be "guess"`},
 		{codec, `"request"`, `"reply"`, `sample cannot be "reply"`},
 	} {
@@ -100,10 +127,10 @@ func TestSlicesAreReadStrictly(t *testing.T) {
 		`{"slice":{"skip":1,"calls":2,"batch":4}}`:   true,
 		`{"slice":{"skip":1,"time_us":2,"batch":1}}`: true,
 	} {
-		if slice, err := ParseAsk([]byte(line), inBatches); err != nil || slice == nil {
+		if ask, err := ParseAsk([]byte(line), 1, inBatches); err != nil || ask.Slice == nil {
 			t.Errorf("%s: %v", line, err)
 		}
-		if _, err := ParseAsk([]byte(line), !inBatches); err == nil {
+		if _, err := ParseAsk([]byte(line), 1, !inBatches); err == nil {
 			t.Errorf("%s is taken by the other role too", line)
 		}
 	}
@@ -111,14 +138,14 @@ func TestSlicesAreReadStrictly(t *testing.T) {
 		`{}`, `{"verify":false}`, `{"verify":true,"slice":{"skip":0,"calls":1}}`, `{"slice":{"calls":1}}`,
 		`{"slice":{"skip":0}}`, `{"slice":{"skip":0,"calls":1,"time_us":1}}`, `{"slice":{"skip":0,"calls":0}}`,
 		`{"slice":{"skip":-1,"calls":1}}`, `{"slice":{"skip":0,"calls":1,"pace":3}}`, `nothing`,
-		`{"verify":true}{}`,
+		`{"verify":true}{}`, `{"part":2,"verify":true}`, `{"part":-1,"verify":true}`,
 	} {
-		if _, err := ParseAsk([]byte(line), false); err == nil {
+		if _, err := ParseAsk([]byte(line), 2, false); err == nil {
 			t.Errorf("%s is taken", line)
 		}
 	}
-	if slice, err := ParseAsk([]byte(`{"verify":true}`), true); err != nil || slice != nil {
-		t.Errorf("verify: %v, %v", slice, err)
+	if ask, err := ParseAsk([]byte(`{"part":1,"verify":true}`), 2, true); err != nil || ask.Part != 1 || ask.Slice != nil {
+		t.Errorf("verify: %v, %v", ask, err)
 	}
 }
 

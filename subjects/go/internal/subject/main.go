@@ -17,7 +17,7 @@ import (
 
 const version = "1.0"
 
-// Main plays the role that the settings ask for with one of the stacks, and the messages of the set.
+// Main plays the role that the settings ask for with the stacks, and the messages of the set.
 func Main(set *bind.Set, stacks ...*stack.Stack) {
 	lab := settings.NewConversation(os.Stdin, os.Stdout)
 	if err := play(lab, set, stacks); err != nil {
@@ -35,56 +35,66 @@ func play(lab *settings.Conversation, set *bind.Set, stacks []*stack.Stack) erro
 	if err != nil {
 		return err
 	}
-	chosen, err := stack.Choose(stacks, asked)
-	if err != nil {
-		return err
-	}
 	switch asked := asked.(type) {
-	case *settings.Server:
-		return serve(lab, set, chosen, asked)
-	case *settings.Client:
-		return call(lab, set, chosen, asked)
+	case []*settings.Server:
+		return serve(lab, set, stacks, asked)
+	case []*settings.Client:
+		return call(lab, set, stacks, asked)
 	case *settings.Codec:
-		return code(lab, set, chosen, asked)
+		return code(lab, set, stacks, asked)
 	}
 	return fmt.Errorf("no role for %T", asked)
 }
 
-func serve(lab *settings.Conversation, set *bind.Set, chosen *stack.Stack, asked *settings.Server) error {
-	workload, err := set.Find(&asked.Workload)
-	if err != nil {
-		return err
+func serve(lab *settings.Conversation, set *bind.Set, stacks []*stack.Stack, asked []*settings.Server) error {
+	var ready readyLine
+	for _, part := range asked {
+		if part.Threads != asked[0].Threads {
+			return settings.Refuse(settings.User, "one process has one number of threads: a part asks for %d, another for %d",
+				asked[0].Threads, part.Threads)
+		}
 	}
-	runtime.GOMAXPROCS(asked.Threads)
-	server, err := chosen.Serve(asked, workload)
-	if err != nil {
-		return err
+	runtime.GOMAXPROCS(asked[0].Threads)
+	for _, part := range asked {
+		chosen, workload, err := choose(set, stacks, part, &part.Workload)
+		if err != nil {
+			return err
+		}
+		server, err := chosen.Serve(part, workload)
+		if err != nil {
+			return err
+		}
+		defer server.Stop()
+		said := ready.add(chosen, part.Encoding)
+		said.Address, said.Certificate = server.Address(), server.Certificate()
 	}
-	defer server.Stop()
-	ready := readyLine(chosen, asked.Encoding)
-	ready.Address, ready.Certificate = server.Address(), server.Certificate()
-	if err := lab.Ready(ready); err != nil {
+	if err := lab.Ready(ready.Ready); err != nil {
 		return err
 	}
 	lab.WaitForEnd()
 	return nil
 }
 
-func call(lab *settings.Conversation, set *bind.Set, chosen *stack.Stack, asked *settings.Client) error {
-	workload, err := set.Find(&asked.Workload)
-	if err != nil {
-		return err
+func call(lab *settings.Conversation, set *bind.Set, stacks []*stack.Stack, asked []*settings.Client) error {
+	var ready readyLine
+	var parts []measure.Part
+	for _, part := range asked {
+		chosen, workload, err := choose(set, stacks, part, &part.Workload)
+		if err != nil {
+			return err
+		}
+		client, err := chosen.Call(part, workload)
+		if err != nil {
+			return err
+		}
+		ready.add(chosen, part.Encoding)
+		parts = append(parts, measure.Part{Measurer: client, Records: part.Records, InFlight: part.InFlight})
 	}
-	client, err := chosen.Call(asked, workload)
-	if err != nil {
-		return err
-	}
-	shape := measure.Shape{InFlight: asked.InFlight}
-	return measure.Answer(lab, readyLine(chosen, asked.Encoding), asked.Records, shape, client)
+	return measure.Answer(lab, ready.Ready, parts, false)
 }
 
-func code(lab *settings.Conversation, set *bind.Set, chosen *stack.Stack, asked *settings.Codec) error {
-	workload, err := set.Find(&asked.Workload)
+func code(lab *settings.Conversation, set *bind.Set, stacks []*stack.Stack, asked *settings.Codec) error {
+	chosen, workload, err := choose(set, stacks, asked, &asked.Workload)
 	if err != nil {
 		return err
 	}
@@ -92,13 +102,29 @@ func code(lab *settings.Conversation, set *bind.Set, chosen *stack.Stack, asked 
 	if err != nil {
 		return err
 	}
-	shape := measure.Shape{InFlight: 1, InBatches: true}
-	return measure.Answer(lab, readyLine(chosen, asked.Encoding), asked.Records, shape, codec)
+	var ready readyLine
+	ready.add(chosen, asked.Encoding)
+	parts := []measure.Part{{Measurer: codec, Records: asked.Records, InFlight: 1}}
+	return measure.Answer(lab, ready.Ready, parts, true)
 }
 
-// readyLine is a stack's ready line, without an address.
-func readyLine(chosen *stack.Stack, encoding string) settings.Ready {
-	versions := map[string]string{"go": strings.TrimPrefix(runtime.Version(), "go"), "rpcgauge-go": version}
+func choose(set *bind.Set, stacks []*stack.Stack, asked any, workload *settings.Workload) (*stack.Stack, *bind.Workload, error) {
+	chosen, err := stack.Choose(stacks, asked)
+	if err != nil {
+		return nil, nil, err
+	}
+	found, err := set.Find(workload)
+	return chosen, found, err
+}
+
+// readyLine is the ready line in the making.
+type readyLine struct{ settings.Ready }
+
+// add adds a part without an address, and the versions of what it uses.
+func (r *readyLine) add(chosen *stack.Stack, encoding string) *settings.Part {
+	if r.Versions == nil {
+		r.Versions = map[string]string{"go": strings.TrimPrefix(runtime.Version(), "go"), "rpcgauge-go": version}
+	}
 	modules := map[string]string{}
 	if built, ok := debug.ReadBuildInfo(); ok {
 		for _, module := range built.Deps {
@@ -106,12 +132,17 @@ func readyLine(chosen *stack.Stack, encoding string) settings.Ready {
 		}
 	}
 	for name, path := range chosen.Libraries {
-		versions[name] = modules[path]
+		r.Versions[name] = modules[path]
 	}
 	if library, ok := libraryOf[encoding]; ok {
-		versions[library.name] = modules[library.path]
+		r.Versions[library.name] = modules[library.path]
 	}
-	return settings.Ready{Versions: versions, Generated: chosen.Generated(encoding)}
+	part := settings.Part{}
+	if chosen.Generated(encoding) {
+		part.Code = settings.Generated
+	}
+	r.Parts = append(r.Parts, part)
+	return &r.Parts[len(r.Parts)-1]
 }
 
 type library struct{ name, path string }

@@ -5,7 +5,6 @@ import (
 	"compress/gzip"
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -173,11 +172,11 @@ func client(t *testing.T, address, version string) *settings.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parsed, ok := asked.(*settings.Client)
+	parsed, ok := asked.([]*settings.Client)
 	if !ok {
-		t.Fatal(json.Valid([]byte(line)))
+		t.Fatalf("%T", asked)
 	}
-	return parsed
+	return parsed[0]
 }
 
 func reopen(t *testing.T, transport *Transport, want int) {
