@@ -19,18 +19,18 @@ use crate::variant::caller::Caller;
 use crate::variant::settings_line;
 
 /// The number of requests that a client is given, if calls have different ones.
-const REQUESTS: u64 = 3;
+pub(super) const REQUESTS: u64 = 3;
 
 /// How a client calls.
 #[derive(Clone, Copy)]
-struct Manner {
-    style: Option<Style>,
+pub(super) struct Manner {
+    pub(super) style: Option<Style>,
     connection: ConnectionUse,
     channels: u32,
     in_flight: u32,
 }
 
-const PLAIN: Manner = Manner {
+pub(super) const PLAIN: Manner = Manner {
     style: None,
     connection: ConnectionUse::Reuse,
     channels: 1,
@@ -143,7 +143,7 @@ impl StackCheck<'_> {
     }
 
     /// Starts the embedded server.
-    fn serve(&self, way: &Way, path: PathBuf) -> TrialResult<Subject> {
+    pub(super) fn serve(&self, way: &Way, path: PathBuf) -> TrialResult<Subject> {
         let listen = settings_line::listen(way.transport, path);
         let call = way.call(None)?;
         let workload = workload(&call.workload)?;
@@ -198,7 +198,7 @@ fn client(settings: ClientSettings) -> SettingsLine {
     SettingsLine::Client(Box::new(settings))
 }
 
-fn calls(count: u32) -> SliceAsk {
+pub(super) fn calls(count: u32) -> SliceAsk {
     SliceAsk {
         skip: 0,
         until: Until::Calls(count.into()),

@@ -4,6 +4,7 @@
 mod client;
 mod codec;
 mod pairs;
+mod parts;
 mod server;
 mod slices;
 mod versions;
@@ -99,22 +100,7 @@ impl Check<'_> {
             let name = format!("{}/{}", manifest.name, stack.name);
             let stacks = self.stacks(&name, stack, &mut failed, step)?;
             for role in &stack.features.roles {
-                let mut check = StackCheck {
-                    asked: self,
-                    stacks: &stacks,
-                    who: format!("{name} as {}", role.as_str()),
-                    stack: &name,
-                    declared: stack,
-                    features: &stack.features,
-                    scratch: Scratch::make()?,
-                    log: log.clone(),
-                    runtime: Runtime::default(),
-                    events: None,
-                    files: 0,
-                    reported: Reported::default(),
-                    stop: self.stop,
-                    report,
-                };
+                let mut check = self.stack_check((&name, *role), stack, &stacks, report)?;
                 match role {
                     Role::Server => check.server(),
                     Role::Client => check.client(),
@@ -129,6 +115,9 @@ impl Check<'_> {
                 reported.add(check.reported);
             }
         }
+        if is_whole {
+            self.programs(step, report)?;
+        }
         // A stack that never started has failed above, and its versions are unknown.
         if is_whole && have_all_started && !pinned.is_empty() {
             report(&Tried {
@@ -138,6 +127,62 @@ impl Check<'_> {
             });
         }
         Ok(())
+    }
+
+    /// Tries each program that carries several stacks.
+    fn programs(
+        &self,
+        step: &mut dyn FnMut(Step<'_>),
+        report: &mut dyn FnMut(&Tried<'_>),
+    ) -> Result<(), SubjectsError> {
+        let manifest = &self.package.manifest;
+        for program in &manifest.programs {
+            let name = format!("{}/{}", manifest.name, program.name);
+            let set = MessageSet::BuiltIn;
+            let command = self
+                .built
+                .command(manifest, &program.name, &set, step, self.stop);
+            let mut commands = Stacks::default();
+            commands.add_for(&name, set, command.as_ref());
+            let carried = program
+                .stacks
+                .iter()
+                .filter_map(|name| manifest.stack(name));
+            let carried: Vec<&Stack> = carried.collect();
+            for role in [Role::Server, Role::Client] {
+                let Some(first) = carried.first() else {
+                    continue;
+                };
+                let mut check = self.stack_check((&name, role), first, &commands, report)?;
+                check.parts(&carried, role)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn stack_check<'s>(
+        &'s self,
+        (name, role): (&'s str, Role),
+        stack: &'s Stack,
+        stacks: &'s Stacks,
+        report: &'s mut dyn FnMut(&Tried<'_>),
+    ) -> Result<StackCheck<'s>, SubjectsError> {
+        Ok(StackCheck {
+            asked: self,
+            stacks,
+            who: format!("{name} as {}", role.as_str()),
+            stack: name,
+            declared: stack,
+            features: &stack.features,
+            scratch: Scratch::make()?,
+            log: self.built.check_log(),
+            runtime: Runtime::default(),
+            events: None,
+            files: 0,
+            reported: Reported::default(),
+            stop: self.stop,
+            report,
+        })
     }
 
     /// How a stack is started for each set of messages that it declares. A command that has failed for another
@@ -255,6 +300,10 @@ impl StackCheck<'_> {
     }
 
     fn start(&mut self, settings: &contract::SettingsLine) -> TrialResult<Subject> {
+        Ok(self.start_parts(settings)?.swap_remove(0))
+    }
+
+    fn start_parts(&mut self, settings: &contract::SettingsLine) -> TrialResult<Vec<Subject>> {
         let command = self.command(settings)?;
         let needed = &self.declared.disk;
         if !needed.is_empty() && command.disk.is_none() {
@@ -263,9 +312,9 @@ impl StackCheck<'_> {
                 needed.join(", ")
             )));
         }
-        let subject = Subject::start(&self.starts(&command, settings), self.stop)?;
-        self.reported.note(&subject.ready().versions);
-        Ok(subject)
+        let parts = Subject::start_parts(&self.starts(&command, settings), self.stop)?;
+        self.reported.note(&parts[0].ready().versions);
+        Ok(parts)
     }
 
     /// How the stack is started for the messages in its settings.

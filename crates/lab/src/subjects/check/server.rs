@@ -124,7 +124,7 @@ impl StackCheck<'_> {
         Up::new(subject, workload(&call.workload)?, &call, LIMITS, None)
     }
 
-    fn prove(&self, up: &mut Up) -> TrialResult {
+    pub(super) fn prove(&self, up: &mut Up) -> TrialResult {
         let calls = load::Trial {
             timing: Timing::Stages,
             ..up.calls.trial()
