@@ -2,7 +2,7 @@
 
 import { Refused } from "./refused.js";
 import {
-  anyObject, anySample, flag, integer, isObject, type Json, listOf, object, oneOf, optional, text,
+  anyObject, anySample, type Check, flag, integer, isObject, type Json, listOf, object, oneOf, optional, text,
 } from "./shape.js";
 
 export const CONTRACT = 1;
@@ -14,6 +14,7 @@ export const HANDLER_END = "rpcgauge-handler-end";
 const DEFAULT_MAX_MESSAGE_BYTES = 16 << 20;
 const MAX_UINT32 = 2 ** 32 - 1;
 const MAX_DEPTH = 100;
+const MAX_PARTS = 64;
 
 const limits = object({
   max_message_bytes: optional(integer(1, MAX_UINT32), DEFAULT_MAX_MESSAGE_BYTES),
@@ -98,23 +99,37 @@ export type ClientSettings = { role: "client" } & ReturnType<typeof client>;
 export type CodecSettings = { role: "codec" } & ReturnType<typeof codec>;
 export type Settings = ServerSettings | ClientSettings | CodecSettings;
 
+/** A settings line: a role with the settings of each part that plays it, one or several. */
+export type SettingsLine = { [S in Settings as S["role"]]: { role: S["role"]; parts: S[] } }[Settings["role"]];
+
+const serverPart: Check<ServerSettings> = (value, where) => ({ role: "server", ...server(value, where) });
+const clientPart: Check<ClientSettings> = (value, where) => ({ role: "client", ...client(value, where) });
+const several = <S>(part: Check<S>) => object({ parts: listOf(part, 2, MAX_PARTS) });
+const servers = several(serverPart);
+const clients = several(clientPart);
+
 /** Takes a settings line apart: its version first, then its role, then its keys. */
-export function parseSettings(line: string): Settings {
+export function parseSettings(line: string): SettingsLine {
   const { contract, role, ...keys } = parseObject(line, "the settings line");
   if (contract !== CONTRACT) {
     const version = JSON.stringify(contract) ?? "none";
     const error = `the settings line is of contract version ${version}; this subject has ${CONTRACT}`;
     throw new Refused(error, "instrument");
   }
+  const where = "the settings line";
   switch (role) {
     case "server":
-      return { role, ...server(keys, "the settings line") };
+      return { role, parts: [serverPart(keys, where)] };
+    case "servers":
+      return { role: "server", ...servers(keys, where) };
     case "client":
-      return { role, ...client(keys, "the settings line") };
+      return { role, parts: [clientPart(keys, where)] };
+    case "clients":
+      return { role: "client", ...clients(keys, where) };
     case "codec":
-      return { role, ...codec(keys, "the settings line") };
+      return { role, parts: [{ role, ...codec(keys, where) }] };
   }
-  const known = "server, client and codec";
+  const known = "server, client, codec, servers and clients";
   const error = `there is no role ${JSON.stringify(role) ?? "named"}: this subject has ${known}`;
   throw new Refused(error, "instrument");
 }
@@ -139,12 +154,13 @@ const slice = object({
 /** What a slice line asks for: `calls`, or where that is 0, `time_us`. A codec's has a batch. */
 export type Slice = ReturnType<typeof slice>;
 
-export type Ask = { verify: true } | { slice: Slice };
+export type Ask = { part: number } & ({ verify: true } | { slice: Slice });
 
-/** Takes a line apart that comes after the ready line. */
-export function parseAsk(line: string, inBatches: boolean): Ask {
-  const ask = parseObject(line, "the line");
-  if (Object.keys(ask).length === 1 && ask.verify === true) return { verify: true };
+/** Takes a line apart that comes after the ready line, to one of so many parts. */
+export function parseAsk(line: string, parts: number, inBatches: boolean): Ask {
+  const { part: said = 0, ...ask } = parseObject(line, "the line");
+  const part = integer(0, parts - 1)(said, "the line's part");
+  if (Object.keys(ask).length === 1 && ask.verify === true) return { part, verify: true };
   if (Object.keys(ask).length !== 1 || !isObject(ask.slice)) {
     throw new Refused("the line asks neither for verify nor for a slice", "instrument");
   }
@@ -155,5 +171,5 @@ export function parseAsk(line: string, inBatches: boolean): Ask {
   if (asked.batch > 0 !== inBatches) {
     throw new Refused("a codec's slice must have batch, and no other may", "instrument");
   }
-  return { slice: asked };
+  return { part, slice: asked };
 }

@@ -9,7 +9,16 @@ import type { Json } from "./shape.js";
 
 const MAX_LINE_BYTES = 64 << 20;
 
-const own = createRequire(import.meta.url)("../package.json") as { version: string };
+const OWN = createRequire(import.meta.url)("../package.json") as { version: string };
+
+/** What the ready line says of a part. */
+export interface ReadyPart {
+  /** None for a client or codec. */
+  address?: string;
+  versions: Record<string, string>;
+  /** None where the language itself reads and writes messages. */
+  code?: string | undefined;
+}
 
 export class Conversation {
   private readonly write = process.stdout.write.bind(process.stdout);
@@ -35,9 +44,13 @@ export class Conversation {
     this.write(`${JSON.stringify(reply)}\n`);
   }
 
-  tellReady(versions: Record<string, string>, code: string | undefined, address?: string): void {
-    const all = { node: process.versions.node, "rpcgauge-node": own.version, ...versions };
-    this.tell({ contract: CONTRACT, ready: true, address, versions: all, code });
+  /** What several parts say is a list, in the order of their settings. */
+  tellReady(parts: ReadyPart[]): void {
+    const own = { node: process.versions.node, "rpcgauge-node": OWN.version };
+    const versions = Object.assign(own, ...parts.map((part) => part.versions)) as Json;
+    const said = parts.map(({ address, code }) => ({ address, code }));
+    const all = said.length === 1 ? said[0] : { parts: said };
+    this.tell({ contract: CONTRACT, ready: true, ...all, versions });
   }
 
   tellRefused(refused: Refused): void {

@@ -4,14 +4,16 @@ import cluster from "node:cluster";
 import process from "node:process";
 import { parseArgs } from "node:util";
 
-import { type ClientSettings, parseSettings, type ServerSettings } from "./contract.js";
+import {
+  type ClientSettings, type CodecSettings, parseSettings, type ServerSettings, type Settings,
+} from "./contract.js";
 import { Conversation } from "./conversation.js";
 import { blamed, EXIT_CODES, Refused } from "./refused.js";
 import type { Server } from "./servers/server.js";
 import { serveInWorkers, work } from "./servers/workers.js";
 import { answer, type Measurer } from "./slices.js";
 import { choose } from "./stacks.js";
-import { find, type Workload } from "./workloads.js";
+import { find } from "./workloads.js";
 
 /** The folder of the messages' code. */
 function messagesFolder(): string {
@@ -20,39 +22,43 @@ function messagesFolder(): string {
   return values.messages;
 }
 
-function understand(line: string) {
-  const settings = parseSettings(line);
-  return { settings, stack: choose(settings), workload: find(settings.workload, messagesFolder()) };
+function understand(settings: Settings) {
+  return { stack: choose(settings), workload: find(settings.workload, messagesFolder()) };
 }
 
 async function play(conversation: Conversation): Promise<void> {
   const line = await conversation.hear();
   if (line === undefined) return;
-  const { settings, stack, workload } = understand(line);
-  switch (settings.role) {
-    case "server": {
-      const server =
-        settings.threads > 1
-          ? await serveInWorkers(line, settings)
-          : await serve(stack, settings, workload);
-      conversation.tellReady(server.versions, server.code, server.address);
-      await conversation.hearTheEnd();
-      server.close();
-      return;
-    }
+  const { role, parts } = parseSettings(line);
+  switch (role) {
+    case "server":
+      return serveAll(conversation, parts);
     case "client":
-      return answer(conversation, settings.records, () => prepare(stack, settings, workload));
-    case "codec": {
-      const { Codec, load } = await import("./codecs.js");
-      const loaded = async () => new Codec(await load(stack, settings, workload), settings);
-      return answer(conversation, settings.records, loaded);
-    }
+      return answer(conversation, parts, prepare);
+    case "codec":
+      return answer(conversation, parts, prepareCodec);
+  }
+}
+
+async function serveAll(conversation: Conversation, parts: ServerSettings[]): Promise<void> {
+  if (parts.length > 1 && parts.some(({ threads }) => threads > 1)) {
+    throw new Refused("parts share a process only with 1 thread", "user");
+  }
+  const servers: Server[] = [];
+  try {
+    for (const settings of parts) servers.push(await serve(settings));
+    conversation.tellReady(servers);
+    await conversation.hearTheEnd();
+  } finally {
+    servers.forEach((server) => server.close());
   }
 }
 
 // What a stack does not use is not imported: it would be in its memory and its start.
 
-async function serve(stack: string, settings: ServerSettings, workload: Workload): Promise<Server> {
+async function serve(settings: ServerSettings): Promise<Server> {
+  const { stack, workload } = understand(settings);
+  if (settings.threads > 1 && cluster.isPrimary) return serveInWorkers(settings);
   switch (stack) {
     case "http":
       return (await import("./servers/http.js")).serve(settings, workload);
@@ -65,11 +71,8 @@ async function serve(stack: string, settings: ServerSettings, workload: Workload
   }
 }
 
-async function prepare(
-  stack: string,
-  settings: ClientSettings,
-  workload: Workload,
-): Promise<Measurer> {
+async function prepare(settings: ClientSettings): Promise<Measurer> {
+  const { stack, workload } = understand(settings);
   const { Client } = await import("./clients/client.js");
   switch (stack) {
     case "http": {
@@ -92,6 +95,12 @@ async function prepare(
   }
 }
 
+async function prepareCodec(settings: CodecSettings): Promise<Measurer> {
+  const { stack, workload } = understand(settings);
+  const { Codec, load } = await import("./codecs.js");
+  return new Codec(await load(stack, settings, workload), settings);
+}
+
 function main(): void {
   const conversation = new Conversation();
   const fail = (error: unknown): never => {
@@ -105,10 +114,7 @@ function main(): void {
 }
 
 if (cluster.isWorker) {
-  work((line) => {
-    const { settings, stack, workload } = understand(line);
-    return serve(stack, settings as ServerSettings, workload);
-  });
+  work(serve);
 } else {
   main();
 }

@@ -69,10 +69,13 @@ export function integer(least: number, most = Number.MAX_SAFE_INTEGER): Check<nu
   );
 }
 
-export function listOf<T>(check: Check<T>): Check<T[]> {
+export function listOf<T>(check: Check<T>, least = 1, most = Infinity): Check<T[]> {
   return (value, where) => {
-    if (!Array.isArray(value) || value.length === 0) throw wrong(value, where);
-    return value.map((element) => check(element, where));
+    if (!Array.isArray(value)) throw wrong(value, where);
+    if (value.length < least || value.length > most) {
+      throw new Refused(`${where} cannot have ${value.length} elements`, "instrument");
+    }
+    return value.map((element, index) => check(element, `${where}[${index}]`));
   };
 }
 

@@ -4,7 +4,7 @@ import { appendFileSync, closeSync, openSync } from "node:fs";
 import process from "node:process";
 
 import { parseAsk, type Slice } from "./contract.js";
-import type { Conversation } from "./conversation.js";
+import type { Conversation, ReadyPart } from "./conversation.js";
 import { oneLine } from "./refused.js";
 import type { Json } from "./shape.js";
 
@@ -128,10 +128,7 @@ export class Tally {
 }
 
 /** What a client and a codec have in common. */
-export interface Measurer {
-  readonly versions: Record<string, string>;
-  /** None where the language itself reads and writes messages. */
-  readonly code?: string | undefined;
+export interface Measurer extends Readonly<ReadyPart> {
   readonly inBatches: boolean;
   /** Does it once, and returns what proves it right. */
   verify(): Promise<Json>;
@@ -142,18 +139,24 @@ export interface Measurer {
 }
 
 /** Answers the lab's lines until its input ends. */
-export async function answer(
+export async function answer<S extends { records: string }>(
   conversation: Conversation,
-  path: string,
-  prepare: () => Promise<Measurer>,
+  parts: S[],
+  prepare: (settings: S) => Promise<Measurer>,
 ): Promise<void> {
-  const file = openSync(path, "w");
+  const files: number[] = [];
   try {
-    const measurer = await prepare();
+    const measurers: Measurer[] = [];
+    for (const settings of parts) {
+      files.push(openSync(settings.records, "w"));
+      measurers.push(await prepare(settings));
+    }
+    const inBatches = measurers.some((measurer) => measurer.inBatches);
     const records = new Records();
-    conversation.tellReady(measurer.versions, measurer.code);
+    conversation.tellReady(measurers);
     for (let line = await conversation.hear(); line !== undefined; line = await conversation.hear()) {
-      const ask = parseAsk(line, measurer.inBatches);
+      const ask = parseAsk(line, parts.length, inBatches);
+      const [measurer, file] = [measurers[ask.part] as Measurer, files[ask.part] as number];
       if ("verify" in ask) {
         conversation.tell({ verified: await measurer.verify() });
       } else {
@@ -161,7 +164,7 @@ export async function answer(
       }
     }
   } finally {
-    closeSync(file);
+    files.forEach((file) => closeSync(file));
   }
 }
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { parseAsk, parseSettings } from "../src/contract.js";
+import { parseAsk, parseSettings, type Settings } from "../src/contract.js";
 import { Refused } from "../src/refused.js";
 import { choose } from "../src/stacks.js";
 
@@ -25,7 +25,8 @@ function refused(act: () => unknown): [string, string] {
   throw new Error("it is not refused");
 }
 
-const parsed = (line: unknown) => parseSettings(JSON.stringify(line));
+const parsedParts = (line: unknown) => parseSettings(JSON.stringify(line));
+const parsed = (line: unknown): Settings => parsedParts(line).parts[0] as Settings;
 
 test("settings have the contract's defaults", () => {
   const settings = parsed(SERVER);
@@ -58,6 +59,31 @@ test("what JavaScript would lose of a sample is refused with the reason", () => 
   assert.match(why('{"m":{"__proto__":1}}')[0], /a key "__proto__", which sets the prototype/);
   assert.equal(why("-0")[1], "user");
   codec('{"a":0,"b":"-0","c":null}')();
+});
+
+test("parts have the settings of one, without its version and role", () => {
+  const { contract, role, ...part } = SERVER;
+  const servers = (...parts: unknown[]) => ({ contract, role: "servers", parts });
+  const { role: one, parts } = parsedParts(servers(part, { ...part, stack: "fastify" }));
+  assert.deepEqual([one, parts.map((part) => part.stack)], ["server", ["", "fastify"]]);
+  assert.deepEqual(parts[0], parsed(SERVER));
+  const cases: [object, RegExp][] = [
+    [servers(part), /parts cannot have 1 elements/],
+    [servers(...Array(65).fill(part)), /parts cannot have 65 elements/],
+    [servers(part, { ...part, role }), /parts\[1\] has an unknown key "role"/],
+    [servers({ ...part, contract }, part), /parts\[0\] has an unknown key "contract"/],
+    [servers(part, 5), /parts\[1\] cannot be 5/],
+    [{ ...servers(part, part), pace: 3 }, /unknown key "pace"/],
+    [{ ...servers(), parts: part }, /parts cannot be {/],
+    [{ ...servers(part, part), role: "clients" }, /parts\[0\] has an unknown key "listen"/],
+    [{ ...servers(part, part), role: "server" }, /unknown key "parts"/],
+    [{ ...servers(part, part), role: "codecs" }, /no role "codecs"/],
+  ];
+  for (const [line, why] of cases) {
+    const [error, fault] = refused(() => parsedParts(line));
+    assert.match(error, why);
+    assert.equal(fault, "instrument");
+  }
 });
 
 test("another version is refused before anything else", () => {
@@ -111,14 +137,20 @@ test("a stack that cannot do what is asked refuses it", () => {
 });
 
 test("lines after the settings ask for a proof or a slice", () => {
-  const ask = (line: object, inBatches = false) => parseAsk(JSON.stringify(line), inBatches);
-  assert.deepEqual(ask({ verify: true }), { verify: true });
+  const ask = (line: object, inBatches = false) => parseAsk(JSON.stringify(line), 2, inBatches);
+  assert.deepEqual(ask({ verify: true }), { part: 0, verify: true });
+  assert.deepEqual(ask({ part: 1, verify: true }), { part: 1, verify: true });
   const slice = { skip: 0, calls: 5, time_us: -1, batch: 0 };
-  assert.deepEqual(ask({ slice: { skip: 0, calls: 5 } }), { slice });
+  assert.deepEqual(ask({ slice: { skip: 0, calls: 5 } }), { part: 0, slice });
+  assert.deepEqual(ask({ part: 1, slice: { skip: 0, calls: 5 } }), { part: 1, slice });
   assert.ok("slice" in ask({ slice: { skip: 1, time_us: 0 } }));
   assert.ok("slice" in ask({ slice: { skip: 1, calls: 1, batch: 4 } }, true));
   for (const [line, inBatches] of [
     [{}, false],
+    [{ part: 1 }, false],
+    [{ part: 2, verify: true }, false],
+    [{ part: -1, verify: true }, false],
+    [{ part: "1", verify: true }, false],
     [{ verify: false }, false],
     [{ verify: true, slice: { skip: 0, calls: 1 } }, false],
     [{ slice: { skip: 0 } }, false],

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readFileSync, statSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { test } from "node:test";
 
@@ -121,6 +121,66 @@ for (const [serving, calling, way] of PAIRS.filter(([, , { http }]) => http === 
     assert.deepEqual([await client.end(), await up.end()], [0, 0]);
   });
 }
+
+test("one process serves in all ways, and one calls them all", async () => {
+  const up = new Subject(messages);
+  const { contract, ...workload } = hello;
+  const listen = { transport: "tcp" };
+  const serving = PAIRS.map(([stack, , way]) => ({ ...workload, ...way, stack, listen }));
+  const ready = await up.ask({ contract, role: "servers", parts: serving });
+  const said = ready.parts as Json[];
+  assert.equal(said.length, PAIRS.length, JSON.stringify(ready));
+  assert.deepEqual(said.map(({ code }) => code).slice(0, 3), [undefined, "generated", "generated"]);
+  const versions = Object.keys(ready.versions as Json);
+  for (const name of ["node", "fastify", "@grpc/grpc-js"]) assert.ok(versions.includes(name));
+  const relays = await Promise.all(said.map(({ address }) => Relay.to(address as string)));
+  // The last part again, at the same address: its connection is not shared.
+  const calls = PAIRS.map((pair, at) => [pair, relays[at] as Relay] as const);
+  calls.push(calls.at(-1) as (typeof calls)[number]);
+  const files = calls.map((_, at) => join(temporary(), `records-${at}`));
+  const client = new Subject(messages);
+  const calling = calls.map(([[, stack, way], relay], at) => {
+    const line = clientLine(stack, way, relay.address, files[at] as string);
+    const { contract: _, role: __, ...part } = line;
+    return part;
+  });
+  const called = await client.ask({ contract, role: "clients", parts: calling });
+  assert.equal((called.parts as Json[]).length, calling.length, JSON.stringify(called));
+  const connections = () => relays.map((relay) => relay.accepted);
+  const each = PAIRS.map((_, at) => (at === PAIRS.length - 1 ? 2 : 1));
+  assert.deepEqual(connections(), each);
+  for (const round of [1, 2]) {
+    for (const [part, file] of files.entries()) {
+      const proof = await client.ask({ part, verify: true });
+      assert.deepEqual(proof, { verified: { message: { message: "Hello, a." } } });
+      const { slice } = (await client.ask({ part, slice: { skip: 1, calls: 3 } })) as { slice: Json };
+      assert.deepEqual([slice.records, slice.error, slice.reopened], [3, undefined, undefined]);
+      assert.equal(statSync(file).size, round * 3 * RECORD_BYTES);
+    }
+  }
+  assert.deepEqual(connections(), each);
+  const reply = await client.ask({ part: files.length, verify: true });
+  assert.equal(reply.fault, "instrument", JSON.stringify(reply));
+  assert.deepEqual([await client.end(), await up.end()], [2, 0]);
+});
+
+test("parts that one process cannot have together are refused, and leave no socket", async () => {
+  const path = join(temporary(), "socket");
+  const { contract, ...workload } = hello;
+  const part = { ...workload, ...JSON_1, listen: { transport: "unix", path } };
+  for (const [more, fault, why] of [
+    [{ threads: 2 }, "user", /parts share a process only with 1 thread/],
+    [{ stack: "fetch" }, "user", /no stack "fetch" is a server/],
+    [{}, "machine", /cannot listen on .*socket/],
+  ] as const) {
+    const refused = new Subject(messages);
+    const reply = await refused.ask({ contract, role: "servers", parts: [part, { ...part, ...more }] });
+    assert.equal(reply.fault, fault, JSON.stringify(reply));
+    assert.match(reply.error as string, why);
+    assert.equal(await refused.end(), fault === "user" ? 2 : 3);
+    assert.ok(!existsSync(path));
+  }
+});
 
 test("a server in several processes answers, and ends with all of them", async () => {
   const [up, address] = await server("http", JSON_1, { threads: 2 });

@@ -3,7 +3,7 @@
 import process from "node:process";
 import { promisify } from "node:util";
 
-import { Agent, buildConnector, setGlobalDispatcher } from "undici";
+import { Agent, buildConnector } from "undici";
 
 import { compress, levelOf } from "../compression.js";
 import type { ClientSettings } from "../contract.js";
@@ -33,19 +33,18 @@ function connector(connections: Connections): buildConnector.connector {
 
 export async function load(settings: ClientSettings, workload: Workload): Promise<Library<Json>> {
   const connections = new Connections(settings);
-  setGlobalDispatcher(
-    new Agent({
-      connect: connector(connections),
-      // It would open another one where a call begins at the end of the one before.
-      connections: settings.in_flight,
-      // The library's word for a connection that is not kept.
-      pipelining: settings.connection === "reuse" ? 1 : 0,
-      keepAliveTimeout: KEPT_MS,
-      headersTimeout: settings.deadline_ms,
-      bodyTimeout: settings.deadline_ms,
-      maxResponseSize: settings.limits.max_message_bytes,
-    }),
-  );
+  // Not the global one: each part of a process has its own.
+  const dispatcher = new Agent({
+    connect: connector(connections),
+    // It would open another one where a call begins at the end of the one before.
+    connections: settings.in_flight,
+    // The library's word for a connection that is not kept.
+    pipelining: settings.connection === "reuse" ? 1 : 0,
+    keepAliveTimeout: KEPT_MS,
+    headersTimeout: settings.deadline_ms,
+    bodyTimeout: settings.deadline_ms,
+    maxResponseSize: settings.limits.max_message_bytes,
+  });
   const url = `http://${authorityOf(settings.address)}${workload.restPath}`;
   const level = levelOf(settings.request_compression);
   const asks = levelOf(settings.response_compression) > 0;
@@ -55,7 +54,7 @@ export async function load(settings: ClientSettings, workload: Workload): Promis
     const text = JSON.stringify(message);
     const body = level === 0 ? text : await compressed(text, level);
     stamps.encoded = now();
-    const response = await fetch(url, { method: "POST", headers, body });
+    const response = await fetch(url, { method: "POST", headers, body, dispatcher });
     stamps.first = now();
     const received = await response.text();
     // The library decompresses as it reads: the end of the bytes is out of sight then.

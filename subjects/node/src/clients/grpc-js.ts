@@ -73,8 +73,8 @@ export async function load(settings: ClientSettings, workload: Workload): Promis
     // The server is on this host, whatever the environment says of proxies.
     "grpc.enable_http_proxy": 0,
     ...(compresses && { "grpc.default_compression_algorithm": grpc.compressionAlgorithms.gzip }),
-    // Otherwise clients of one address share a connection.
-    ...((perCall || settings.channels > 1) && { "grpc.use_local_subchannel_pool": 1 }),
+    // Otherwise channels to one address share a connection, also those of other parts.
+    "grpc.use_local_subchannel_pool": 1,
   };
   const connectedTo = () => new Service(settings.address, grpc.credentials.createInsecure(), options);
   const kept = Array.from({ length: perCall ? 0 : settings.channels }, connectedTo);

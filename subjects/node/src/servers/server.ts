@@ -4,14 +4,11 @@ import { rmSync } from "node:fs";
 import type { AddressInfo, Server as NetServer } from "node:net";
 
 import type { Listen } from "../contract.js";
+import type { ReadyPart } from "../conversation.js";
 import { oneLine, Refused } from "../refused.js";
 
 /** A server that responds to calls. */
-export interface Server {
-  address: string;
-  versions: Record<string, string>;
-  /** None where the language itself reads and writes messages. */
-  code?: "generated" | undefined;
+export interface Server extends ReadyPart {
   close(): void;
 }
 
