@@ -1,7 +1,12 @@
 """Speaks the contract on standard input and output, in the role that the settings line names."""
 
+import os
 import sys
+import threading
 import traceback
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 
 from subject import libraries, slices, stacks, workloads
@@ -10,6 +15,7 @@ from subject.contract import (
     ClientSettings,
     CodecSettings,
     Conversation,
+    ReadyPart,
     Refused,
     ServerSettings,
     Settings,
@@ -26,16 +32,22 @@ def main() -> int:
     conversation = Conversation(sys.stdin.buffer, sys.stdout)
     # Whatever a library prints is the log's.
     sys.stdout = sys.stderr
-    try:
-        play(conversation)
-    except Exception as error:
+
+    def fail(error: BaseException | None) -> int:
         refused = blamed(error)
         conversation.reply_refused(refused)
         return EXIT_CODES[refused.fault]
+
+    # Parts serve in threads. One that fails ends all.
+    threading.excepthook = lambda failed: os._exit(fail(failed.exc_value))
+    try:
+        play(conversation)
+    except Exception as error:
+        return fail(error)
     return 0
 
 
-def blamed(error: Exception) -> Refused:
+def blamed(error: BaseException | None) -> Refused:
     """Whose fault an exception is. One without a case here is the subject's, and the log has it."""
     match error:
         case Refused():
@@ -47,39 +59,58 @@ def blamed(error: Exception) -> Refused:
 
 
 def play(conversation: Conversation) -> None:
-    role, settings = parse_settings(conversation.read_line())
-    stack = stacks.choose(role, settings)
-    if isinstance(settings, ServerSettings):
-        serve(stack, settings, conversation)
+    role, parts = parse_settings(conversation.read_line())
+    chosen = [(stacks.choose(role, settings), settings) for settings in parts]
+    if role == "server":
+        serve_all(chosen, conversation)
         return
-    with Path(settings.records).open("wb") as records:
-        measurer = prepare(stack, settings)
-        conversation.reply_ready(measurer.versions, measurer.code)
-        slices.answer(conversation, measurer, records)
+    with ExitStack() as files:
+        prepared = []
+        for stack, settings in chosen:
+            records = files.enter_context(Path(settings.records).open("wb"))
+            prepared.append((prepare(stack, settings), records))
+        said = [ReadyPart(measurer.versions, measurer.code) for measurer, _ in prepared]
+        conversation.reply_ready(said)
+        slices.answer(conversation, prepared)
+
+
+def serve_all(parts: Sequence[tuple[str, ServerSettings]], conversation: Conversation) -> None:
+    if len(parts) > 1 and any(settings.threads > 1 for _, settings in parts):
+        raise Refused("parts share a process only with 1 thread", "user")
+    servers = [ExitStack() for _ in parts]
+    try:
+        up = zip(servers, parts, strict=True)
+        said = [server.enter_context(serve(*part)) for server, part in up]
+        conversation.reply_ready(said)
+        conversation.wait_for_end()
+    finally:
+        # Beside each other, as each may take a moment.
+        with ThreadPoolExecutor(len(servers)) as ending:
+            list(ending.map(ExitStack.close, servers))
 
 
 def load(stack: str, settings: Settings) -> Messages:
     return libraries.load(stack, settings.encoding, workloads.find(settings.workload))
 
 
-def serve(stack: str, settings: ServerSettings, conversation: Conversation) -> None:
+def serve(stack: str, settings: ServerSettings) -> AbstractContextManager[ReadyPart]:
+    """Serves within a context."""
     match stack:
         case "http":
             from subject import http_server
 
-            http_server.serve(settings, load(stack, settings), conversation)
+            return http_server.serve(settings, load(stack, settings))
         case "fastapi":
             from subject import fastapi_server
 
-            fastapi_server.serve(settings, load(stack, settings), conversation)
+            return fastapi_server.serve(settings, load(stack, settings))
         case "grpcio":
             from subject import grpc_server
 
-            grpc_server.serve(settings, conversation)
-        case "grpcio-aio":
-            from subject import grpc_server
+            return grpc_server.serve(settings)
+    from subject import grpc_server
 
-            grpc_server.serve_in_coroutines(settings, conversation)
+    return grpc_server.serve_in_coroutines(settings)
 
 
 def prepare(stack: str, settings: ClientSettings | CodecSettings) -> slices.Measurer:

@@ -2,13 +2,15 @@
 
 import json
 import platform
+from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
-from typing import Any, BinaryIO, Literal, TextIO, get_args, get_origin, get_type_hints
+from typing import Any, BinaryIO, Literal, NamedTuple, TextIO, get_args, get_origin, get_type_hints
 
 from subject import VERSION
 
 CONTRACT = 1
 MAX_LINE_BYTES = 64 << 20
+PARTS = range(2, 64 + 1)
 
 # Headers of a successful answer, asked for by `marks`.
 HANDLER_START = "rpcgauge-handler-start"
@@ -109,23 +111,53 @@ class Slice:
     batch: int = 0
 
 
+@dataclass(frozen=True, kw_only=True)
+class Several:
+    """The settings of several parts that a process plays in one role."""
+
+    parts: list[object]
+
+    def __post_init__(self) -> None:
+        if len(self.parts) not in PARTS:
+            error = f"the settings line has {len(self.parts)} parts, not {PARTS[0]} to {PARTS[-1]}"
+            raise Refused(error, "instrument")
+
+
+class ReadyPart(NamedTuple):
+    """What the ready line says of a part."""
+
+    versions: dict[str, str]
+    # None where no description of messages is used.
+    code: str
+    # Of servers alone.
+    address: str = ""
+
+
 ROLES = {"server": ServerSettings, "client": ClientSettings, "codec": CodecSettings}
+SEVERAL = {"servers": "server", "clients": "client"}
 
 
-def parse_settings(
-    line: bytes,
-) -> tuple[str, ServerSettings | ClientSettings | CodecSettings]:
-    """Takes a settings line apart: its version first, then its role, then its keys."""
+def parse_settings(line: bytes) -> tuple[str, list[Any]]:
+    """Takes a settings line apart: its version first, then its role, then its keys.
+
+    Returns the role with the settings of each part that plays it.
+    """
     settings = parse_object(line, "the settings line")
     if settings.get("contract") != CONTRACT:
         version = settings.get("contract")
         error = f"the settings line is of contract version {version}; this subject has {CONTRACT}"
         raise Refused(error, "instrument")
-    role = settings.get("role")
-    if not isinstance(role, str) or role not in ROLES:
-        raise Refused(f"unknown role {role!r}: this subject has {', '.join(ROLES)}", "instrument")
     keys = {key: value for key, value in settings.items() if key not in ("contract", "role")}
-    return role, shaped(ROLES[role], keys, "the settings line")
+    match settings.get("role"):
+        case str(role) if role in ROLES:
+            return role, [shaped(ROLES[role], keys, "the settings line")]
+        case str(roles) if roles in SEVERAL:
+            role = SEVERAL[roles]
+            parts = enumerate(shaped(Several, keys, "the settings line").parts)
+            return role, [checked(ROLES[role], part, f"part {at}") for at, part in parts]
+        case other:
+            known = ", ".join([*ROLES, *SEVERAL])
+            raise Refused(f"unknown role {other!r}: this subject has {known}", "instrument")
 
 
 def parse_object(line: bytes, what: str) -> Json:
@@ -192,12 +224,16 @@ class Conversation:
         self.replies.write(json.dumps(reply, separators=(",", ":")) + "\n")
         self.replies.flush()
 
-    def reply_ready(self, versions: dict[str, str], code: str, address: str = "") -> None:
-        """Without a code where no description of messages is used, and an address for servers alone."""
-        versions = {"python": platform.python_version(), "rpcgauge-python": VERSION, **versions}
-        keys = {"address": address, "versions": versions, "code": code}
-        keys = {key: value for key, value in keys.items() if value}
-        self.reply({"contract": CONTRACT, "ready": True, **keys})
+    def reply_ready(self, parts: Sequence[ReadyPart]) -> None:
+        """What several parts say is a list, in the order of their settings."""
+        versions = {"python": platform.python_version(), "rpcgauge-python": VERSION}
+        said: list[Json] = []
+        for part in parts:
+            versions |= part.versions
+            keys = {"address": part.address, "code": part.code}
+            said.append({key: value for key, value in keys.items() if value})
+        all_said = said[0] if len(said) == 1 else {"parts": said}
+        self.reply({"contract": CONTRACT, "ready": True, **all_said, "versions": versions})
 
     def reply_refused(self, refused: Refused) -> None:
         self.reply({"contract": CONTRACT, "error": one_line(refused), "fault": refused.fault})

@@ -1,9 +1,10 @@
 """Stack `fastapi`, server: FastAPI on uvicorn."""
 
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from importlib import metadata
-from threading import Thread
+from threading import Event, Thread
 from time import monotonic_ns
 from typing import Annotated, Any
 
@@ -16,9 +17,9 @@ from subject import compression, listening, workers, workloads
 from subject.contract import (
     HANDLER_END,
     HANDLER_START,
-    Conversation,
     Limits,
     Listen,
+    ReadyPart,
     ServerSettings,
 )
 from subject.messages import Messages, Service
@@ -127,9 +128,9 @@ def application(settings: ServerSettings, messages: Messages) -> FastAPI:
 
 
 class Server(uvicorn.Server):
-    """Tells when it is ready, and ends with the conversation."""
+    """Tells when it is up."""
 
-    def __init__(self, app: FastAPI, ready: Callable[[], None], end: Callable[[], None]) -> None:
+    def __init__(self, app: FastAPI) -> None:
         config = uvicorn.Config(
             app,
             loop="uvloop",
@@ -141,17 +142,11 @@ class Server(uvicorn.Server):
             timeout_graceful_shutdown=GRACE_SECONDS,
         )
         super().__init__(config)
-        self.ready = ready
-        self.end = end
+        self.up = Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        self.ready()
-        Thread(target=self.wait, daemon=True).start()
-
-    def wait(self) -> None:
-        self.end()
-        self.should_exit = True
+        self.up.set()
 
 
 def bind(listen: Listen) -> socket.socket:
@@ -166,30 +161,38 @@ def bind(listen: Listen) -> socket.socket:
         raise listening.refused(listen, error.strerror) from error
 
 
-def serve(settings: ServerSettings, messages: Messages, conversation: Conversation) -> None:
-    if shared := workers.inherited():
-        serve_on(shared, settings, messages, conversation)
-        return
+@contextmanager
+def serve(settings: ServerSettings, messages: Messages) -> Iterator[ReadyPart]:
     listen = settings.listen
-    with listening.socket_file(listen), bind(listen) as bound:
-        serve_on(bound, settings, messages, conversation)
+    if inherited := workers.inherited():
+        with serve_on(inherited, settings, messages) as said:
+            yield said
+        return
+    with (
+        listening.socket_file(listen),
+        bind(listen) as bound,
+        serve_on(bound, settings, messages) as said,
+    ):
+        yield said
 
 
+@contextmanager
 def serve_on(
-    bound: socket.socket,
-    settings: ServerSettings,
-    messages: Messages,
-    conversation: Conversation,
-) -> None:
+    bound: socket.socket, settings: ServerSettings, messages: Messages
+) -> Iterator[ReadyPart]:
     names = ("fastapi", "starlette", "uvicorn", "uvloop", "httptools")
     versions = {**messages.versions, **{name: metadata.version(name) for name in names}}
     port = bound.getsockname()[1] if settings.listen.transport == "tcp" else 0
     address = listening.address_of(settings.listen, port)
     others = workers.Workers(settings, bound)
-
-    def ready() -> None:
+    server = Server(application(settings, messages))
+    thread = Thread(target=server.run, args=([bound],))
+    thread.start()
+    try:
+        server.up.wait()
         others.wait_until_ready()
-        conversation.reply_ready(versions, messages.code, address)
-
-    Server(application(settings, messages), ready, conversation.wait_for_end).run(sockets=[bound])
-    others.end()
+        yield ReadyPart(versions, messages.code, address)
+    finally:
+        server.should_exit = True
+        thread.join()
+        others.end()

@@ -8,23 +8,21 @@ from typing import Any
 import grpc
 import grpc.aio
 
+from subject import tasks
 from subject.contract import ClientSettings, Json
 from subject.grpc_calls import Call, Calls, Response, failure
 from subject.slices import Record
-from subject.tasks import Tasks
 
 
 class Client:
     in_batches = False
 
     def __init__(self, settings: ClientSettings) -> None:
-        self.loop = asyncio.new_event_loop()
-        # The library takes the loop of the thread.
-        asyncio.set_event_loop(self.loop)
+        self.loop = tasks.loop()
         self.calls = Calls(settings, grpc.aio.insecure_channel)
         self.versions = self.calls.versions
         self.code = self.calls.messages.code
-        self.run = Tasks(self.loop, self.call, settings.in_flight).run
+        self.run = tasks.Tasks(self.call, settings.in_flight).run
         self.channels = [self.calls.channel() for _ in self.calls.kept]
         self.methods = cycle([self.calls.stub(channel) for channel in self.channels])
         self.reopen()

@@ -83,14 +83,13 @@ class Calls:
             ("grpc.max_receive_message_length", settings.limits.max_message_bytes),
             # The server is on this host, whatever the environment says of proxies.
             ("grpc.enable_http_proxy", 0),
+            # Otherwise channels to one address share a connection, also those of other parts.
+            ("grpc.use_local_subchannel_pool", 1),
         ]
         if settings.address.startswith("unix:"):
             # The library would name the path as the authority, which strict servers refuse.
             self.options.append(("grpc.default_authority", "localhost"))
         self.kept = range(settings.channels if self.keeps else 0)
-        if len(self.kept) != 1:
-            # Channels to the same address would share a connection.
-            self.options.append(("grpc.use_local_subchannel_pool", 1))
         self.connect = connect
 
     def channel(self) -> Any:

@@ -1,14 +1,18 @@
 """Stacks `grpcio` and `grpcio-aio`, servers: unary."""
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from functools import cache
+from threading import Thread
 from time import monotonic_ns
 from typing import Any
 
 import grpc
 
 from subject import compression, listening, protobufs, workloads
-from subject.contract import HANDLER_END, HANDLER_START, Conversation, ServerSettings
+from subject.contract import HANDLER_END, HANDLER_START, ReadyPart, ServerSettings
 from subject.messages import Service
 
 # The library compresses by the channel's level where the client lists gzip. An algorithm that is
@@ -76,33 +80,54 @@ def listen_at(
     return listening.address_of(listen, port)
 
 
-def serve(settings: ServerSettings, conversation: Conversation) -> None:
+@contextmanager
+def serve(settings: ServerSettings) -> Iterator[ReadyPart]:
     messages = protobufs.load(workloads.find(settings.workload), settings.encoding)
     server = grpc.server(ThreadPoolExecutor(settings.threads), options=options_of(settings))
     method = behaviour(messages.service(), settings.marks)
     with listening.socket_file(settings.listen):
         address = listen_at(server, settings, messages, method)
         server.start()
-        conversation.reply_ready(protobufs.versions("grpcio"), messages.code, address)
-        conversation.wait_for_end()
-        server.stop(grace=None).wait()
+        try:
+            yield ReadyPart(protobufs.versions("grpcio"), messages.code, address)
+        finally:
+            server.stop(grace=None).wait()
 
 
-def serve_in_coroutines(settings: ServerSettings, conversation: Conversation) -> None:
-    import asyncio
+@cache
+def loop() -> asyncio.AbstractEventLoop:
+    """The loop of all parts, in a thread: the library has one queue of events for all loops."""
+    made = asyncio.new_event_loop()
+    Thread(target=made.run_forever, daemon=True).start()
+    return made
 
+
+def in_loop(work: Coroutine[Any, Any, Any]) -> Any:
+    return asyncio.run_coroutine_threadsafe(work, loop()).result()
+
+
+@contextmanager
+def serve_in_coroutines(settings: ServerSettings) -> Iterator[ReadyPart]:
     from grpc import aio
 
     messages = protobufs.load(workloads.find(settings.workload), settings.encoding)
     method = coroutine(messages.service(), settings.marks)
 
-    async def serving() -> None:
+    # The server is known in the loop's thread alone, where the library closes what the last one leaves.
+    @asynccontextmanager
+    async def serving() -> AsyncIterator[str]:
         server = aio.server(options=options_of(settings))
         address = listen_at(server, settings, messages, method)
         await server.start()
-        conversation.reply_ready(protobufs.versions("grpcio"), messages.code, address)
-        await asyncio.to_thread(conversation.wait_for_end)
-        await server.stop(grace=None)
+        try:
+            yield address
+        finally:
+            await server.stop(grace=None)
 
     with listening.socket_file(settings.listen):
-        asyncio.run(serving())
+        server = AsyncExitStack()
+        address = in_loop(server.enter_async_context(serving()))
+        try:
+            yield ReadyPart(protobufs.versions("grpcio"), messages.code, address)
+        finally:
+            in_loop(server.aclose())

@@ -2,6 +2,8 @@
 
 import json
 import socketserver
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -14,7 +16,7 @@ from subject import compression, listening, workloads
 from subject.contract import (
     HANDLER_END,
     HANDLER_START,
-    Conversation,
+    ReadyPart,
     ServerSettings,
 )
 from subject.messages import Messages
@@ -145,7 +147,8 @@ def listed(header: str) -> set[str]:
     return {name for name, _, weight in elements if weight.strip("0.") or not weight}
 
 
-def serve(settings: ServerSettings, messages: Messages, conversation: Conversation) -> None:
+@contextmanager
+def serve(settings: ServerSettings, messages: Messages) -> Iterator[ReadyPart]:
     listen = settings.listen
     with listening.socket_file(listen):
         try:
@@ -155,8 +158,7 @@ def serve(settings: ServerSettings, messages: Messages, conversation: Conversati
         address = listening.address_of(listen, server.port())
         Thread(target=server.serve_forever).start()
         try:
-            conversation.reply_ready(messages.versions, messages.code, address)
-            conversation.wait_for_end()
+            yield ReadyPart(messages.versions, messages.code, address)
         finally:
             server.shutdown()
             server.server_close()

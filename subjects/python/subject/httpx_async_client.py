@@ -5,11 +5,11 @@ from time import monotonic_ns
 
 import httpx
 
+from subject import tasks
 from subject.contract import ClientSettings
 from subject.httpx_client import Client, transport_options
 from subject.messages import Messages
 from subject.slices import Record
-from subject.tasks import Tasks
 
 
 class Coroutines(Client):
@@ -17,8 +17,8 @@ class Coroutines(Client):
         super().__init__(settings, messages)
         self.transport = httpx.AsyncHTTPTransport(**transport_options(settings))
         self.client = httpx.AsyncClient(transport=self.transport, **self.options)
-        self.loop = asyncio.new_event_loop()
-        self.run = Tasks(self.loop, self.call, settings.in_flight).run
+        self.loop = tasks.loop()
+        self.run = tasks.Tasks(self.call, settings.in_flight).run
 
     def exchange(self, body: bytes) -> httpx.Response:
         return self.loop.run_until_complete(self.post(body))

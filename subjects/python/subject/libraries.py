@@ -1,6 +1,7 @@
 """Which library holds the messages of a stack."""
 
 import os
+import sys
 
 from subject.contract import Refused
 from subject.messages import Messages
@@ -37,10 +38,13 @@ def load_protobuf(workload: Workload, encoding: str, implementation: str) -> Mes
 
 def choose_protobuf(implementation: str) -> None:
     """Takes protobuf on its C library (upb), or in Python alone (python)."""
+    is_chosen = "subject.protobufs" in sys.modules
     # The package reads this once, as it is first imported.
     os.environ["PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION"] = implementation
     from subject import protobufs
 
     found = protobufs.IMPLEMENTATION
+    if found != implementation and is_chosen:
+        raise Refused("parts share protobuf in a process: on upb or in Python alone", "user")
     if found != implementation:
         raise Refused(f"protobuf is here as {found}, not as {implementation}", "machine")

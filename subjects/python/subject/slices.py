@@ -113,10 +113,14 @@ class Threads:
             list(self.pool.map(lambda operate: run_in_turn(tally, operate), self.operations))
 
 
-def answer(conversation: Conversation, measurer: Measurer, records: BinaryIO) -> None:
-    """Answers the lab's lines until its input ends."""
+def answer(conversation: Conversation, parts: Sequence[tuple[Measurer, BinaryIO]]) -> None:
+    """Answers the lab's lines until its input ends. Each asks one part, which has its own records."""
     while line := conversation.read_line():
         order = parse_object(line, "the line")
+        part = order.pop("part", 0)
+        if type(part) is not int or part not in range(len(parts)):
+            raise Refused(f"there is no part {part!r}: this process has {len(parts)}", "instrument")
+        measurer, records = parts[part]
         match order:
             case {"verify": True} if len(order) == 1:
                 conversation.reply({"verified": measurer.verify()})

@@ -2,26 +2,30 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import cache
 from time import monotonic_ns
 
 from subject.slices import Record, Tally
 
 
+@cache
+def loop() -> asyncio.AbstractEventLoop:
+    """The loop of all parts."""
+    made = asyncio.new_event_loop()
+    # grpcio takes the loop of the thread.
+    asyncio.set_event_loop(made)
+    return made
+
+
 class Tasks:
     """As many coroutines as there are calls in flight. The loop is stopped between slices."""
 
-    def __init__(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        operate: Callable[[int], Awaitable[Record]],
-        in_flight: int,
-    ) -> None:
-        self.loop = loop
+    def __init__(self, operate: Callable[[int], Awaitable[Record]], in_flight: int) -> None:
         self.operate = operate
         self.in_flight = in_flight
 
     def run(self, tally: Tally) -> None:
-        self.loop.run_until_complete(self.share(tally))
+        loop().run_until_complete(self.share(tally))
 
     async def share(self, tally: Tally) -> None:
         await asyncio.gather(*(self.in_turn(tally) for _ in range(self.in_flight)))

@@ -109,6 +109,25 @@ class Refusals(SubjectTest):
         error, _ = self.refused(**without)
         self.assertIn("lacks 'listen'", error)
 
+    def test_parts_have_the_settings_of_one_without_its_role(self) -> None:
+        part = {key: value for key, value in SERVER.items() if key != "role"}
+        for line, want in [
+            ({"parts": [part]}, "has 1 parts, not 2 to 64"),
+            ({"parts": [part] * 65}, "has 65 parts, not 2 to 64"),
+            ({"parts": part}, "parts cannot be {"),
+            ({"parts": [part, SERVER]}, "part 1 has an unknown key 'role'"),
+            ({"parts": [{**part, "contract": 1}, part]}, "part 0 has an unknown key 'contract'"),
+            ({"parts": [part, 5]}, "part 1 cannot be 5"),
+            ({"parts": [part, part], "pace": 3}, "unknown key 'pace'"),
+            ({"parts": [part, part], "role": "clients"}, "part 0 has an unknown key 'listen'"),
+            ({"parts": [part, part], "role": "server"}, "unknown key 'parts'"),
+            ({"parts": [part, part], "role": "codecs"}, "unknown role 'codecs'"),
+        ]:
+            with self.subTest(want):
+                error, fault = self.refused(**{"role": "servers", **line})
+                self.assertIn(want, error)
+                self.assertEqual(fault, "instrument")
+
     def test_what_no_stack_has_is_the_users_fault(self) -> None:
         for changed, want in [
             ({"stack": "flask"}, "'flask' is a server here: use http or fastapi or grpcio or grp"),
