@@ -19,10 +19,10 @@ use rpcgauge_study::settings::{
 };
 use rpcgauge_study::words::Named as _;
 
+use super::Run;
 use super::events::EventSource;
 use super::invocation::FloorHalf;
 use super::networks::User;
-use super::{Planned, Run};
 use crate::error::{TrialFailure, TrialResult};
 use crate::files::scratch::Scratch;
 use crate::live::Live;
@@ -94,6 +94,15 @@ struct Starting {
     sources: Vec<EventSource>,
 }
 
+/// Which start it is.
+#[derive(Clone, Copy)]
+pub(super) struct Occasion {
+    pub(super) invocation: u32,
+    pub(super) placement: Placement,
+    /// The number of earlier starts.
+    pub(super) starts: u32,
+}
+
 /// One start of a variant that calls a server.
 struct CallStarting<'v> {
     starting: Starting,
@@ -107,23 +116,19 @@ pub(super) type Started = (Instance, Vec<EventSource>);
 impl Run<'_> {
     /// Starts what a trial is measured with; `starts` is the number of earlier starts. Also returns the files
     /// that its runtimes write events to.
-    pub(super) fn new_instance(
-        &mut self,
-        invocation: u32,
-        planned: &Planned<'_>,
-        starts: u32,
-    ) -> TrialResult<Started> {
-        match &planned.variant.settings.target {
+    pub(super) fn new_instance(&mut self, occasion: Occasion, index: u32) -> TrialResult<Started> {
+        let variant = &self.plan.variants[index as usize];
+        match &variant.settings.target {
             Target::Live(_) => {
-                let live = self.live(planned.variant)?;
+                let live = self.live(variant)?;
                 Ok((Instance::Server(Server::Live(Box::new(live))), Vec::new()))
             }
             Target::Call(call) => {
-                let call = self.call_starting(invocation, planned, call, starts)?;
+                let call = self.call_starting(occasion, index, call)?;
                 self.call_instances(vec![call], None).swap_remove(0)
             }
             Target::Codec(work) => {
-                let mut starting = self.starting(invocation, planned, starts)?;
+                let mut starting = self.starting(occasion, index)?;
                 let workload = self.workload(&work.workload)?;
                 let codec = self.new_codec(&mut starting, work, &workload)?;
                 Ok((Instance::Codec(Box::new(codec)), starting.sources))
@@ -131,62 +136,66 @@ impl Run<'_> {
         }
     }
 
-    /// Starts what trials are measured with that share processes, in the order of the trials.
+    /// Starts the processes that variants share, with a part for every one of them, also for those that are not
+    /// measured on this occasion: the processes are then the same on all.
     pub(super) fn shared_instances(
         &mut self,
-        invocation: u32,
-        trials: &[&Planned<'_>],
+        occasion: Occasion,
         shared: &SharedProcesses,
-        starts: u32,
     ) -> Vec<TrialResult<Started>> {
-        let calls = trials
-            .iter()
-            .map(|planned| match &planned.variant.settings.target {
-                Target::Call(call) => self.call_starting(invocation, planned, call, starts),
-                Target::Live(_) | Target::Codec(_) => {
+        let plan = self.plan;
+        let calls = shared.variants.iter().map(|&index| {
+            let variant = plan.variants.get(index as usize);
+            match variant.map(|variant| &variant.settings.target) {
+                Some(Target::Call(call)) => self.call_starting(occasion, index, call),
+                Some(Target::Live(_) | Target::Codec(_)) | None => {
                     let reason =
                         "the plan has shared processes for a variant that calls no subject";
                     Err(TrialFailure::new(Fault::User, reason))
                 }
-            });
+            }
+        });
         match calls.collect() {
             Ok(calls) => self.call_instances(calls, Some(shared)),
-            Err(failure) => trials.iter().map(|_| Err(failure.clone())).collect(),
+            Err(failure) => shared
+                .variants
+                .iter()
+                .map(|_| Err(failure.clone()))
+                .collect(),
         }
     }
 
-    fn starting(
-        &self,
-        invocation: u32,
-        planned: &Planned<'_>,
-        starts: u32,
-    ) -> TrialResult<Starting> {
-        let Planned { spec, variant, .. } = planned;
+    fn starting(&self, occasion: Occasion, index: u32) -> TrialResult<Starting> {
+        let Occasion {
+            invocation,
+            placement,
+            starts,
+        } = occasion;
+        let variant = &self.plan.variants[index as usize];
         self.notify(&Event::SubjectStarting {
             variant,
             progress: self.pace.progress(),
         });
-        let place = spec.placement.as_str();
+        let place = placement.as_str();
         let name = |variant: &dyn fmt::Display| format!("{invocation}-{variant}-{place}-{starts}");
         Ok(Starting {
-            index: spec.variant,
-            placement: spec.placement,
-            layout: self.placements.layout(spec.placement)?,
+            index,
+            placement,
+            layout: self.placements.layout(placement)?,
             log: name(&variant.name),
-            file: name(&spec.variant),
+            file: name(&index),
             sources: Vec::new(),
         })
     }
 
     fn call_starting<'v>(
         &mut self,
-        invocation: u32,
-        planned: &Planned<'_>,
+        occasion: Occasion,
+        index: u32,
         call: &'v SubjectCall,
-        starts: u32,
     ) -> TrialResult<CallStarting<'v>> {
         Ok(CallStarting {
-            starting: self.starting(invocation, planned, starts)?,
+            starting: self.starting(occasion, index)?,
             call,
             workload: self.workload(&call.workload)?,
         })

@@ -7,13 +7,13 @@ use std::rc::Rc;
 
 use rpcgauge_link::Network;
 use rpcgauge_study::link::NamedLink;
-use rpcgauge_study::plan::{SharedProcesses, TrialSpec, Variant};
+use rpcgauge_study::plan::{TrialSpec, Variant};
 use rpcgauge_study::record::{Fault, TrialOutcome, TrialRecord};
 use rpcgauge_study::settings::{Placement, Transport};
 use rpcgauge_trial::Address;
 
 use super::events::{Ended, EventSource};
-use super::instance::Instance;
+use super::instance::{Instance, Occasion, Started};
 use super::{Planned, Run};
 use crate::error::{TrialFailure, TrialResult};
 use crate::subject::Subject;
@@ -146,61 +146,75 @@ impl Run<'_> {
     /// Starts the instances of trials, unless they exist and all their processes are alive. Variants that share
     /// processes are started together, and restarted together.
     pub(super) fn start_instances(&mut self, invocation: &mut Invocation, trials: &[Planned<'_>]) {
-        let mut done = BTreeSet::new();
+        let mut started = BTreeSet::new();
         for planned in trials {
-            if !done.insert(planned.spec.variant) {
+            let of = planned.spec.variant;
+            if !started.insert(of) {
                 continue;
             }
-            let shared = self.plan.shared_by(planned.spec.variant);
-            let together: Vec<&Planned<'_>> = match shared {
-                None => vec![planned],
+            let together: Vec<u32> = match self.plan.shared_by(of) {
+                None => vec![of],
                 Some(shared) => {
-                    let is_of =
-                        |other: &&Planned<'_>| shared.variants.contains(&other.spec.variant);
-                    trials.iter().filter(is_of).collect()
+                    let variants = trials.iter().map(|planned| planned.spec.variant);
+                    variants
+                        .filter(|other| shared.variants.contains(other))
+                        .collect()
                 }
             };
-            done.extend(together.iter().map(|planned| planned.spec.variant));
-            self.start_together(invocation, &together, shared);
+            self.start_together(invocation, &together, planned.spec.placement);
+            started.extend(together);
         }
     }
 
     fn start_together(
         &mut self,
         invocation: &mut Invocation,
-        trials: &[&Planned<'_>],
-        shared: Option<&SharedProcesses>,
+        variants: &[u32],
+        placement: Placement,
     ) {
-        let keys = trials
+        let slots = variants
             .iter()
-            .map(|planned| (planned.spec.variant, planned.spec.placement));
-        let keys: Vec<Key> = keys.collect();
-        let slots = keys.iter().map(|key| invocation.slots.get(key));
+            .map(|of| invocation.slots.get(&(*of, placement)));
         let is_needed = slots.clone().any(|slot| {
             slot.is_none_or(|slot| match &slot.state {
                 Ok(instance) => instance.ended().is_some(),
                 Err(_) => false,
             })
         });
-        if !is_needed {
+        let Some(first) = variants.first().filter(|_| is_needed) else {
             return;
-        }
+        };
         let starts = slots.flatten().map(|slot| slot.starts).max().unwrap_or(0);
         // Dead instances release their sockets and logs before the next ones start.
-        let before: Vec<_> = keys
-            .iter()
-            .map(|key| invocation.slots.remove(key).map(|slot| slot.sources))
-            .collect();
-        let made = match (shared, trials) {
-            _ if starts > RESTARTS => trials.iter().map(|_| Err(died_too_often(starts))).collect(),
-            (None, [planned]) => vec![self.new_instance(invocation.number, planned, starts)],
-            (None, _) => Vec::new(),
-            (Some(shared), trials) => {
-                self.shared_instances(invocation.number, trials, shared, starts)
+        let mut sources: BTreeMap<u32, Vec<EventSource>> = BTreeMap::new();
+        for of in variants {
+            let before = invocation.slots.remove(&(*of, placement));
+            sources.insert(*of, before.map(|slot| slot.sources).unwrap_or_default());
+        }
+        let occasion = Occasion {
+            invocation: invocation.number,
+            placement,
+            starts,
+        };
+        let made: Vec<(u32, TrialResult<Started>)> = if starts > RESTARTS {
+            variants
+                .iter()
+                .map(|of| (*of, Err(died_too_often(starts))))
+                .collect()
+        } else {
+            match self.plan.shared_by(*first) {
+                None => vec![(*first, self.new_instance(occasion, *first))],
+                Some(shared) => {
+                    let made = self.shared_instances(occasion, shared);
+                    shared.variants.iter().copied().zip(made).collect()
+                }
             }
         };
-        for ((key, before), made) in keys.into_iter().zip(before).zip(made) {
-            let mut sources = before.unwrap_or_default();
+        for (of, made) in made {
+            // Others share the processes, and are not measured now.
+            let Some(mut sources) = sources.remove(&of) else {
+                continue;
+            };
             let state = made.map(|(instance, new)| {
                 sources.extend(new);
                 instance
@@ -210,7 +224,7 @@ impl Run<'_> {
                 starts: starts + 1,
                 sources,
             };
-            invocation.slots.insert(key, slot);
+            invocation.slots.insert((of, placement), slot);
         }
     }
 

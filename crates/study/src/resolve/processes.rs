@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rpcgauge_message::workload::MessageSet;
+
 use crate::features::Features;
 use crate::file::{Processes, StudyFile};
 use crate::plan::{Plan, SharedProcesses, Variant};
@@ -152,6 +154,8 @@ fn conflict(a: &Sharer<'_>, b: &Sharer<'_>) -> Option<&'static str> {
     let (one, other) = (a.call, b.call);
     if a.rotation != b.rotation {
         Some("it is not measured in turn with a variant that its program carries")
+    } else if MessageSet::from(&one.workload) != MessageSet::from(&other.workload) {
+        Some("a program has the code of one set of messages")
     } else if one.runtime != other.runtime {
         Some("other settings are asked of its runtime than of another variant's in that program")
     } else if one.runtime.events {
