@@ -3,13 +3,16 @@ package rpcgauge
 /** What a slice line asks for: a number of calls or a time. A codec's has a batch, which is 0 for a client. */
 class Slice(val skip: Long, val calls: Long?, val timeUs: Long?, val batch: Int)
 
-/** Reads a line of the conversation: a slice, or null for verify. */
-fun parseAsk(line: String, inBatches: Boolean): Slice? {
+/** A line of the conversation: the part that it asks for a slice, or without a slice for verify. */
+class Ask(val part: Int, val slice: Slice?)
+
+fun parseAsk(line: String, inBatches: Boolean): Ask {
     val shape = Shape("the line", parseObject(line, "the line"))
+    val part = shape.integerOrNull("part", 0, Int.MAX_VALUE.toLong())?.toInt() ?: 0
     if (shape.has("verify")) {
         val isVerify = shape.flag("verify")
         shape.end()
-        return if (isVerify) null else throw instrument("the line asks neither for verify nor for a slice")
+        return if (isVerify) Ask(part, null) else throw instrument("the line asks neither for verify nor for a slice")
     }
     val asked = Shape("the slice", shape.obj("slice"))
     shape.end()
@@ -22,5 +25,5 @@ fun parseAsk(line: String, inBatches: Boolean): Slice? {
     asked.end()
     if ((slice.calls == null) == (slice.timeUs == null)) throw instrument("the slice must have either calls or time_us")
     if ((slice.batch > 0) != inBatches) throw instrument("a codec's slice must have batch, and no other may")
-    return slice
+    return Ask(part, slice)
 }

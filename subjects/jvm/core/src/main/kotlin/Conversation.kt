@@ -1,5 +1,6 @@
 package rpcgauge
 
+import com.google.gson.JsonArray
 import com.google.gson.JsonElement
 import com.google.gson.JsonObject
 import java.io.BufferedInputStream
@@ -33,11 +34,20 @@ class Conversation(input: InputStream, private val output: OutputStream) {
         output.flush()
     }
 
-    /** All messages are of generated classes: protoc's, or the data classes that Jackson reads and writes. */
-    fun tellReady(address: String?, versions: Map<String, String>) = tell(
-        json("contract" to CONTRACT, "ready" to true, "address" to address, "versions" to versions,
-            "code" to "generated"),
-    )
+    /**
+     * Tells the address of each part, which a client or codec has not. All messages are of generated classes: protoc's,
+     * or the data classes that Jackson reads and writes.
+     */
+    fun tellReady(addresses: List<String?>, versions: Map<String, String>) {
+        val ready = json("contract" to CONTRACT, "ready" to true, "versions" to versions)
+        val parts = addresses.map { json("address" to it, "code" to "generated") }
+        if (parts.size == 1) {
+            parts.single().asMap().forEach(ready::add)
+        } else {
+            ready.add("parts", JsonArray().apply { parts.forEach(::add) })
+        }
+        tell(ready)
+    }
 
     fun tellRefused(error: Throwable, fault: Fault) =
         tell(json("contract" to CONTRACT, "error" to oneLine(error), "fault" to fault.word))

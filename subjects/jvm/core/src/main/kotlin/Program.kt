@@ -9,7 +9,7 @@ import kotlin.system.exitProcess
 
 private const val VERSION = "1.0"
 
-/** Plays the role that the settings ask for, with one of the stacks and the messages of the folder in `args`. */
+/** Plays the parts that the settings ask for, each with one of the stacks and the messages of the folder in `args`. */
 fun main(args: Array<String>, vararg stacks: Stack) {
     val lab = Conversation(System.`in`, System.out)
     // What a library prints is the log's.
@@ -30,30 +30,25 @@ fun main(args: Array<String>, vararg stacks: Stack) {
 private fun play(lab: Conversation, messages: Path, stacks: List<Stack>) {
     val line = lab.hear() ?: throw instrument("there is no settings line")
     val asked = parseSettings(line)
-    val stack = Stack.choose(stacks, asked)
-    val workload = Workload(asked, messages)
-    when (asked) {
-        is ServerSettings -> checkNotNull(stack.serve)(asked, workload).use {
-            lab.tellReady(it.address, versions())
-            lab.hearTheEnd()
+    val chosen = asked.map { Stack.choose(stacks, it) }
+    val parts = ArrayList<AutoCloseable>()
+    try {
+        asked.zip(chosen).mapTo(parts) { (settings, stack) -> stack.start(settings, Workload(settings, messages)) }
+        lab.tellReady(parts.map { (it as? Server)?.address }, versions())
+        // All are of one role.
+        when (asked.first()) {
+            is ServerSettings -> lab.hearTheEnd()
+            else -> answer(lab, parts.filterIsInstance<Measured>(), inBatches = asked.first() is CodecSettings)
         }
-        is ClientSettings -> measure(lab, asked.records, false) { checkNotNull(stack.call)(asked, workload) }
-        is CodecSettings -> measure(lab, asked.records, true) { checkNotNull(stack.code)(asked, workload) }
+    } finally {
+        parts.forEach { it.close() }
     }
 }
 
-private fun measure(lab: Conversation, records: String, inBatches: Boolean, open: () -> Caller) {
-    Slices(lab, records, inBatches).use {
-        val measurer = open()
-        lab.tellReady(null, versions())
-        it.answer(measurer)
-    }
-}
-
-/** The JVM, its collector and heap, and the libraries of the program. */
+/** The JVM, its collector and heap, and the libraries of the program, each of whose modules names its own. */
 private fun versions(): Map<String, String> {
     val libraries = Properties()
-    Stack::class.java.getResourceAsStream("/versions.properties")?.use(libraries::load)
+    for (file in Stack::class.java.classLoader.getResources("versions.properties")) file.openStream().use(libraries::load)
     val collectors = ManagementFactory.getGarbageCollectorMXBeans().map { it.name }
     return sortedMapOf(
         "java" to "${Runtime.version()}".substringBefore('+'),

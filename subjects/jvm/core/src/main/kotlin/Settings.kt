@@ -13,6 +13,7 @@ const val HANDLER_END = "rpcgauge-handler-end"
 
 private const val LINE = "the settings line"
 private const val MAX_UINT32 = 4_294_967_295L
+private val PARTS = 2..64
 private const val MAX_DEPTH = 100L
 private val SIZED = setOf("echo", "list", "records", "followers")
 private val UNSIZED = setOf("hello", "profile")
@@ -152,8 +153,11 @@ class CodecSettings private constructor(
     }
 }
 
-/** Reads a settings line: its version first, then its role, then all of its keys. */
-fun parseSettings(line: String): Settings {
+/**
+ * Reads a settings line: its version first, then its role, then all of its keys. It has the settings of one role, for
+ * each of its parts or for the one that there is.
+ */
+fun parseSettings(line: String): List<Settings> {
     val whole = parseObject(line, LINE)
     val version = whole["contract"]
     if (version?.toString() != "$CONTRACT") {
@@ -161,14 +165,24 @@ fun parseSettings(line: String): Settings {
     }
     val shape = Shape(LINE, whole)
     shape.any("contract")
-    val settings = when (val role = shape.any("role").toString()) {
-        "\"server\"" -> ServerSettings.read(shape)
-        "\"client\"" -> ClientSettings.read(shape)
-        "\"codec\"" -> CodecSettings.read(shape)
-        else -> throw instrument("there is no role $role: this subject has server, client and codec")
+    fun each(parts: List<Shape>, read: (Shape) -> Settings) = parts.map { part -> read(part).also { part.end() } }
+    return when (val role = shape.any("role").toString()) {
+        "\"server\"" -> each(listOf(shape), ServerSettings::read)
+        "\"client\"" -> each(listOf(shape), ClientSettings::read)
+        "\"codec\"" -> each(listOf(shape), CodecSettings::read)
+        "\"servers\"" -> each(parts(shape), ServerSettings::read)
+        "\"clients\"" -> each(parts(shape), ClientSettings::read)
+        else -> throw instrument("there is no role $role: this subject has server, client, codec, servers and clients")
     }
-    shape.end()
-    return settings
+}
+
+private fun parts(line: Shape): List<Shape> {
+    val parts = line.list("parts")
+    line.end()
+    if (parts.size !in PARTS) throw instrument("$LINE has ${parts.size} parts: there must be from ${PARTS.first} to ${PARTS.last}")
+    return parts.mapIndexed { number, part ->
+        Shape("part $number", part as? JsonObject ?: throw instrument("part $number is not a JSON object"))
+    }
 }
 
 private fun samples(shape: Shape, json: List<JsonElement>): List<AskedSample> {

@@ -1,6 +1,5 @@
 package rpcgauge
 
-import com.google.gson.JsonElement
 import com.google.gson.JsonObject
 import java.io.IOException
 import java.nio.ByteBuffer
@@ -84,27 +83,29 @@ class Tally(private val asked: Slice) {
     )
 }
 
-/** Replies to the lab's lines until its input ends. */
-class Slices(private val lab: Conversation, path: String, private val inBatches: Boolean) : AutoCloseable {
+/** Replies to the lab's lines until its input ends: each asks one of the parts. */
+fun answer(lab: Conversation, parts: List<Measured>, inBatches: Boolean) {
+    while (true) {
+        val line = lab.hear() ?: return
+        val ask = parseAsk(line, inBatches)
+        val part = parts.getOrNull(ask.part) ?: throw instrument("there is no part ${ask.part}, only ${parts.size} from 0 on")
+        lab.tell(if (ask.slice == null) json("verified" to part.verify()) else json("slice" to part.measure(ask.slice)))
+    }
+}
+
+/** A client or a codec with the file of its records, which is made first. */
+class Measured(path: String, open: () -> Measurer) : AutoCloseable {
     private val file: FileChannel = try {
         FileChannel.open(Path.of(path), CREATE, TRUNCATE_EXISTING, WRITE)
     } catch (error: IOException) {
         throw unwritten(error)
     }
 
-    fun answer(measurer: Measurer) {
-        while (true) {
-            val line = lab.hear() ?: return
-            val slice = parseAsk(line, inBatches)
-            if (slice == null) {
-                lab.tell(json("verified" to measurer.verify()))
-            } else {
-                lab.tell(json("slice" to measure(measurer, slice)))
-            }
-        }
-    }
+    private val measurer = open()
 
-    private fun measure(measurer: Measurer, slice: Slice): JsonElement {
+    fun verify(): JsonObject = measurer.verify()
+
+    fun measure(slice: Slice): JsonObject {
         val reopened = measurer.reopen()
         val tally = Tally(slice)
         measurer.run(tally)

@@ -21,6 +21,13 @@ class Stack(
         else -> code != null
     }
 
+    /** Starts what the settings ask for: a server, or what is measured. */
+    fun start(asked: Settings, workload: Workload): AutoCloseable = when (asked) {
+        is ServerSettings -> checkNotNull(serve)(asked, workload)
+        is ClientSettings -> Measured(asked.records) { checkNotNull(call)(asked, workload) }
+        is CodecSettings -> Measured(asked.records) { checkNotNull(code)(asked, workload) }
+    }
+
     /** Refuses what it cannot do. */
     private fun check(asked: Settings) {
         want("encoding", asked.encoding, encodings)

@@ -29,12 +29,12 @@ class ContractTest {
     private fun refused(from: String, to: String): Refused {
         val line = SERVER.replaceFirst(from, to)
         assertTrue(line != SERVER, from)
-        return assertThrows(Refused::class.java) { Stack.choose(listOf(STACK), parseSettings(line)) }
+        return assertThrows(Refused::class.java) { Stack.choose(listOf(STACK), parseSettings(line).single()) }
     }
 
     @Test
     fun `a whole line is read`() {
-        val settings = parseSettings(SERVER) as ServerSettings
+        val settings = parseSettings(SERVER).single() as ServerSettings
         assertEquals(3, settings.workload.n)
         assertEquals(1, settings.threads)
         assertEquals("127.0.0.1", settings.listen.host)
@@ -72,10 +72,45 @@ class ContractTest {
         }
     }
 
+    private fun parts(role: String, parts: List<String>, more: String = "") =
+        parseSettings("""{"contract":1,"role":"$role","parts":[${parts.joinToString(",")}]$more}""")
+
+    @Test
+    fun `parts are read as what is alone`() {
+        val server = SERVER.replace("\"contract\":1,\"role\":\"server\",", "")
+        val two = parts("servers", listOf(server, server.replace("\"n\":3", "\"n\":4")))
+        assertEquals(listOf(3, 4), two.map { (it as ServerSettings).workload.n })
+        assertEquals(64, parts("servers", List(64) { server }).size)
+        for (wrong in listOf<() -> Any>(
+            { parts("servers", listOf(server)) },
+            { parts("servers", List(65) { server }) },
+            { parts("servers", listOf(server, SERVER)) },
+            { parts("servers", listOf(server, "1")) },
+            { parts("servers", listOf(server, server), ""","threads":2""") },
+            { parts("server", listOf(server, server)) },
+            { parts("clients", listOf(server, server)) },
+            { parts("codecs", listOf(server, server)) },
+        )) assertEquals(Fault.INSTRUMENT, assertThrows(Refused::class.java) { wrong() }.fault)
+    }
+
+    @Test
+    fun `a ready line has the parts, or what it says of one`() {
+        fun ready(vararg addresses: String?): String {
+            val out = ByteArrayOutputStream()
+            Conversation("".byteInputStream(), out).tellReady(addresses.asList(), mapOf("java" to "17"))
+            return "$out".trim()
+        }
+        val begin = """{"contract":1,"ready":true,"versions":{"java":"17"},"""
+        assertEquals("""$begin"address":"a:1","code":"generated"}""", ready("a:1"))
+        assertEquals("""$begin"code":"generated"}""", ready(null))
+        val parts = """"parts":[{"address":"a:1","code":"generated"},{"address":"a:2","code":"generated"}]"""
+        assertEquals("$begin$parts}", ready("a:1", "a:2"))
+    }
+
     private fun codec(message: String, more: String) = parseSettings(
         """{"contract":1,"role":"codec","workload":{"name":"hello"},"encoding":"protobuf","sample":"request",""" +
             """"message":$message,"operation":"encode","records":"/r"$more}""",
-    )
+    ).single()
 
     @Test
     fun `a sample is any JSON, and the same in bytes where the line has them`() {
@@ -92,8 +127,8 @@ class ContractTest {
         }
         val own = """{"name":"own","descriptor_set":"","method":"a.B/C","request":null,"response":"1.5s"}"""
         val line = SERVER.replace("""{"name":"list","n":3}""", own)
-        assertEquals("\"1.5s\"", parseSettings(line).samples.single().json)
-        assertTrue(parseSettings(SERVER).samples.isEmpty())
+        assertEquals("\"1.5s\"", parseSettings(line).single().samples.single().json)
+        assertTrue(parseSettings(SERVER).single().samples.isEmpty())
     }
 
     @Test
@@ -183,7 +218,7 @@ class SlicesTest {
             ).joinToString("\n")
             val out = ByteArrayOutputStream()
             val file = folder.resolve("records")
-            Slices(Conversation(lines.byteInputStream(), out), "$file", false).use { it.answer(Counter(style)) }
+            Measured("$file") { Counter(style) }.use { answer(Conversation(lines.byteInputStream(), out), listOf(it), false) }
             val (verified, slice, timed) = out.toString().lines()
             assertEquals("""{"verified":{"message":"verified"}}""", verified)
             for (part in listOf("\"records\":7", "\"error\":\"every third\"", "\"reopened\":2")) assertTrue(part in slice, "$name: $slice")
@@ -194,6 +229,26 @@ class SlicesTest {
             val begins = (0 until 7).map { bytes.getLong(it * RECORD_BYTES) }
             assertEquals(begins.sorted(), begins, name)
         }
+    }
+
+    @Test
+    fun `each part has its own measurer and its own records`() {
+        val lines = listOf(
+            """{"part":1,"slice":{"skip":1,"calls":3}}""",
+            """{"slice":{"skip":0,"calls":1}}""",
+            """{"part":1,"verify":true}""",
+            """{"part":1,"slice":{"skip":0,"calls":2}}""",
+            """{"part":2,"verify":true}""",
+        ).joinToString("\n")
+        val out = ByteArrayOutputStream()
+        val files = listOf("first", "second").map(folder::resolve)
+        val blocking = Blocking(1)
+        val parts = files.map { file -> Measured("$file") { Counter { tally, call -> blocking.run(tally, call) } } }
+        val refused = assertThrows(Refused::class.java) { answer(Conversation(lines.byteInputStream(), out), parts, false) }
+        parts.forEach { it.close() }
+        assertEquals(Fault.INSTRUMENT, refused.fault)
+        assertEquals(4, "$out".lines().count { it.isNotEmpty() })
+        assertEquals(listOf(1L, 5L), files.map { Files.size(it) / RECORD_BYTES })
     }
 
     @Test
@@ -215,8 +270,11 @@ class SlicesTest {
             """{"slice":{"skip":0,"calls":1,"time_us":1}}""",
             """{"slice":{"skip":0,"calls":1,"batch":1}}""",
             """{"slice":{"skip":0,"calls":1,"pace":1}}""",
+            """{"part":-1,"verify":true}""",
+            """{"part":"1","verify":true}""",
         )) assertThrows(Refused::class.java, { parseAsk(line, false) }, line)
-        assertNull(parseAsk("""{"verify":true}""", false))
-        assertEquals(4, parseAsk("""{"slice":{"skip":0,"calls":1,"batch":4}}""", true)?.batch)
+        assertNull(parseAsk("""{"verify":true}""", false).slice)
+        assertEquals(3, parseAsk("""{"part":3,"verify":true}""", false).part)
+        assertEquals(4, parseAsk("""{"slice":{"skip":0,"calls":1,"batch":4}}""", true).slice?.batch)
     }
 }

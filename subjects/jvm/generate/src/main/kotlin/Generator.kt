@@ -98,7 +98,7 @@ class Generator(private val root: Path, private val folder: Path) {
         val classpath = jars(program.module) + program.folders.map(folder::resolve)
         val words = jvmOptions(Runtime.version().feature()) +
             listOf("-cp", classpath.joinToString(":"), program.main, "$folder")
-        for (stack in program.stacks) Files.writeString(folder.resolve("$stack.args"), argumentFile(words))
+        for (name in program.names) Files.writeString(folder.resolve("$name.args"), argumentFile(words))
     }
 
     /** A module and what it depends on. */

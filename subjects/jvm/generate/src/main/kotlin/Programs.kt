@@ -1,7 +1,13 @@
 package rpcgauge.generate
 
-/** A program: a module with its jars, the folders of generated classes that it needs, and its stacks. */
-class Program(val module: String, val main: String, val folders: List<String>, val stacks: List<String>)
+/**
+ * A program: a module with its jars, the folders of generated classes that it needs, and the stacks that are started
+ * alone in it. By the module's name it is started for several of its stacks, or of those of other programs.
+ */
+class Program(val module: String, val main: String, val folders: List<String>, val stacks: List<String>) {
+    /** What it is started by. */
+    val names: List<String> get() = stacks + module
+}
 
 /** What all programs need: the messages, as protoc and as data classes have them, and the built-in services. */
 const val CLASSES = "classes"
@@ -32,6 +38,7 @@ val PROGRAMS = listOf(
     Program("devh", "rpcgauge.devh.MainKt", listOf(CLASSES, GRPC_JAVA), listOf("devh-grpc")),
     Program("spring-client", "rpcgauge.springclient.MainKt", listOf(CLASSES), listOf("rest-client", "web-client")),
     Program("jdk-http", "rpcgauge.jdkhttp.MainKt", listOf(CLASSES), listOf("jdk-http")),
+    Program("clients", "rpcgauge.clients.MainKt", listOf(CLASSES, GRPC_JAVA, GRPC_KOTLIN), emptyList()),
 )
 
 /** Options of the JVM that only newer ones know: what Netty and protobuf do is allowed, without a warning. */

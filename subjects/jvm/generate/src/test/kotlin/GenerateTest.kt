@@ -19,6 +19,8 @@ import java.nio.file.Files
 import java.nio.file.Path
 import java.util.Random
 import kotlin.io.path.extension
+import kotlin.io.path.listDirectoryEntries
+import kotlin.io.path.name
 import kotlin.io.path.relativeTo
 import kotlin.streams.toList
 import org.junit.jupiter.api.Assertions.assertEquals
@@ -94,6 +96,20 @@ class GenerateTest {
         val server = """{"contract":1,"role":"server",$own,"protocol":"grpc","http":"2","listen":{"transport":"tcp"}}"""
         val up = said("armeria-grpc", server)
         assertTrue("\"ready\":true" in up.single(), "$up")
+        val json = own.replace(Regex(",\"encoding.*"), "").replace(""","[a.b.added]":"x"""", "")
+        val grpc = """{"stack":"lognet-grpc",$own,"protocol":"grpc","http":"2","listen":{"transport":"tcp"}}"""
+        val rest = """{"stack":"lognet-mvc",$json,"encoding":"json","protocol":"rest","http":"1.1","listen":{"transport":"tcp"}}"""
+        val both = said("lognet", """{"contract":1,"role":"servers","parts":[$grpc,$rest,$grpc]}""").single()
+        assertEquals(3, Regex("\"address\":\"127.0.0.1:[0-9]+\"").findAll(both).map { it.value }.toSet().size, both)
+    }
+
+    /** A client is the same in the program that it shares with others, but for what no call needs. */
+    @Test
+    fun `the program of several clients has the libraries of each`() {
+        fun libraries(module: String) = Path.of("..", module, "target", "lib").listDirectoryEntries("*.jar").map { it.name }
+        val apart = listOf("grpc-java", "grpc-kotlin", "jdk-http", "spring-client").flatMap(::libraries) - libraries("clients").toSet()
+        val needless = listOf("annotations-", "error_prone_annotations-", "gson-", "javax.annotation-api-", "jspecify-")
+        assertEquals(emptyList<String>(), apart.filterNot { jar -> needless.any(jar::startsWith) })
     }
 
     /** What a stack replies to lines. */

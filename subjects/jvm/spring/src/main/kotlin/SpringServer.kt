@@ -56,7 +56,7 @@ class Program(private val starter: Starter, private val mapper: Mapper? = null) 
 
 /**
  * One program with both: the gRPC server of a starter on one port, Spring MVC with Tomcat on another. The address
- * is that of the protocol that is asked for.
+ * is that of the protocol that is asked for. A process with several parts has one of these for each.
  */
 class SpringServer(
     private val asked: ServerSettings,
