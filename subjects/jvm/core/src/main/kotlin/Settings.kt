@@ -179,7 +179,7 @@ fun parseSettings(line: String): List<Settings> {
 private fun parts(line: Shape): List<Shape> {
     val parts = line.list("parts")
     line.end()
-    if (parts.size !in PARTS) throw instrument("$LINE has ${parts.size} parts: there must be from ${PARTS.first} to ${PARTS.last}")
+    if (parts.size !in PARTS) throw instrument("$LINE must have from ${PARTS.first} to ${PARTS.last} parts, not ${parts.size}")
     return parts.mapIndexed { number, part ->
         Shape("part $number", part as? JsonObject ?: throw instrument("part $number is not a JSON object"))
     }
