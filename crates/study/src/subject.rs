@@ -328,22 +328,6 @@ impl Manifest {
         of_stacks.chain(shared).map(String::as_str).collect()
     }
 
-    /// The files and folders that a stack, or a program with several, needs to run.
-    pub fn disk(&self, name: &str) -> Vec<String> {
-        let program = self.programs.iter().find(|program| program.name == name);
-        let is_of = |stack: &&Stack| match program {
-            Some(program) => program.stacks.contains(&stack.name),
-            None => stack.name == name,
-        };
-        let paths = self
-            .stacks
-            .iter()
-            .filter(is_of)
-            .flat_map(|stack| &stack.disk);
-        let paths: BTreeSet<&String> = paths.collect();
-        paths.into_iter().cloned().collect()
-    }
-
     /// The stack of that name.
     pub fn stack(&self, name: &str) -> Option<&Stack> {
         self.stacks.iter().find(|stack| stack.name == name)

@@ -105,7 +105,7 @@ impl Built {
             let words = filled(&with_messages(words, set.as_deref()), STACK, stack);
             filled(&words, PROGRAM, program)
         };
-        let disk = filled(&manifest.disk(stack));
+        let disk = filled(of_stack.map_or(&[][..], |stack| &stack.disk));
         let lost = || self.lost(&filled(&manifest.run), &disk);
         if let (Some(folder), Some(_)) = (&set, lost()) {
             // Forgetting the folder empties it. Its other programs, which stacks that are ready may need, are
