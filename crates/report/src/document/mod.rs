@@ -293,6 +293,7 @@ impl Document {
             sections.extend(figures::sections(findings));
             sections.extend(parts::sections(findings));
         }
+        sections.push(run::processes(findings));
         sections.push(run::failures(findings));
         sections.push(run::calls(findings));
         sections.extend(run::environment(findings));

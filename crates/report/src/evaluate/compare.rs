@@ -91,6 +91,7 @@ impl<'a> Blocks<'a> {
             operation,
             headline: pair.headline,
             a_a: pair.a_a,
+            one_process: self.plan.share_processes(&pair.of, &pair.against),
             placements: judged.into_iter().map(|j| j.verdict).collect(),
             combined,
         })

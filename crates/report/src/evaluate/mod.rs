@@ -367,6 +367,7 @@ fn study(plan: &Plan) -> StudyFindings {
         margin: plan.margin,
         confidence: plan.confidence,
         limits: plan.limits,
+        processes: plan.processes(),
     }
 }
 

@@ -125,6 +125,18 @@ impl<'a> Study<'a> {
         ways
     }
 
+    /// Whether a variant has a process of its own in a role, or is the first of those that share it.
+    fn is_first_of_process(&self, role: Role, name: &str) -> bool {
+        let place = self.plan.variants.iter().position(|one| one.name == name);
+        let place = place.and_then(|place| u32::try_from(place).ok());
+        let shared = place.and_then(|place| self.plan.shared_by(place));
+        let program = shared.and_then(|shared| match role {
+            Role::Server => shared.server.as_ref(),
+            Role::Client | Role::Codec => shared.client.as_ref(),
+        });
+        program.is_none() || shared.and_then(|shared| shared.variants.first().copied()) == place
+    }
+
     fn stack(
         &self,
         role: Role,
@@ -142,6 +154,12 @@ impl<'a> Study<'a> {
         let is_engine = way.stack == ENGINE;
         let (few, many) = (variant(few), variant(many));
         let both: Vec<StackVariant> = few.iter().chain(&many).cloned().collect();
+        // The figures of a process are given once, for the first of the variants that share it.
+        let own: Vec<StackVariant> = both
+            .iter()
+            .filter(|one| self.is_first_of_process(role, &one.variant))
+            .cloned()
+            .collect();
         let of = |variant: &Option<StackVariant>, metric| {
             self.typical(variant.as_slice(), |row| figure(row, metric))
         };
@@ -160,7 +178,7 @@ impl<'a> Study<'a> {
                 Role::Client | Role::Codec => (Some(memory.client_peak), Some(threads.client)),
             }
         };
-        let processes = both
+        let processes = own
             .iter()
             .filter_map(|v| self.figures(&v.variant))
             .map(own_process);
@@ -176,7 +194,7 @@ impl<'a> Study<'a> {
             latency_p99: of(&few, Metric::LatencyP99),
             goodput: of(&many, Metric::Goodput),
             cpu: of(&many, own_cpu),
-            startup: self.typical(&both, |row| own_startup(row).map(|ns| ns as f64)),
+            startup: self.typical(&own, |row| own_startup(row).map(|ns| ns as f64)),
             peak_bytes: most(peaks).filter(|_| !is_engine),
             threads: most(threads).filter(|_| !is_engine),
             disk_bytes: disk.copied().filter(|_| !is_engine),

@@ -109,6 +109,9 @@ pub struct StudyFindings {
     pub confidence: f64,
     /// The decoding limits of both sides.
     pub limits: Limits,
+    /// Which variants share processes, and why others that were to share have their own, a sentence each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub processes: Vec<String>,
 }
 
 /// How much of the plan was carried out.

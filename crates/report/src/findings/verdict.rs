@@ -28,6 +28,10 @@ pub struct Comparison {
     pub headline: bool,
     /// Whether it is an A/A pair: a variant and its control.
     pub a_a: bool,
+    /// Whether both are called in one server process, by one client process: the chance of a start is the same for
+    /// both, and only their interval over invocations holds it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub one_process: bool,
     /// The verdict under each placement; the first is the study's own.
     pub placements: Vec<PlacementVerdict>,
     /// The combined outcome.

@@ -20,8 +20,14 @@ pub(crate) fn a_a(about: About<'_>, verdict: &PlacementVerdict) -> String {
     let found = Found::of(about, estimate).text();
     let (outcome, means) = a_a_outcome(estimate);
     let means = means.map_or_else(String::new, |means| format!("; {means}"));
+    let process = if about.one_process {
+        " in one process"
+    } else {
+        ""
+    };
     format!(
-        "A/A check {outcome}: {of} and {against}, one thing measured twice, come out {found} in {name}{means}"
+        "A/A check {outcome}: {of} and {against}, one thing measured twice{process}, come out {found} in \
+         {name}{means}"
     )
 }
 

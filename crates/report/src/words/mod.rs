@@ -40,6 +40,8 @@ pub(crate) struct About<'a> {
     pub(crate) against: &'a str,
     pub(crate) metric: Metric,
     pub(crate) operation: Option<Operation>,
+    /// Whether both are called in the same processes.
+    pub(crate) one_process: bool,
     /// Words about an application, in place of the metric's own.
     pub(crate) said: Option<&'a Said>,
 }
@@ -65,6 +67,7 @@ impl<'a> From<&'a Comparison> for About<'a> {
             against: &c.against,
             metric: c.metric,
             operation: c.operation,
+            one_process: c.one_process,
             said: None,
         }
     }
@@ -77,6 +80,7 @@ impl<'a> From<&'a ClaimFindings> for About<'a> {
             against: &c.against,
             metric: c.metric,
             operation: None,
+            one_process: false,
             said: None,
         }
     }

@@ -157,6 +157,7 @@ mod tests {
             against: "b",
             metric,
             operation: None,
+            one_process: false,
             said: None,
         };
         Found::of(about, &estimate).text()

@@ -246,6 +246,7 @@ mod tests {
         against: "b",
         metric: Metric::LatencyP99,
         operation: None,
+        one_process: false,
         said: None,
     };
 

@@ -327,6 +327,8 @@ impl Builder {
                     },
                 })
                 .collect(),
+            shared: Vec::new(),
+            apart: BTreeMap::new(),
             pairs: self.pairs.clone(),
             claims: self.claims.clone(),
             objectives: Vec::new(),

@@ -129,6 +129,25 @@ impl Plan {
         })
     }
 
+    /// Whether two variants have their server and their client, if there is one, in the same processes.
+    pub fn share_processes(&self, of: &str, against: &str) -> bool {
+        let place = |name: &str| {
+            let place = self.variants.iter().position(|one| one.name == name)?;
+            let variant = &self.variants[place];
+            Some((
+                u32::try_from(place).ok()?,
+                variant.settings.target.stacks().count(),
+            ))
+        };
+        let (Some((of, stacks)), Some((against, others))) = (place(of), place(against)) else {
+            return false;
+        };
+        self.shared_by(of).is_some_and(|shared| {
+            let programs = [&shared.server, &shared.client].into_iter().flatten();
+            shared.variants.contains(&against) && [stacks, others] == [programs.count(); 2]
+        })
+    }
+
     /// The processes that a variant shares with others.
     pub fn shared_by(&self, variant: u32) -> Option<&SharedProcesses> {
         let mut shared = self.shared.iter();

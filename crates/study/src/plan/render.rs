@@ -1,5 +1,6 @@
 //! A plan as text, for `rpcgauge plan`.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use super::Plan;
@@ -14,6 +15,15 @@ use self::table::{Table, wrap};
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text(None))
+    }
+}
+
+/// `a, b and c`.
+fn and<'t>(texts: impl Iterator<Item = &'t str>) -> String {
+    let texts: Vec<&str> = texts.collect();
+    match &texts[..] {
+        [others @ .., last] if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        _ => texts.concat(),
     }
 }
 
@@ -83,8 +93,43 @@ impl Plan {
             ("verdicts", verdicts),
             ("seed", self.seed.to_string()),
         ];
+        lines.extend(self.processes().into_iter().map(|text| ("processes", text)));
         lines.extend(self.limits.changed().map(|changed| ("limits", changed)));
         lines
+    }
+
+    /// Which variants share processes, and why others that were to share have their own, a sentence each; empty if
+    /// all have their own by the study.
+    pub fn processes(&self) -> Vec<String> {
+        let name = |place: &u32| self.variants.get(*place as usize).map(|one| &*one.name);
+        let shared = self.shared.iter().map(|shared| {
+            let names = and(shared.variants.iter().filter_map(name));
+            let process = |what: &str, program: &Option<String>| {
+                let program = program.as_ref()?;
+                Some(format!("a {what} process ({program})"))
+            };
+            let both = [
+                process("server", &shared.server),
+                process("client", &shared.client),
+            ];
+            format!(
+                "{names} share {}",
+                and(both.iter().flatten().map(String::as_str))
+            )
+        });
+        let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for (name, reason) in &self.apart {
+            reasons.entry(reason).or_default().push(name);
+        }
+        let apart = reasons.into_iter().map(|(reason, names)| {
+            let has = if names.len() == 1 {
+                "has its"
+            } else {
+                "have their"
+            };
+            format!("{} {has} own: {reason}", and(names.into_iter()))
+        });
+        shared.chain(apart).collect()
     }
 
     /// What is measured in slices, and what in one piece.

@@ -41,8 +41,9 @@ impl StudyFile {
             if !self.shares(group.as_deref()) {
                 continue;
             }
-            let mut left = sharers(plan, group.as_ref());
-            while let Some((processes, reason)) = next(&left, stacks) {
+            let all = sharers(plan, group.as_ref());
+            let mut left: Vec<&Sharer<'_>> = all.iter().collect();
+            while let Some((processes, reason)) = next(&left, &all, stacks) {
                 let (taken, rest): (Vec<_>, Vec<_>) = left
                     .into_iter()
                     .partition(|one| processes.variants.contains(&one.place));
@@ -88,16 +89,18 @@ fn sharers<'p>(plan: &'p Plan, group: Option<&String>) -> Vec<Sharer<'p>> {
 
 /// The next variants that share processes: the first one with as many others as can be, or alone, with the reason.
 fn next(
-    left: &[Sharer<'_>],
+    left: &[&Sharer<'_>],
+    all: &[Sharer<'_>],
     stacks: &BTreeMap<String, Features>,
 ) -> Option<(SharedProcesses, Option<&'static str>)> {
-    let first = left.first()?;
+    let first = *left.first()?;
     let programs = |stack: &str| {
         let features = stacks.get(stack);
         features.map_or(&[][..], |features| &features.programs)
     };
     let fitting: Vec<&Sharer<'_>> = left
         .iter()
+        .copied()
         .filter(|other| conflict(first, other).is_none())
         .collect();
     let servers = |of: &Sharer<'_>| programs(&of.call.server).to_vec();
@@ -130,7 +133,7 @@ fn next(
             None,
         ));
     }
-    let could = left.iter().filter(|other| other.place != first.place);
+    let could = all.iter().filter(|other| other.place != first.place);
     let carried = could.filter(|other| {
         let both = |of: &dyn Fn(&Sharer<'_>) -> Vec<String>| {
             let other = of(other);
@@ -147,25 +150,25 @@ fn next(
     Some((alone, Some(reason.unwrap_or(NO_PROGRAM))))
 }
 
-const NO_PROGRAM: &str = "no program carries its stacks and those of another variant";
+const NO_PROGRAM: &str = "no program carries these stacks and those of another variant";
 
 /// Why two variants cannot be called in one process, whatever their stacks.
 fn conflict(a: &Sharer<'_>, b: &Sharer<'_>) -> Option<&'static str> {
     let (one, other) = (a.call, b.call);
     if a.rotation != b.rotation {
-        Some("it is not measured in turn with a variant that its program carries")
+        Some("no pair puts it in turn with another variant of its program")
     } else if MessageSet::from(&one.workload) != MessageSet::from(&other.workload) {
         Some("a program has the code of one set of messages")
     } else if one.runtime != other.runtime {
-        Some("other settings are asked of its runtime than of another variant's in that program")
+        Some("its runtime has other settings than that of the other variants of its program")
     } else if one.runtime.events {
-        Some("the events of a runtime are of a whole process")
+        Some("the events of a runtime are those of a whole process")
     } else if one.threads != other.threads {
-        Some("it has another number of threads than another variant of that program")
+        Some("its number of threads is not that of the other variants of its program")
     } else if one.link.as_ref().map(|link| &link.name) != other.link.as_ref().map(|link| &link.name)
     {
-        Some("its link is another one than that of another variant of that program")
-    } else if one.cold_calls > 0 {
+        Some("its link is not that of the other variants of its program")
+    } else if one.cold_calls > 0 || other.cold_calls > 0 {
         Some("first calls after a start are those of a whole process")
     } else {
         None

@@ -116,6 +116,7 @@ fn about<'a>(findings: &AppFindings, one: &'a AppComparison, said: &'a Said) -> 
         against: &one.against,
         metric: like(&findings.plan, &one.metric),
         operation: None,
+        one_process: false,
         said: Some(said),
     }
 }

@@ -4,6 +4,7 @@ mod budget;
 mod large;
 mod link;
 mod live;
+mod processes;
 mod refused;
 mod resolved;
 
@@ -39,6 +40,7 @@ fn resolve_all(text: &str, cores: u32, overrides: &Overrides) -> Result<Resolved
         roles: vec![Role::Server],
         protocols: [(Protocol::Grpc, vec![HttpVersion::Http2])].into(),
         compressions: vec![CompressionKind::None],
+        programs: vec!["go/grpc".to_owned(), "go/services".to_owned()],
         ..Features::embedded()
     };
     let http = Features {
@@ -55,13 +57,15 @@ fn resolve_all(text: &str, cores: u32, overrides: &Overrides) -> Result<Resolved
         runtime: Adjustable {
             gc: vec!["g1".to_owned(), "zgc".to_owned()],
             heap: true,
-            events: false,
+            events: true,
         },
+        programs: vec!["python/http".to_owned()],
         ..plain.clone()
     };
     let channels = Features {
         protocols: plain.protocols.clone(),
         channels: 4,
+        programs: vec!["go/channels".to_owned(), "go/services".to_owned()],
         ..http.clone()
     };
     let json = Features {

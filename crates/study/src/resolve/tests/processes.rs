@@ -1,0 +1,107 @@
+//! Variants that share processes.
+
+use super::*;
+
+/// A study of gRPC whose variants share processes, each with these settings, compared with the first.
+fn shared(variants: &[(&str, &str)]) -> Plan {
+    let variants = variants
+        .iter()
+        .map(|(name, settings)| format!("[[variants]]\nname = \"{name}\"\n{settings}\n"));
+    let study = "# Is it fast?\nprocesses = \"shared\"\ninvocations = 1\nblocks = 1\n\
+        [workload]\nname = \"hello\"\n";
+    resolve(&format!("{study}{}", variants.collect::<String>())).unwrap()
+}
+
+const GRPC: &str = "protocol = \"grpc\"\nserver = \"go/grpc\"\nencoding = \"json\"";
+const CHANNELS: &str = "protocol = \"grpc\"\nserver = \"go/channels\"\nencoding = \"json\"";
+const HTTP: &str = "protocol = \"rest\"\nserver = \"python/http\"";
+
+#[test]
+fn variants_share_the_program_that_carries_their_stacks() {
+    let plan = shared(&[("a", GRPC), ("b", CHANNELS), ("c", HTTP)]);
+    assert_eq!(
+        plan.processes(),
+        [
+            "a, b and a-again share a server process (go/services)",
+            "c has its own: no program carries these stacks and those of another variant",
+        ]
+    );
+    assert!(plan.share_processes("a", "b") && !plan.share_processes("a", "c"));
+    // One stack alone is called in its own program.
+    let plan = shared(&[("a", GRPC), ("b", GRPC)]);
+    assert_eq!(
+        plan.processes(),
+        ["a, b and a-again share a server process (go/grpc)"]
+    );
+}
+
+#[test]
+fn clients_are_shared_where_a_program_carries_those_of_all() {
+    let with_client = |call: &str, client: &str| format!("{call}\nclient = \"{client}\"");
+    let a = with_client(GRPC, "go/channels");
+    let plan = shared(&[("a", &a), ("b", &with_client(CHANNELS, "go/channels"))]);
+    let both =
+        "a, b and a-again share a server process (go/services) and a client process (go/channels)";
+    assert_eq!(plan.processes(), [both]);
+    assert!(plan.share_processes("a", "b"));
+    let plan = shared(&[("a", GRPC), ("b", &with_client(CHANNELS, "go/channels"))]);
+    assert_eq!(
+        plan.processes(),
+        ["a, b and a-again share a server process (go/services)"]
+    );
+    assert!(
+        !plan.share_processes("a", "b"),
+        "the engine calls only one of them"
+    );
+}
+
+#[test]
+fn what_one_process_cannot_have_together_keeps_its_own_and_says_why() {
+    let two = |more: &str| {
+        let changed = format!("{HTTP}\n{more}");
+        let plan = shared(&[("a", HTTP), ("b", &changed)]);
+        plan.apart.get("b").cloned().unwrap_or_default()
+    };
+    let of_the_program = "of the other variants of its program";
+    assert_eq!(two(""), "");
+    assert_eq!(
+        two("threads = 2"),
+        format!("its number of threads is not that {of_the_program}")
+    );
+    assert_eq!(
+        two("gc = \"zgc\""),
+        format!("its runtime has other settings than that {of_the_program}")
+    );
+    assert_eq!(
+        two("cold-calls = 3"),
+        "first calls after a start are those of a whole process"
+    );
+    let text = format!(
+        "# Is it fast?\n[workload]\nname = \"hello\"\n[[variants]]\nname = \"a\"\n{HTTP}\n"
+    );
+    assert!(
+        resolve(&text).unwrap().processes().is_empty(),
+        "none asked for it"
+    );
+}
+
+#[test]
+fn a_group_has_its_own_word() {
+    let group = |name: &str, processes: &str| {
+        format!(
+            "[[groups]]\nname = \"{name}\"\nquestion = \"Is it?\"\nprocesses = \"{processes}\"\n\
+             [[groups.variants]]\nname = \"a\"\n{GRPC}\n[[groups.variants]]\nname = \"b\"\n{CHANNELS}\n"
+        )
+    };
+    let text = format!(
+        "# Is it fast?\nprocesses = \"shared\"\n[workload]\nname = \"hello\"\n{}{}",
+        group("one", "own"),
+        group("two", "shared")
+    );
+    assert_eq!(
+        resolve(&text).unwrap().processes(),
+        ["two-a, two-b and two-a-again share a server process (go/services)"]
+    );
+    let error = refused(&text.replace("\"own\"", "\"mine\""));
+    assert!(error.contains("known are shared, own"), "{error}");
+}
