@@ -31,13 +31,27 @@ const SERVER_CALL_NS: u64 = 100;
 /// The number of calls that show how long one takes, if the plan has no warm-up.
 const PROBE_CALLS: u64 = 10;
 
+/// How a client or codec warms up.
+#[derive(Clone, Copy)]
+pub(crate) enum WarmUp {
+    /// Not at all.
+    None,
+    /// Until it settles, before another variant does.
+    AtOnce(load::WarmupBounds),
+    /// In turn with the variants that share its process.
+    InTurn(load::WarmupBounds),
+}
+
 /// Measures one variant through a client or codec subject.
 pub(crate) struct CallerMeasurer<'s> {
     caller: &'s mut Caller,
     settings: &'s Settings,
     /// The server that a client calls.
     server: Option<&'s Subject>,
-    warmup_bounds: Option<load::WarmupBounds>,
+    warm_up: WarmUp,
+    rule: Rule,
+    /// Whether the rule or a bound has ended the warm-up.
+    is_warm: bool,
     answer_timeout: Duration,
     slice: Slice,
     in_flight: u64,
@@ -65,7 +79,7 @@ impl<'s> CallerMeasurer<'s> {
         caller: &'s mut Caller,
         server: Option<&'s Up>,
         settings: &'s Settings,
-        warmup_bounds: Option<load::WarmupBounds>,
+        warm_up: WarmUp,
         slice: Option<Slice>,
         layout: &Layout,
         answer_timeout: Duration,
@@ -89,7 +103,9 @@ impl<'s> CallerMeasurer<'s> {
             caller,
             settings,
             server,
-            warmup_bounds,
+            warm_up,
+            rule: Rule::new(),
+            is_warm: false,
             // A call that hangs ends by its deadline.
             answer_timeout: answer_timeout.max(Duration::from_millis(deadline_ms)),
             slice,
@@ -149,43 +165,46 @@ impl<'s> CallerMeasurer<'s> {
         u64::from(self.batch.unwrap_or(1))
     }
 
-    /// Warms up in slices of a hundredth of the plan's warm-up, until the drift rule or a bound ends it.
-    fn warm_up(&mut self, stop: &AtomicBool) -> TrialResult {
-        let Some(bounds) = self.warmup_bounds else {
-            // Twice: the first time shows how large a batch must be.
-            for _ in 0..2 {
-                let (_, records) = self.ask(0, Until::Calls(PROBE_CALLS), stop)?;
-                self.learn(&records);
-            }
-            return Ok(());
-        };
-        let (began, mut rule) = (Instant::now(), Rule::new());
-        loop {
-            let until = if bounds.slice_time.is_zero() {
-                Until::Calls(bounds.slice_calls.div_ceil(self.per_record()))
-            } else {
-                Until::Time(bounds.slice_time)
-            };
-            let (_, records) = self.ask(0, until, stop)?;
-            for record in &records {
-                let operations = u64::from(record.operations);
-                self.warmup.calls += operations;
-                self.warmup.failed += if record.failed { operations } else { 0 };
-            }
-            let elapsed = began.elapsed();
+    /// Learns how long a call takes, where nothing warms up.
+    fn probe(&mut self, stop: &AtomicBool) -> TrialResult {
+        // Twice: the first time shows how large a batch must be.
+        for _ in 0..2 {
+            let (_, records) = self.ask(0, Until::Calls(PROBE_CALLS), stop)?;
             self.learn(&records);
-            self.warmup.elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
-            let settling = if bounds.asks_rule(self.warmup.calls, elapsed) {
-                rule.push(self.each_ns)
-            } else {
-                load::Settling::GoOn
-            };
-            self.warmup.settled = settling == load::Settling::Settled;
-            let is_over = self.warmup.calls >= bounds.max_calls || elapsed >= bounds.max_time;
-            if settling != load::Settling::GoOn || is_over {
-                return Ok(());
-            }
         }
+        Ok(())
+    }
+
+    /// Warms up for a slice of a hundredth of the plan's warm-up. Returns whether the drift rule or a bound has ended
+    /// it.
+    fn warm_up(&mut self, bounds: load::WarmupBounds, stop: &AtomicBool) -> TrialResult<bool> {
+        let until = if bounds.slice_time.is_zero() {
+            Until::Calls(bounds.slice_calls.div_ceil(self.per_record()))
+        } else {
+            Until::Time(bounds.slice_time)
+        };
+        let began = Instant::now();
+        let (_, records) = self.ask(0, until, stop)?;
+        for record in &records {
+            let operations = u64::from(record.operations);
+            self.warmup.calls += operations;
+            self.warmup.failed += if record.failed { operations } else { 0 };
+        }
+        self.learn(&records);
+        let took = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.warmup.elapsed_ns = self.warmup.elapsed_ns.saturating_add(took);
+        let elapsed = Duration::from_nanos(self.warmup.elapsed_ns);
+        // Once it is over, it continues only for the other ways of its process.
+        let settling = if !self.is_warm && bounds.asks_rule(self.warmup.calls, elapsed) {
+            self.rule.push(self.each_ns)
+        } else {
+            load::Settling::GoOn
+        };
+        self.warmup.settled |= settling == load::Settling::Settled;
+        self.is_warm |= settling != load::Settling::GoOn
+            || self.warmup.calls >= bounds.max_calls
+            || elapsed >= bounds.max_time;
+        Ok(self.is_warm)
     }
 
     /// How long a record takes, ns.
@@ -254,7 +273,19 @@ impl Measurer<TrialFigures> for CallerMeasurer<'_> {
         if let Some(server) = &self.server {
             server.meter().reset_peak();
         }
-        self.warm_up(stop)
+        match self.warm_up {
+            WarmUp::None => self.probe(stop)?,
+            WarmUp::AtOnce(bounds) => while !self.warm_up(bounds, stop)? {},
+            WarmUp::InTurn(_) => {}
+        }
+        Ok(())
+    }
+
+    fn warm_up_slice(&mut self, stop: &AtomicBool) -> TrialResult<bool> {
+        match self.warm_up {
+            WarmUp::None | WarmUp::AtOnce(_) => Ok(true),
+            WarmUp::InTurn(bounds) => self.warm_up(bounds, stop),
+        }
     }
 
     fn slice(&mut self, stop: &AtomicBool) -> TrialResult<f64> {

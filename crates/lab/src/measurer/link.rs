@@ -92,6 +92,11 @@ impl<T> Measurer<T> for OverLink<'_, T> {
         self.within.prepare(stop)
     }
 
+    fn warm_up_slice(&mut self, stop: &AtomicBool) -> TrialResult<bool> {
+        let _entered = self.link.network.client().enter()?;
+        self.within.warm_up_slice(stop)
+    }
+
     fn slice(&mut self, stop: &AtomicBool) -> TrialResult<f64> {
         if !self.within.warms_up_in_slice() {
             self.link.begin();

@@ -16,7 +16,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rpcgauge_trial::Stop;
 
-pub(crate) use self::caller::CallerMeasurer;
+pub(crate) use self::caller::{CallerMeasurer, WarmUp};
 pub(crate) use self::engine::{EngineMeasurer, without_values};
 pub(crate) use self::floor::{FloorKey, FloorMeasurer, FloorUnder, note};
 pub(crate) use self::link::{LinkMeter, OverLink};
@@ -32,6 +32,12 @@ pub(crate) trait Measurer<T> {
     /// # Errors
     /// Why the variant cannot be measured, in this and all methods below; the others of its block still can.
     fn prepare(&mut self, stop: &AtomicBool) -> TrialResult;
+
+    /// Warms up for one more slice where that is done in turn with the other ways of a process. Returns whether it is
+    /// over; it continues while that of another way is not.
+    fn warm_up_slice(&mut self, _stop: &AtomicBool) -> TrialResult<bool> {
+        Ok(true)
+    }
 
     /// Measures one slice. Returns the fraction that is measured so far, from 0 to 1; at 1 no more slices are
     /// needed.

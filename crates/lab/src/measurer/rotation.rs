@@ -99,6 +99,19 @@ impl<'m> Rotation<'m> {
         self.floors.push(Member::new(floor, stop));
     }
 
+    /// Warms up those that do so in turn, until all have settled or reached their limits: while the code of one way is
+    /// still compiled, no other way of its process is measured.
+    pub(crate) fn warm_up(&mut self, stop: &AtomicBool) {
+        let mut is_over = false;
+        while !is_over && !stop.load(Ordering::Relaxed) {
+            is_over = true;
+            for variant in &mut self.variants {
+                let over = variant.attempt(|measurer| measurer.warm_up_slice(stop));
+                is_over &= over.unwrap_or(true);
+            }
+        }
+    }
+
     /// Whether some variant is not fully measured yet.
     pub(crate) fn goes_on(&self) -> bool {
         !self.variants.iter().all(Member::is_measured)

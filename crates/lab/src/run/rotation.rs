@@ -21,7 +21,7 @@ use crate::machine::idle::IdleHold;
 use crate::machine::placement::{Bound, Layout};
 use crate::measurer::{
     CallerMeasurer, EngineMeasurer, FloorKey, FloorMeasurer, FloorUnder, LinkMeter, Measurer,
-    OverLink, Rotation, epoch_ms, note,
+    OverLink, Rotation, WarmUp, epoch_ms, note,
 };
 use crate::run::Event;
 use crate::variant::caller::Caller;
@@ -181,6 +181,7 @@ impl<'a> Run<'a> {
             };
             rotation.add(measurer, self.stop);
         }
+        rotation.warm_up(self.stop);
         let mut floors = Vec::new();
         let targets = trials.iter().map(|it| &it.variant.settings.target);
         let all_linked = targets.map(Target::link).all(|link| link.is_some());
@@ -261,11 +262,16 @@ impl<'a> Run<'a> {
             }
             Ready::Caller(caller, server) => (caller, *server),
         };
+        let warm_up = match warmup::bounds(self.plan, &variant.settings) {
+            Some(bounds) if self.plan.shares(variant) => WarmUp::InTurn(bounds),
+            Some(bounds) => WarmUp::AtOnce(bounds),
+            None => WarmUp::None,
+        };
         let measurer = CallerMeasurer::new(
             caller,
             server,
             &variant.settings,
-            warmup::bounds(self.plan, &variant.settings),
+            warm_up,
             slice,
             layout,
             self.options.answer_timeout,

@@ -129,6 +129,16 @@ impl Plan {
         })
     }
 
+    /// Whether a variant shares a process with others.
+    pub fn shares(&self, variant: &Variant) -> bool {
+        let place = self
+            .variants
+            .iter()
+            .position(|one| std::ptr::eq(one, variant));
+        let place = place.and_then(|place| u32::try_from(place).ok());
+        place.is_some_and(|place| self.shared_by(place).is_some())
+    }
+
     /// Whether two variants have their server and their client, if there is one, in the same processes.
     pub fn share_processes(&self, of: &str, against: &str) -> bool {
         let place = |name: &str| {
