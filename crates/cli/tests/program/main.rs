@@ -24,6 +24,7 @@ mod report;
 mod resume;
 mod run;
 mod serve;
+mod shared;
 mod size;
 mod studies;
 mod subjects;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use rpcgauge_trial::MAX_MS;
 
 use super::Plan;
-use crate::settings::Placement;
+use crate::settings::{Placement, Target};
 use crate::words::format_number;
 
 /// The maximum number of trials of a plan: more are a mistake in the factors, and would take forever.
@@ -60,6 +60,7 @@ impl Plan {
             settings.map_err(|problem| format!("variant \"{}\": {problem}", variant.name))?;
         }
         self.check_trials()?;
+        self.check_processes()?;
         self.check_names()
     }
 
@@ -89,6 +90,23 @@ impl Plan {
                     "trial {place} is of an invocation, block or placement that does not exist"
                 ));
             }
+        }
+        Ok(())
+    }
+
+    fn check_processes(&self) -> Result<(), String> {
+        let mut sharing = BTreeSet::new();
+        for place in self.shared.iter().flat_map(|shared| &shared.variants) {
+            let variant = self.variants.get(*place as usize);
+            let calls = variant.is_some_and(|one| matches!(one.settings.target, Target::Call(_)));
+            if !calls || !sharing.insert(place) {
+                return Err(format!(
+                    "variant {place} cannot share a process: it does not call a subject, or shares one already"
+                ));
+            }
+        }
+        if self.shared.iter().any(|shared| shared.variants.len() < 2) {
+            return Err("a shared process needs two variants or more".to_owned());
         }
         Ok(())
     }

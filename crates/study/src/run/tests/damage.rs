@@ -182,7 +182,10 @@ fn plan_with(path: &str, value: serde_json::Value) -> String {
     let scene = Scene::new();
     scene.edit(names::PLAN, |text| {
         let mut plan: serde_json::Value = serde_json::from_str(&text).unwrap();
-        *plan.pointer_mut(path).unwrap() = value;
+        match plan.pointer_mut(path) {
+            Some(there) => *there = value,
+            None => plan[&path[1..]] = value,
+        }
         plan.to_string()
     });
     let resumed = scene.plain(RunWriter::resume::<Run>(&scene.run).unwrap_err());
@@ -231,6 +234,15 @@ fn a_plan_is_held_to_the_bounds_of_a_study() {
     assert_snapshot!(plan_with("/variants/0/settings/connections", json!(0)), @r#"variant "tcp": "connections" must be a whole number from 1 to 65536, not 0"#);
     assert_snapshot!(plan_with("/slice_us", json!(0)), @"a slice and a warm-up must be at most 24h, and a slice more than 0");
     assert_snapshot!(plan_with("/invocations", json!(1)), @"trial 6 is of an invocation, block or placement that does not exist");
+    let shared = |variants| {
+        plan_with(
+            "/shared",
+            json!([{"variants": variants, "server": "reference"}]),
+        )
+    };
+    assert_snapshot!(shared(json!([0, 0])), @"variant 0 cannot share a process: it does not call a subject, or shares one already");
+    assert_snapshot!(shared(json!([0, 99])), @"variant 99 cannot share a process: it does not call a subject, or shares one already");
+    assert_snapshot!(shared(json!([0])), @"a shared process needs two variants or more");
     assert_snapshot!(plan_with("/placements", json!([])), @"trial 0 is of an invocation, block or placement that does not exist");
     assert_snapshot!(plan_with("/variants/0/settings/workload", json!({})), @"variants.settings: a variant names no known server, codec or service");
     for (key, value, why) in [
