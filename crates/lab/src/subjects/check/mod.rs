@@ -149,11 +149,16 @@ impl Check<'_> {
                 .iter()
                 .filter_map(|name| manifest.stack(name));
             let carried: Vec<&Stack> = carried.collect();
+            let Some(first) = carried.first() else {
+                continue;
+            };
+            // What the program needs on disk is not declared.
+            let declared = Stack {
+                disk: Vec::new(),
+                ..(*first).clone()
+            };
             for role in [Role::Server, Role::Client] {
-                let Some(first) = carried.first() else {
-                    continue;
-                };
-                let mut check = self.stack_check((&name, role), first, &commands, report)?;
+                let mut check = self.stack_check((&name, role), &declared, &commands, report)?;
                 check.parts(&carried, role)?;
             }
         }
