@@ -17,7 +17,7 @@ pub(crate) const CANNOT: u8 = 3;
 /// Ended by Ctrl-C; what was measured until then is kept (128 + SIGINT).
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// Why a command ended early: one line and the exit code.
+/// Why a command did not succeed: one line and the exit code.
 #[derive(Debug)]
 pub(crate) struct Failure {
     line: String,

@@ -52,7 +52,7 @@ pub(crate) fn number(number: u64) -> i64 {
 fn shown(key: &str, path: &Path) -> Result<String, Failure> {
     let shown = path.to_str().ok_or_else(|| {
         Failure::input(format!(
-            "--{key}: the name {path:?} is not UTF-8, as a study requires; rename the file"
+            "--{key}: a study can only hold UTF-8 names, and {path:?} is not one; rename the file"
         ))
     });
     shown.map(str::to_owned)

@@ -54,8 +54,8 @@ pub struct SliceAsk {
 pub enum Until {
     /// A number of calls (batches).
     Calls(u64),
-    /// So long a time, in whole microseconds: what began in it is finished, and at least one is
-    /// made.
+    /// A time, in whole microseconds. Calls (batches) begun within it are finished, and at least
+    /// one is made.
     Time(Duration),
 }
 

@@ -25,7 +25,7 @@ use written::Written;
 /// The name of the embedded subject's one stack.
 pub const REFERENCE: &str = "reference";
 
-/// The name of rpcgauge's own client, which calls unless a client subject does.
+/// The name of rpcgauge's own client, which makes the calls unless a client subject is set.
 pub const ENGINE: &str = "engine";
 
 /// Everything that decides what one variant does, with no defaults left.

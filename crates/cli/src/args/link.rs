@@ -13,10 +13,10 @@ pub(crate) struct LinkArgs {
     /// A preset, or values as in rate=50Mbit/s+delay=4ms or wlan+loss=1% [default: list the
     /// presets]
     pub(crate) link: Option<String>,
-    /// A shell command at the server's end; the client starts once it listens
+    /// A shell command to run at the server's end; the client starts once it listens
     #[arg(long, value_name = "CMD", requires = "link")]
     pub(crate) server: Option<String>,
-    /// A shell command at the client's end
+    /// A shell command to run at the client's end
     #[arg(
         long,
         value_name = "CMD",
@@ -24,7 +24,7 @@ pub(crate) struct LinkArgs {
         conflicts_with = "program"
     )]
     pub(crate) client: Option<String>,
-    /// A program and its arguments at the client's end
+    /// The program to run at the client's end, with its arguments
     #[arg(last = true, value_name = "CMD", requires = "link")]
     pub(crate) program: Vec<OsString>,
     /// Seed of the loss and the jitter

@@ -54,7 +54,7 @@ impl Watch for Sampler {
     }
 }
 
-/// A second in which calls with these latencies, µs, succeeded.
+/// An example snapshot three seconds into a trial, with these latencies (µs) in its last second and fixed counts.
 #[cfg(test)]
 pub(super) fn example(latencies_us: impl IntoIterator<Item = u64>) -> TrialProgress {
     use std::time::Duration;

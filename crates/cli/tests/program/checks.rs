@@ -23,7 +23,7 @@ fn a_server_that_answers_wrongly_or_takes_anything_fails_its_check() {
     let wrong = ("server.py", "Hello, {name}.", "Hullo, {name}.");
     let parts = ["FAILED greeter/server as server: rest", "wrong at"];
     check_fails("server", wrong, &parts);
-    let lax = "refuses a body that is not a message: it responds to it as if it were right";
+    let lax = "refuses a body that is not a message: it answers this request as if it were right";
     fails("return self.answer(400", "return self.answer(200", lax);
     fails(
         "(start, time.monotonic_ns())",

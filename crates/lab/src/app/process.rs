@@ -299,7 +299,7 @@ impl Running {
     /// Checks that it still runs, and holds no more memory than it may.
     ///
     /// # Errors
-    /// How it ended, with its log, or that it holds more.
+    /// It has ended, or holds more. The error has its log.
     pub fn check(&self) -> TrialResult {
         self.check_ended()?;
         let Some(most) = self.memory_bytes else {

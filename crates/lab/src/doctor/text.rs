@@ -53,7 +53,7 @@ impl Findings {
             ("virtual", or_none(&machine.virtualization, "no sign of it")),
             (
                 "frequency",
-                or_none(&machine.governor, "no governor is shown"),
+                or_none(&machine.governor, "no governor reported"),
             ),
             (
                 "idle states",

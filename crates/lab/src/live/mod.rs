@@ -63,7 +63,7 @@ pub struct LiveInputs {
     pub headers: Vec<(String, String)>,
     /// TLS, if the service is called over it: what [`tls`] made from its settings.
     pub tls: Option<load::Tls>,
-    /// The texts of the calls; without them there is no body, and a gRPC message is empty.
+    /// The texts that calls send; without them there is no body, and a gRPC message is empty.
     pub texts: Option<Texts>,
 }
 

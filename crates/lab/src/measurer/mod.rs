@@ -63,7 +63,7 @@ pub(crate) trait Measurer<T> {
     fn finish(self: Box<Self>) -> TrialResult<Box<T>>;
 }
 
-/// Bytes of calls on their connections, including the handler marks.
+/// How many calls were made, and all bytes on their connections, including the handler marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Carried {
     pub(crate) calls: u64,

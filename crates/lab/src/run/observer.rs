@@ -14,8 +14,8 @@ pub trait Observer {
     /// Receives an event.
     fn notice(&mut self, event: &Event<'_>);
 
-    /// Returns what takes snapshots of the trial that is about to be measured. Snapshots take time from calls,
-    /// so by default there are none.
+    /// Returns the [`Watch`] for the trial about to be measured. The default is none: snapshots take time from
+    /// calls.
     fn watch(&mut self) -> Option<&mut dyn Watch> {
         None
     }

@@ -1,4 +1,4 @@
-//! Prepares the stacks that plans measure: builds their subjects, and makes code for the messages.
+//! Prepares the stacks that plans measure: builds their subjects, and generates code for the plans' messages.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

@@ -258,7 +258,8 @@ pub(crate) struct CodecSample {
 }
 
 impl CodecSample {
-    /// Checks that the codec made the sample.
+    /// Checks that the message the codec encoded or decoded equals the sample, and that encoded JSON has the right
+    /// form.
     pub(crate) fn right(&self, verified: &Verified) -> Result<(), String> {
         let made = match (self.operation, verified) {
             (Operation::Decode, _) => decoded(self.message.message_type(), verified)?,

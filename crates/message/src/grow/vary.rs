@@ -20,7 +20,7 @@ const ROW_SECONDS: i64 = 61;
 /// The last second that a `google.protobuf.Timestamp` can hold: the end of the year 9999.
 const LAST_SECOND: i64 = 253_402_300_799;
 
-/// Makes rows from rows. Their size in each encoding stays about the same.
+/// Makes new rows by varying existing ones. Their size in each encoding stays about the same.
 pub(super) struct Vary {
     pool: Arc<DescriptorPool>,
     pub(super) random: Random,

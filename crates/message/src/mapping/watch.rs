@@ -69,8 +69,8 @@ pub(crate) struct Fault {
 pub(crate) struct Watch {
     levels_left: Cell<usize>,
     max_depth: usize,
-    /// The message's size bounds the content of the values, such as text; this counts what each value takes in
-    /// addition.
+    /// The memory that values may still take beyond their content, such as text, which the message's size already
+    /// bounds.
     memory_left: Cell<usize>,
     max_memory: usize,
     broken: Cell<Option<BrokenLimit>>,

@@ -169,7 +169,8 @@ impl<'a> Figure<'a> {
     }
 }
 
-/// A figure relative to all bases that two runs share.
+/// A figure in two runs, relative to its bases: a floor, and the first partner that both runs have. A counted
+/// figure has no base.
 pub(super) struct Held {
     pub(super) against: Vec<(Base, InRuns)>,
     /// The ratio of the bases to each other; `None` if there is only one.
@@ -178,7 +179,7 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// `None` if the runs do not share all bases.
+    /// `None` if the figure, a base or an A/A pair is missing in either run.
     pub(super) fn new(figure: Figure<'_>, runs: [&Findings; 2]) -> Option<Self> {
         let [before, after] = runs;
         let a_a = [figure.a_a(before)?, figure.a_a(after)?];

@@ -13,7 +13,7 @@ pub(crate) struct Claim {
     pub(crate) outcome: String,
     /// The metric and the two variants.
     pub(crate) about: String,
-    /// The published sentence and its source.
+    /// What was published, and its source.
     pub(crate) says: String,
     /// The published ratio, or the figures if they have no ratio.
     pub(crate) published: String,

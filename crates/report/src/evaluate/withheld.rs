@@ -94,8 +94,8 @@ fn reach(metric: Metric, figures: &Figures, share: f64) -> Option<[f64; 2]> {
     Some([rank - more, rank].map(|rank| (at(rank) / middle).ln()))
 }
 
-/// Whether send delay decides a difference in latency: it is most of either latency, or the ratio without it
-/// differs by more than half of the difference.
+/// Whether send delay decides a difference in latency: it is more than half of either latency, or leaving it out
+/// changes the log ratio by more than half of that ratio or of the margin, whichever is larger.
 pub(crate) fn delay_decides(
     [of, against]: [Option<&Figures>; 2],
     metric: Metric,

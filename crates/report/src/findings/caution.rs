@@ -19,7 +19,7 @@ pub struct Caution {
     /// The count, in the unit of the kind; absent if nothing is counted.
     #[serde(skip_serializing_if = "is_zero")]
     pub count: u64,
-    /// The total that `count` is a part of; absent if there is none.
+    /// What `count` is compared with, usually its total; absent if there is nothing.
     #[serde(skip_serializing_if = "is_zero")]
     pub of: u64,
 }

@@ -258,7 +258,7 @@ impl Findings {
         all.filter(|variant| variant.is_live() && variant.repeats.is_none())
     }
 
-    /// Whether every objective was reached, or a search found a rate that holds them. Without objectives, whether
+    /// Whether every objective was met, or a search found a rate that meets them all. Without objectives, whether
     /// each live service answered at least one call.
     pub fn is_reached(&self) -> bool {
         if let Some(capacity) = &self.capacity {

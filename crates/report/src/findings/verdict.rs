@@ -239,7 +239,7 @@ pub struct ClaimFindings {
     pub name: String,
     /// Where it was published, and when.
     pub source: String,
-    /// The published sentence.
+    /// What was published, in the study's words.
     pub says: String,
     /// The variant the claim is about.
     pub of: String,

@@ -74,7 +74,8 @@ pub(crate) struct Labels {
     pub(crate) letters: String,
     /// Their names, each with its count. The dynamic-code caution is not among them.
     pub(crate) names: String,
-    /// The names of those that are about more than half.
+    /// The names, without counts and without those that are about at most half of the trials. The dynamic-code
+    /// caution is not among them.
     pub(crate) main: String,
 }
 

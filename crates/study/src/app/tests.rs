@@ -234,7 +234,7 @@ fn what_does_not_fit_is_refused_with_its_place() {
         (
             "${kept.token}\" }",
             "${kept.tokn}\" }",
-            "no earlier check has kept ${kept.tokn}",
+            "no earlier check keeps a value for ${kept.tokn}",
         ),
         (
             "keep = { token = \"/token\" }",

@@ -245,7 +245,7 @@ pub struct Claim {
     pub name: String,
     /// Where it was published, and when.
     pub source: String,
-    /// The published sentence, in our words.
+    /// What was published, in the study's words.
     pub says: String,
     /// The variant the claim is about.
     pub of: String,

@@ -300,8 +300,8 @@ impl<'r, 'a> Check<'r, 'a> {
         ))
     }
 
-    /// The number of open connections. HTTP/1.1 carries one call at a time on a connection, and a connection made for
-    /// one call carries only that: then each call in flight needs its own.
+    /// The number of connections to open. Over HTTP/1.1, or with a connection per call, a connection carries one call
+    /// at a time, so each call in flight needs its own.
     fn connections(
         &self,
         options: &CallOptions,

@@ -97,7 +97,7 @@ pub struct TemplateSource {
     pub path: Option<PathBuf>,
     /// Its length.
     pub bytes: u64,
-    /// The SHA-256 of it, in hexadecimal.
+    /// Its SHA-256, in hexadecimal.
     pub sha256: String,
 }
 

@@ -38,7 +38,7 @@ impl Wire {
                 http,
                 encoding: Encoding::Json,
             },
-            // The defaults of its own clients without TLS.
+            // As connect-go calls by default without TLS.
             Protocol::Connect => Self::Connect { http, encoding },
         }
     }

@@ -66,7 +66,7 @@ impl Server {
             }
             if let Some(status) = server.0.try_wait().ok().flatten() {
                 return Err(Failure::input(format!(
-                    "the server ended ({status}) before it listened: {command}"
+                    "the server exited ({status}) before it started listening: {command}"
                 )));
             }
             if let Some(address) = listening.first()

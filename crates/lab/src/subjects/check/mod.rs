@@ -204,7 +204,7 @@ impl Check<'_> {
         for kind in &stack.features.workloads {
             let set = match (kind, &*OWN) {
                 (WorkloadKind::Own, Ok(own)) => MessageSet::from(own),
-                // The tries of this stack say what is wrong with the sample.
+                // The stack's own checks report what is wrong with the sample.
                 (WorkloadKind::Own, Err(_)) => continue,
                 _ => MessageSet::BuiltIn,
             };

@@ -112,8 +112,8 @@ impl StackCheck<'_> {
         let mut failed = measured.calls.failed.keys();
         match failed.next() {
             Some(kind) if is_right(*kind) => self.prove(&mut up),
-            Some(kind) => Err(wrong(format!("it responds to it with {kind}"))),
-            None => Err(wrong("it responds to it as if it were right")),
+            Some(kind) => Err(wrong(format!("it answers this request with {kind}"))),
+            None => Err(wrong("it answers this request as if it were right")),
         }
         .map_err(|failure| failure.with_log(up.subject.log_tail()))
     }

@@ -207,9 +207,9 @@ impl Connection {
     }
 }
 
-/// The initial [`Connection::failed_attempts`] of a draining connection. A response resets them to 0, so if
-/// the server then ends the connection there are fewer than this; if it ends it without a response, there are
-/// more.
+/// The value of [`Connection::failed_attempts`] with which draining begins. At the end of the connection a
+/// lower value means that a response came after GOAWAY, a higher one that the server ended it without one, and
+/// the same value that the client ended it.
 pub(super) const UNANSWERED: u32 = 2;
 
 /// The end of the backoff after `failed_attempts` consecutive attempts without a response; 0 for none.

@@ -20,7 +20,7 @@ impl Pool<'_> {
     }
 
     /// Moves the next connection that is going away and has calls in flight, if a new one is `wanted`.
-    /// Returns its old and new place, between which the caller must move its calls.
+    /// Returns its old and its new place; the caller must move its calls from the first to the second.
     #[inline]
     pub(crate) fn drain_next(
         &mut self,

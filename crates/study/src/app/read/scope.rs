@@ -74,7 +74,7 @@ impl Scope<'_> {
             Placeholder::Kept(name) => match self.kept {
                 Some(kept) if !kept.contains(name) => {
                     let hint = Nearest::or_known(name, kept.iter().map(String::as_str));
-                    return Err(format!("no earlier check has kept {word}{hint}"));
+                    return Err(format!("no earlier check keeps a value for {word}{hint}"));
                 }
                 kept => kept.is_some(),
             },
