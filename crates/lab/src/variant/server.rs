@@ -161,7 +161,7 @@ impl Server {
                             bodies: workload_calls.prepared()?,
                             verifier: Some(workload_calls),
                         };
-                        (Some(size), bodies)
+                        (size, bodies)
                     }
                 };
                 Opened {

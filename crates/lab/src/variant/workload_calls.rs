@@ -153,19 +153,17 @@ impl WorkloadCalls {
         made.collect::<Result<_, EncodeError>>().map_err(refused)
     }
 
-    /// The mean size of the right responses, encoded and not compressed, bytes.
-    pub(crate) fn response_size(&mut self) -> f64 {
+    /// The mean size of the right responses, encoded and not compressed, bytes; `None` if this program cannot encode
+    /// one of them. Calls are verified nevertheless.
+    pub(crate) fn response_size(&mut self) -> Option<f64> {
         let mut out = Vec::new();
         let mut total = 0;
         for expected in &self.expected {
-            // A response that this program cannot encode has no size here; its calls are verified nevertheless.
             out.clear();
-            if self.response_codec.encode(expected, &mut out).is_err() {
-                return 0.0;
-            }
+            self.response_codec.encode(expected, &mut out).ok()?;
             total += out.len();
         }
-        total as f64 / self.expected.len() as f64
+        Some(total as f64 / self.expected.len() as f64)
     }
 
     /// Whether compression makes the first right response smaller. Some libraries send a response uncompressed
