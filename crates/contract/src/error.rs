@@ -29,7 +29,7 @@ pub enum ContractError {
     #[error("the {0} line does not fit the contract: {1}")]
     Shape(&'static str, String),
     /// A ready line does not have a part for each of the settings.
-    #[error("the ready line has {said} of the {asked} parts that were asked for")]
+    #[error("the number of parts in the ready line is {said}, not {asked}")]
     Parts {
         /// How many settings it was given.
         asked: usize,

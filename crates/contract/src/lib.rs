@@ -368,10 +368,10 @@ pub enum Reply {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Ready {
-    /// What it says of its only settings.
+    /// What a process with one part says.
     #[serde(flatten)]
     pub only: ReadyPart,
-    /// What it says of each of its parts, in the order of their settings; empty where it has no parts.
+    /// What it says of each part, in the order of the settings; empty if there is only one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<ReadyPart>,
     /// The process whose processor time and memory count as the subject's, where that is not the
@@ -383,7 +383,7 @@ pub struct Ready {
     pub versions: BTreeMap<String, String>,
 }
 
-/// What a subject that is up says of one of its settings.
+/// What a subject that is up says of one part.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReadyPart {

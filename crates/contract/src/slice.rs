@@ -23,7 +23,7 @@ const CPU_TOLERANCE: Duration = Duration::from_millis(20);
 pub struct Ask {
     /// Which of its parts is asked; 0 where it has only one.
     pub part: usize,
-    /// What for.
+    /// What it is asked to do.
     pub asked: Asked,
 }
 

@@ -239,7 +239,7 @@ fn a_ready_line_has_a_part_for_each_of_the_settings() {
     assert_eq!(said(several, 2).expect("two")[1].address, address("/b"));
     for (line, count, parts) in [(one, 2, 1), (several, 1, 2), (several, 3, 2)] {
         let error = said(line, count).expect_err("too few or too many");
-        let words = format!("has {parts} of the {count} parts that were asked for");
+        let words = format!("the number of parts in the ready line is {parts}, not {count}");
         assert!(error.contains(&words), "{error}");
     }
 }

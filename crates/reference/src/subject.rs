@@ -101,7 +101,7 @@ fn serve(
     input: impl BufRead + Send + 'static,
     output: &mut impl Write,
 ) -> Result<(), Ended> {
-    let servers = asked.into_iter().map(bind).collect::<Result<Vec<_>, _>>()?;
+    let mut servers = asked.into_iter().map(bind).collect::<Result<Vec<_>, _>>()?;
     let mut parts: Vec<ReadyPart> = servers.iter().map(ready_part).collect();
     let ready = match &mut parts[..] {
         [only] => Ready {
@@ -114,31 +114,37 @@ fn serve(
         },
     };
     write_ready(output, ready)?;
-    let (ended, results) = mpsc::channel();
+    let broke = |error: ServeError| Ended::Broke(error.to_string(), error.fault());
+    let Some(last) = servers.pop() else {
+        return Ok(());
+    };
+    let (failed, failure) = mpsc::channel();
     let mut ends = Vec::new();
     for server in servers {
         let (end, is_over) = mpsc::channel::<()>();
         ends.push(end);
-        let ended = ended.clone();
+        let failed = failed.clone();
         spawn("serve", move || {
             // It fails once the other side is dropped, which is the sign to end.
-            let result = server.serve_until(move || {
+            let served = server.serve_until(move || {
                 let _ = is_over.recv();
             });
-            // Without a receiver another part has failed.
-            let _ = ended.send(result);
+            if let Err(error) = served {
+                // The receiver lives until all have ended.
+                let _ = failed.send(error);
+            }
         })?;
     }
-    drop(ended);
-    spawn("wait-for-end", move || {
+    drop(failed);
+    last.serve_until(move || {
         drain(input);
         drop(ends);
-    })?;
-    // One part that fails ends all: the lab measures none without the others.
-    results
+    })
+    .map_err(broke)?;
+    failure
         .iter()
-        .try_for_each(|result| result)
-        .map_err(|error| Ended::Broke(error.to_string(), error.fault()))
+        .next()
+        .map_or(Ok(()), |error| Err(broke(error)))
 }
 
 fn bind(asked: ServerSettings) -> Result<Server, Ended> {

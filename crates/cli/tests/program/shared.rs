@@ -29,7 +29,8 @@ fn the_plan_and_the_report_say_which_variants_share_a_process() {
     let place = Place::new();
     place.file("study.toml", STUDY);
     let together = "rest, grpc and rest-again share a server process (reference)";
-    let own = "threads has its own: its number of threads is not that of the other variants of its program";
+    let own =
+        "threads has its own processes: the threads of a process would serve all of its variants";
     let plan = place.run(&["plan", "study.toml"]).well();
     for words in [together, own] {
         assert!(plan.contains(words), "{plan}");

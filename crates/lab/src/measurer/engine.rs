@@ -160,7 +160,9 @@ impl Measurer<TrialFigures> for EngineMeasurer<'_, '_> {
             let session = load::Session::open(self.trial, bodies, hooks, stop);
             self.part = Part::Slices(Some(Box::new(self.explained(session)?)));
         }
-        if let Some(server_cpu) = &self.server_cpu {
+        let shared = self.server.subject.is_some_and(Subject::has_other_parts);
+        // The use of a shared process since then is also that of other variants.
+        if let Some(server_cpu) = self.server_cpu.as_ref().filter(|_| !shared) {
             server_cpu.start().map_err(unmeasured)?;
         }
         Ok(())

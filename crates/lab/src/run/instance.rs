@@ -295,42 +295,35 @@ impl Run<'_> {
         Ok((subjects, link))
     }
 
-    /// Starts one client process, on the client's cores, with a part for each server that is up; `None` if no client
-    /// subject calls them.
+    /// Starts one client process, on the client's cores, with a part for each server, all of which must be up; `None` if
+    /// no client subject calls them.
     fn clients(
         &self,
         calls: &mut [CallStarting<'_>],
         ups: &[TrialResult<Up>],
         program: Option<&str>,
     ) -> Vec<TrialResult<Option<Caller>>> {
-        let mut started = program.map(|program| {
-            let clients = self.start_clients(calls, ups, program);
-            clients.map(Vec::into_iter)
-        });
-        let client = |up: &TrialResult<Up>| match (up, &mut started) {
-            (Err(failure), _) => Err(failure.clone()),
-            (Ok(_), Some(Err(failure))) => Err(failure.clone()),
-            (Ok(_), Some(Ok(clients))) => clients.next().transpose(),
-            (Ok(_), None) => Ok(None),
+        let Some(program) = program else {
+            return ups.iter().map(|_| Ok(None)).collect();
         };
-        ups.iter().map(client).collect()
+        let up: TrialResult<Vec<&Up>> = ups
+            .iter()
+            .map(|up| up.as_ref().map_err(Clone::clone))
+            .collect();
+        match up.and_then(|up| self.start_clients(calls, &up, program)) {
+            Ok(clients) => clients.into_iter().map(|client| client.map(Some)).collect(),
+            Err(failure) => ups.iter().map(|_| Err(failure.clone())).collect(),
+        }
     }
 
     fn start_clients(
         &self,
         calls: &mut [CallStarting<'_>],
-        ups: &[TrialResult<Up>],
+        ups: &[&Up],
         program: &str,
     ) -> TrialResult<Vec<TrialResult<Caller>>> {
         let command = self.command_of_all(calls, program, Role::Client)?;
-        let callable = calls.iter().zip(ups);
-        let callable: Vec<(&CallStarting<'_>, &Up)> = callable
-            .filter_map(|(call, up)| Some((call, up.as_ref().ok()?)))
-            .collect();
-        let [(first, up), ..] = &callable[..] else {
-            return Ok(Vec::new());
-        };
-        let settings = callable.iter().map(|(of, up)| {
+        let settings = calls.iter().zip(ups).map(|(of, up)| {
             let stack = of.call.client.as_ref().map_or("", |client| &client.stack);
             settings_line::client(
                 of.call,
@@ -348,12 +341,12 @@ impl Run<'_> {
                 parts: parts.clone(),
             }),
         };
-        let starting = &first.starting;
+        let starting = &calls[0].starting;
         let log = format!("{}-client", starting.log);
-        let entered = enter_client(up.link.as_deref())?;
+        let entered = enter_client(ups[0].link.as_deref())?;
         let subjects = self.start(&command, &line, &starting.layout.client, &log)?;
         drop(entered);
-        let clients = subjects.into_iter().zip(&parts).zip(&callable);
+        let clients = subjects.into_iter().zip(&parts).zip(calls.iter().zip(ups));
         let clients = clients.map(|((subject, settings), (of, up))| {
             let client = Caller::client(subject, settings, of.workload.clone())?;
             Ok(client.expecting(up.response_bytes))

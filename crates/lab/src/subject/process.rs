@@ -162,6 +162,11 @@ impl Subject {
         &self.said
     }
 
+    /// Whether its process has other parts.
+    pub(crate) fn has_other_parts(&self) -> bool {
+        self.shared.ready.parts.len() > 1
+    }
+
     /// The id of the process that was started.
     pub fn pid(&self) -> u32 {
         self.shared.process.borrow().child.id()

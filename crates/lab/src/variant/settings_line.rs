@@ -35,7 +35,7 @@ pub(crate) fn server(
         listen,
         response_compression: call.options.response_compression,
         threads: call.threads,
-        // A process belongs to one variant, and all trials of a variant are timed in one way. Under
+        // A part belongs to one variant, and all trials of a variant are timed in one way. Under
         // load nothing reads the marks: they would only make the responses larger.
         marks: call.timing() == Timing::Stages,
         tls: call.tls,

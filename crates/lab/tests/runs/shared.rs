@@ -97,7 +97,7 @@ fn a_process_that_says_too_few_parts_fails_the_trials_of_all() {
     assert_eq!((left.summary.measured, left.summary.failed), (0, 8));
     for trial in &left.trials {
         let (reason, fault, _) = failed(trial);
-        let text = "the ready line has 1 of the 2 parts that were asked for";
+        let text = "the number of parts in the ready line is 1, not 2";
         assert!(reason.contains(text), "{reason}");
         assert_eq!(fault, Fault::Subject);
     }

@@ -56,10 +56,12 @@ const FIGURES: [Figure<Figures>; 23] = [
     }),
     number("opened", PAGE, |f| f.connections.opened.map(units::count)),
     number("peaks", PAGE, |f| {
+        let f = own_process(f)?;
         let server = f.memory.server_peak.map(|bytes| units::size(bytes as f64));
         Some(both_sides(units::size(f.memory.client_peak as f64), server))
     }),
     number("threads", PAGE, |f| {
+        let f = own_process(f)?;
         let server = f.threads.server.map(|server| server.to_string());
         Some(both_sides(f.threads.client.to_string(), server))
     }),
@@ -70,6 +72,11 @@ const FIGURES: [Figure<Figures>; 23] = [
 
 fn of(times: &Option<Distribution>, figure: fn(&Distribution) -> Option<f64>) -> Option<String> {
     figure(times.as_ref()?).map(units::time)
+}
+
+/// The figures of a variant whose processes no other variant shares.
+fn own_process(figures: &Figures) -> Option<&Figures> {
+    Some(figures).filter(|figures| !figures.shared_process)
 }
 
 /// The client's figure, and the server's if known.

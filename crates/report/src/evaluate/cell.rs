@@ -57,6 +57,7 @@ pub(crate) fn figures(
     let idle: BTreeSet<Idle> = trials.iter().map(|(t, _)| t.idle).collect();
     let shares: Vec<f64> = measured().filter_map(super::client_share).collect();
     Ok(Some(Figures {
+        shared_process: false,
         elapsed_ns,
         idle: idle.into_iter().collect(),
         link: link::findings(settings.target.link(), trials),

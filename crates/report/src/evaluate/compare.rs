@@ -145,7 +145,7 @@ impl<'a> Blocks<'a> {
         let paired = self.paired(of, against, metric, placement);
         let counts = paired.counts;
         let control = (!a_a)
-            .then(|| self.control(of, metric, placement))
+            .then(|| self.control([of, against], metric, placement))
             .flatten();
         let aa = control.as_ref().map(|(_, estimate)| *estimate);
         let estimate = self.estimate(&paired);
@@ -305,15 +305,24 @@ impl<'a> Blocks<'a> {
         Some(self.paired(place(of)?, place(against)?, metric, placement))
     }
 
-    /// The first A/A pair that has an estimate for this metric and placement.
+    /// The first A/A pair that has an estimate for this metric and placement. A pair in one process lacks the chance of a
+    /// start, so it is no control of variants with processes of their own; for variants in one process, such pairs come
+    /// first.
     fn control(
         &self,
-        of: u32,
+        [of, against]: [u32; 2],
         metric: Metric,
         placement: Placement,
     ) -> Option<(Control, stats::Estimate)> {
-        let mut controls = controls(self.variants, self.named(of)).into_iter();
-        let (again, original, estimate) = controls.find_map(|[again, original]| {
+        let in_one = |[a, b]: [u32; 2]| {
+            let [a, b] = [a, b].map(|place| &*self.named(place).name);
+            self.plan.share_processes(a, b)
+        };
+        let judged_in_one = in_one([of, against]);
+        let mut controls = controls(self.variants, self.named(of));
+        controls.retain(|pair| judged_in_one || !in_one(*pair));
+        controls.sort_by_key(|pair| judged_in_one && !in_one(*pair));
+        let (again, original, estimate) = controls.into_iter().find_map(|[again, original]| {
             let paired = self.paired(again, original, metric, placement);
             Some((again, original, self.estimate(&paired)?))
         })?;

@@ -125,8 +125,8 @@ impl<'a> Study<'a> {
         ways
     }
 
-    /// Whether a variant has a process of its own in a role, or is the first of those that share it.
-    fn is_first_of_process(&self, role: Role, name: &str) -> bool {
+    /// Whether a variant has a process of its own in a role.
+    fn has_own_process(&self, role: Role, name: &str) -> bool {
         let place = self.plan.variants.iter().position(|one| one.name == name);
         let place = place.and_then(|place| u32::try_from(place).ok());
         let shared = place.and_then(|place| self.plan.shared_by(place));
@@ -134,7 +134,7 @@ impl<'a> Study<'a> {
             Role::Server => shared.server.as_ref(),
             Role::Client | Role::Codec => shared.client.as_ref(),
         });
-        program.is_none() || shared.and_then(|shared| shared.variants.first().copied()) == place
+        program.is_none()
     }
 
     fn stack(
@@ -154,10 +154,10 @@ impl<'a> Study<'a> {
         let is_engine = way.stack == ENGINE;
         let (few, many) = (variant(few), variant(many));
         let both: Vec<StackVariant> = few.iter().chain(&many).cloned().collect();
-        // The figures of a process are given once, for the first of the variants that share it.
+        // The figures of a shared process are of no single stack.
         let own: Vec<StackVariant> = both
             .iter()
-            .filter(|one| self.is_first_of_process(role, &one.variant))
+            .filter(|one| self.has_own_process(role, &one.variant))
             .cloned()
             .collect();
         let of = |variant: &Option<StackVariant>, metric| {

@@ -25,6 +25,9 @@ pub struct Figures {
     pub left_out: u64,
     /// How many of those failed.
     pub left_out_failed: u64,
+    /// Whether `memory`, `threads` and the time to start are those of a process that other variants share.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub shared_process: bool,
     /// Measured time of all trials together.
     pub elapsed_ns: u64,
     /// Whether idle states were actually disabled; two values if trials differ.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use rpcgauge_contract::MAX_PARTS;
 use rpcgauge_trial::MAX_MS;
 
 use super::Plan;
@@ -105,8 +106,13 @@ impl Plan {
                 ));
             }
         }
-        if self.shared.iter().any(|shared| shared.variants.len() < 2) {
-            return Err("a shared process needs two variants or more".to_owned());
+        for shared in &self.shared {
+            if !(2..=MAX_PARTS).contains(&shared.variants.len()) {
+                return Err(format!("a shared process needs 2 to {MAX_PARTS} variants"));
+            }
+            if shared.server.is_none() && shared.client.is_none() {
+                return Err("a shared process is neither a server nor a client".to_owned());
+            }
         }
         Ok(())
     }

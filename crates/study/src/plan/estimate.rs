@@ -92,7 +92,15 @@ impl Plan {
         let of = |variant: u32| each.get(variant as usize).copied().unwrap_or_default();
         let trials: Duration = self.trials.iter().map(|trial| of(trial.variant).0).sum();
         let starts = self.trials.iter();
-        let starts = starts.map(|trial| (trial.invocation, trial.variant, trial.placement));
+        // Variants that share processes are started together.
+        let started = |variant: u32| {
+            let shared = self.shared_by(variant);
+            shared
+                .and_then(|shared| shared.variants.first().copied())
+                .unwrap_or(variant)
+        };
+        let starts =
+            starts.map(|trial| (trial.invocation, started(trial.variant), trial.placement));
         let starts: BTreeSet<(u32, u32, Placement)> = starts.collect();
         let starting: Duration = starts.iter().map(|start| of(start.1).1).sum();
         trials + starting + self.calibrating() + self.floors_over_links(&call)

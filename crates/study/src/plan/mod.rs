@@ -33,7 +33,7 @@ pub struct Plan {
     pub seed: u64,
     /// The variants, each under its own name.
     pub variants: Vec<Variant>,
-    /// The variants that are called in the same processes; each variant is in one of these at most.
+    /// The variants that are called in the same processes; each variant is in at most one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shared: Vec<SharedProcesses>,
     /// The variants that were to share processes and have their own, by name, and why.

@@ -127,7 +127,7 @@ impl Plan {
             } else {
                 "have their"
             };
-            format!("{} {has} own: {reason}", and(names.into_iter()))
+            format!("{} {has} own processes: {reason}", and(names.into_iter()))
         });
         shared.chain(apart).collect()
     }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rpcgauge_contract::MAX_PARTS;
 use rpcgauge_message::workload::MessageSet;
 
 use crate::features::Features;
@@ -156,18 +157,17 @@ const NO_PROGRAM: &str = "no program carries these stacks and those of another v
 fn conflict(a: &Sharer<'_>, b: &Sharer<'_>) -> Option<&'static str> {
     let (one, other) = (a.call, b.call);
     if a.rotation != b.rotation {
-        Some("no pair puts it in turn with another variant of its program")
+        Some("it is not compared with another variant of its program, so they do not take turns")
     } else if MessageSet::from(&one.workload) != MessageSet::from(&other.workload) {
-        Some("a program has the code of one set of messages")
+        Some("its messages differ, and a program is built for one set of messages")
     } else if one.runtime != other.runtime {
-        Some("its runtime has other settings than that of the other variants of its program")
+        Some("the settings of its runtime differ from those of another variant of its program")
     } else if one.runtime.events {
         Some("the events of a runtime are those of a whole process")
-    } else if one.threads != other.threads {
-        Some("its number of threads is not that of the other variants of its program")
-    } else if one.link.as_ref().map(|link| &link.name) != other.link.as_ref().map(|link| &link.name)
-    {
-        Some("its link is not that of the other variants of its program")
+    } else if one.threads != 1 || other.threads != 1 {
+        Some("the threads of a process would serve all of its variants")
+    } else if one.link.is_some() || other.link.is_some() {
+        Some("a link carries the packets of one variant")
     } else if one.cold_calls > 0 || other.cold_calls > 0 {
         Some("first calls after a start are those of a whole process")
     } else {
@@ -183,7 +183,8 @@ fn most<'s, 'p>(
     let first = all.first()?;
     let carried = programs(first).into_iter().map(|program| {
         let is_carried = |one: &&&Sharer<'p>| programs(one).contains(&program);
-        let members: Vec<_> = all.iter().filter(is_carried).copied().collect();
+        let members = all.iter().filter(is_carried).copied();
+        let members: Vec<_> = members.take(MAX_PARTS).collect();
         (program, members)
     });
     let mut best: Option<(String, Vec<&Sharer<'p>>)> = None;

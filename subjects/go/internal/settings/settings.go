@@ -245,7 +245,7 @@ func parts[T any](line []byte, parse func([]byte) (T, error)) ([]T, error) {
 		return nil, err
 	}
 	if count := len(several.Parts); count < minParts || count > maxParts {
-		return nil, Refuse(Instrument, "parts has %d, and must have %d to %d", count, minParts, maxParts)
+		return nil, Refuse(Instrument, "there are %d parts; %d to %d are allowed", count, minParts, maxParts)
 	}
 	var all []T
 	for _, part := range several.Parts {

@@ -105,7 +105,7 @@ func TestWhatIsWrongIsRefused(t *testing.T) {
 		{servers, `[{"workload"`, `[{"role":"server","workload"`, `no "role" of its own`},
 		{servers, `"http":"2",`, ``, `lacks "http"`},
 		{servers, `"parts"`, `"pieces"`, `lacks "parts"`},
-		{`{"contract":1,"role":"clients","parts":[{}]}`, `{}`, `{}`, "must have 2 to 64"},
+		{`{"contract":1,"role":"clients","parts":[{}]}`, `{}`, `{}`, "2 to 64 are allowed"},
 		{codec, `"decode"`, `"guess"`, `operation cannot be "guess"`},
 		{codec, `"request"`, `"reply"`, `sample cannot be "reply"`},
 	} {

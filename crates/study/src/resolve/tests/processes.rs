@@ -23,7 +23,7 @@ fn variants_share_the_program_that_carries_their_stacks() {
         plan.processes(),
         [
             "a, b and a-again share a server process (go/services)",
-            "c has its own: no program carries these stacks and those of another variant",
+            "c has its own processes: no program carries these stacks and those of another variant",
         ]
     );
     assert!(plan.share_processes("a", "b") && !plan.share_processes("a", "c"));
@@ -62,15 +62,14 @@ fn what_one_process_cannot_have_together_keeps_its_own_and_says_why() {
         let plan = shared(&[("a", HTTP), ("b", &changed)]);
         plan.apart.get("b").cloned().unwrap_or_default()
     };
-    let of_the_program = "of the other variants of its program";
     assert_eq!(two(""), "");
     assert_eq!(
         two("threads = 2"),
-        format!("its number of threads is not that {of_the_program}")
+        "the threads of a process would serve all of its variants"
     );
     assert_eq!(
         two("gc = \"zgc\""),
-        format!("its runtime has other settings than that {of_the_program}")
+        "the settings of its runtime differ from those of another variant of its program"
     );
     assert_eq!(
         two("cold-calls = 3"),

@@ -242,7 +242,7 @@ fn a_plan_is_held_to_the_bounds_of_a_study() {
     };
     assert_snapshot!(shared(json!([0, 0])), @"variant 0 cannot share a process: it does not call a subject, or shares one already");
     assert_snapshot!(shared(json!([0, 99])), @"variant 99 cannot share a process: it does not call a subject, or shares one already");
-    assert_snapshot!(shared(json!([0])), @"a shared process needs two variants or more");
+    assert_snapshot!(shared(json!([0])), @"a shared process needs 2 to 64 variants");
     assert_snapshot!(plan_with("/placements", json!([])), @"trial 0 is of an invocation, block or placement that does not exist");
     assert_snapshot!(plan_with("/variants/0/settings/workload", json!({})), @"variants.settings: a variant names no known server, codec or service");
     for (key, value, why) in [
