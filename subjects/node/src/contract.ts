@@ -156,7 +156,7 @@ export type Slice = ReturnType<typeof slice>;
 
 export type Ask = { part: number } & ({ verify: true } | { slice: Slice });
 
-/** Takes a line apart that comes after the ready line, to one of so many parts. */
+/** Takes a line apart that comes after the ready line, to one of `parts` parts. */
 export function parseAsk(line: string, parts: number, inBatches: boolean): Ask {
   const { part: said = 0, ...ask } = parseObject(line, "the line");
   const part = integer(0, parts - 1)(said, "the line's part");

@@ -127,7 +127,7 @@ type Slice struct {
 	Batch uint32 `json:"batch"`
 }
 
-// ParseAsk reads a line of the conversation with a process that has so many parts.
+// ParseAsk reads a line of the conversation with a process that has `parts` parts.
 func ParseAsk(line []byte, parts int, inBatches bool) (Ask, error) {
 	var asked struct {
 		Part   int    `json:"part"`
