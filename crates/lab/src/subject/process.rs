@@ -98,7 +98,7 @@ impl Subject {
     /// Starts a subject with one part and waits until it is ready.
     ///
     /// # Errors
-    /// As [`Subject::start_parts`].
+    /// A [`TrialFailure`] with the last lines of its log, also if `stop` became true; no process is left then.
     pub fn start(start: &Start<'_>, stop: &AtomicBool) -> TrialResult<Self> {
         Ok(Self::start_parts(start, stop)?.swap_remove(0))
     }
@@ -106,7 +106,7 @@ impl Subject {
     /// Starts a subject and waits until it is ready. Returns each of its parts, in the order of their settings.
     ///
     /// # Errors
-    /// A [`TrialFailure`] with the last lines of its log, also if `stop` became true; no process is left then.
+    /// As [`Subject::start`].
     pub(crate) fn start_parts(start: &Start<'_>, stop: &AtomicBool) -> TrialResult<Vec<Self>> {
         let mut process = Process::start(start)?;
         let (ready, parts, startup, meter) = match process.wait_until_ready(start, stop) {
