@@ -168,6 +168,8 @@ mod tests {
         name: char,
         step: f64,
         slices: u32,
+        /// The slices that its warm-up still needs.
+        warm_up: u32,
         fails_at: Option<u32>,
         log: &'l RefCell<String>,
     }
@@ -178,6 +180,12 @@ mod tests {
                 Some(0) => Err(TrialFailure::new(Fault::Subject, "not ready")),
                 _ => Ok(()),
             }
+        }
+
+        fn warm_up_slice(&mut self, _: &AtomicBool) -> TrialResult<bool> {
+            self.log.borrow_mut().push(self.name.to_ascii_uppercase());
+            self.warm_up = self.warm_up.saturating_sub(1);
+            Ok(self.warm_up == 0)
         }
 
         fn slice(&mut self, _: &AtomicBool) -> TrialResult<f64> {
@@ -207,6 +215,7 @@ mod tests {
                 name: *name,
                 step: *step,
                 slices: 0,
+                warm_up: 0,
                 fails_at: *fails_at,
                 log: &log,
             };
@@ -271,6 +280,29 @@ mod tests {
         );
         let expected = ["died after 3", "values only after 10", "not ready after 0"];
         assert_eq!(ends, expected, "each with what it had sent");
+    }
+
+    #[test]
+    fn those_that_warm_up_in_turn_do_so_until_the_last_has_settled() {
+        let log = RefCell::new(String::new());
+        let stop = AtomicBool::new(false);
+        let mut rotation = Rotation::new(3);
+        for (name, warm_up) in [('a', 1), ('b', 3)] {
+            let values = Values {
+                name,
+                step: 1.0,
+                slices: 0,
+                warm_up,
+                fails_at: None,
+                log: &log,
+            };
+            rotation.add(Ok(Box::new(values)), &stop);
+        }
+        rotation.warm_up(&stop);
+        assert_eq!(*log.borrow(), "ABABAB");
+        stop.store(true, Ordering::Relaxed);
+        rotation.warm_up(&stop);
+        assert_eq!(*log.borrow(), "ABABAB", "a stop ends it");
     }
 
     #[test]

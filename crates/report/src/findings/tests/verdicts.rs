@@ -1,7 +1,7 @@
 //! Tests of verdicts.
 
 use rpcgauge_study::histogram::{Times, Unit};
-use rpcgauge_study::plan::Metric;
+use rpcgauge_study::plan::{Metric, SharedProcesses};
 use rpcgauge_study::record::{FailureKind, TrialOutcome};
 
 use super::super::caution::CautionKind;
@@ -155,6 +155,37 @@ fn a_verdict_is_held_against_the_a_a_pair_of_its_own_group() {
         open,
         "one thing differs by a factor of two"
     );
+}
+
+#[test]
+fn an_a_a_pair_in_one_process_is_no_control_of_variants_with_their_own() {
+    let with_shared = |names: &[&str]| {
+        let mut sample = two(2.3).build();
+        let place = |name: &&str| {
+            let mut variants = sample.plan.variants.iter();
+            u32::try_from(variants.position(|one| one.name == *name).unwrap()).unwrap()
+        };
+        let shared = SharedProcesses {
+            variants: names.iter().map(place).collect(),
+            server: Some("reference".to_owned()),
+            client: None,
+        };
+        sample.plan.shared = vec![shared];
+        findings(&sample)
+    };
+    let verdict = |findings: &Findings| findings.comparisons[0].placements[0].clone();
+    let apart = with_shared(&["grpc", "grpc-again"]);
+    assert!(verdict(&apart).control.is_none());
+    assert!(!apart.comparisons[0].one_process);
+    let together = with_shared(&["grpc", "rest", "grpc-again"]);
+    assert!(verdict(&together).control.is_some());
+    assert!(together.comparisons[0].one_process);
+    // The memory and threads of a shared process are no variant's own.
+    let shares = |findings: &Findings, name: &str| {
+        let cell = &findings.variant(name).unwrap().cells[0];
+        cell.figures.as_ref().unwrap().shared_process
+    };
+    assert!(shares(&together, "rest") && shares(&apart, "grpc") && !shares(&apart, "rest"));
 }
 
 #[test]
