@@ -152,7 +152,7 @@ impl Run<'_> {
             if !started.insert(of) {
                 continue;
             }
-            let together: Vec<u32> = match self.plan.shared_by(of) {
+            let together: Vec<u32> = match self.plan.processes_of(of) {
                 None => vec![of],
                 Some(shared) => {
                     let variants = trials.iter().map(|planned| planned.spec.variant);
@@ -202,7 +202,7 @@ impl Run<'_> {
                 .map(|of| (*of, Err(died_too_often(starts))))
                 .collect()
         } else {
-            match self.plan.shared_by(*first) {
+            match self.plan.processes_of(*first) {
                 None => vec![(*first, self.new_instance(occasion, *first))],
                 Some(shared) => {
                     let made = self.shared_instances(occasion, shared);

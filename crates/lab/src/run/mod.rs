@@ -135,7 +135,7 @@ impl Lab {
         for variant in variants {
             let variant = &plan.variants[variant as usize];
             let workload = variant.settings.target.workload();
-            for (stack, program) in plan.programs(variant) {
+            for (stack, program) in plan.programs_of(variant) {
                 // If a stack cannot be started, its trials fail, and there is nothing to compare.
                 if let Ok(command) = self.options.stacks.command(program, workload) {
                     provenance.check_build(stack, command.build.as_ref())?;
@@ -344,7 +344,7 @@ impl<'a> Run<'a> {
         }
         let workload = variant.settings.target.workload();
         let command = |program| self.options.stacks.command(program, workload).ok();
-        let stacks = self.plan.programs(variant).zip(versions);
+        let stacks = self.plan.programs_of(variant).zip(versions);
         let stacks = stacks.map(|((stack, program), versions)| StackRecord {
             stack: stack.to_owned(),
             build: command(program).and_then(|command| command.build.clone()),

@@ -263,7 +263,7 @@ impl<'a> Run<'a> {
             Ready::Caller(caller, server) => (caller, *server),
         };
         let warm_up = match warmup::bounds(self.plan, &variant.settings) {
-            Some(bounds) if self.plan.shares(variant) => WarmUp::InTurn(bounds),
+            Some(bounds) if self.plan.shares_processes(variant) => WarmUp::InTurn(bounds),
             Some(bounds) => WarmUp::AtOnce(bounds),
             None => WarmUp::None,
         };

@@ -61,7 +61,7 @@ impl Subjects {
         for (plan, variant) in variants {
             let mut lacks = None;
             let workload = variant.settings.target.workload();
-            for (_, program) in plan.programs(variant) {
+            for (_, program) in plan.programs_of(variant) {
                 // The embedded stack has no / in its name, and needs no preparation.
                 if let (Some(program), Some(workload)) = (program.split_once('/'), workload) {
                     lacks = lacks.or(needed.add(program, workload)?);

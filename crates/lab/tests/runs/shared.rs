@@ -39,7 +39,7 @@ fn shared(variants: [Settings; 2], server: bool, client: bool) -> Plan {
         time_ms: None,
     };
     let program = |is_shared: bool| is_shared.then(|| "other".to_owned());
-    plan.shared = vec![SharedProcesses {
+    plan.shared_processes = vec![SharedProcesses {
         variants: vec![0, 1],
         server: program(server),
         client: program(client),
@@ -60,7 +60,7 @@ fn variants_that_share_a_server_are_measured_in_one_process_for_each_invocation(
     for (is_shared, processes) in [(true, 2), (false, 4)] {
         let mut plan = shared(both(), true, false);
         if !is_shared {
-            plan.shared.clear();
+            plan.shared_processes.clear();
         }
         let left = run(&plan, Some(noted("exec \"$SUBJECT\"")));
         assert_eq!((left.summary.measured, left.summary.failed), (8, 0));

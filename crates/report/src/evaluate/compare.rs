@@ -91,7 +91,7 @@ impl<'a> Blocks<'a> {
             operation,
             headline: pair.headline,
             a_a: pair.a_a,
-            one_process: self.plan.share_processes(&pair.of, &pair.against),
+            one_process: self.plan.are_in_one_process(&pair.of, &pair.against),
             placements: judged.into_iter().map(|j| j.verdict).collect(),
             combined,
         })
@@ -316,7 +316,7 @@ impl<'a> Blocks<'a> {
     ) -> Option<(Control, stats::Estimate)> {
         let in_one = |[a, b]: [u32; 2]| {
             let [a, b] = [a, b].map(|place| &*self.named(place).name);
-            self.plan.share_processes(a, b)
+            self.plan.are_in_one_process(a, b)
         };
         let judged_in_one = in_one([of, against]);
         let mut controls = controls(self.variants, self.named(of));

@@ -127,9 +127,8 @@ impl<'a> Study<'a> {
 
     /// Whether a variant has a process of its own in a role.
     fn has_own_process(&self, role: Role, name: &str) -> bool {
-        let place = self.plan.variants.iter().position(|one| one.name == name);
-        let place = place.and_then(|place| u32::try_from(place).ok());
-        let shared = place.and_then(|place| self.plan.shared_by(place));
+        let place = self.plan.place(name);
+        let shared = place.and_then(|place| self.plan.processes_of(place));
         let program = shared.and_then(|shared| match role {
             Role::Server => shared.server.as_ref(),
             Role::Client | Role::Codec => shared.client.as_ref(),

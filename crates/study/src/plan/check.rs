@@ -97,7 +97,11 @@ impl Plan {
 
     fn check_processes(&self) -> Result<(), String> {
         let mut sharing = BTreeSet::new();
-        for place in self.shared.iter().flat_map(|shared| &shared.variants) {
+        for place in self
+            .shared_processes
+            .iter()
+            .flat_map(|shared| &shared.variants)
+        {
             let variant = self.variants.get(*place as usize);
             let calls = variant.is_some_and(|one| matches!(one.settings.target, Target::Call(_)));
             if !calls || !sharing.insert(place) {
@@ -106,7 +110,7 @@ impl Plan {
                 ));
             }
         }
-        for shared in &self.shared {
+        for shared in &self.shared_processes {
             if !(2..=MAX_PARTS).contains(&shared.variants.len()) {
                 return Err(format!("a shared process needs 2 to {MAX_PARTS} variants"));
             }

@@ -94,7 +94,7 @@ impl Plan {
         let starts = self.trials.iter();
         // Variants that share processes are started together.
         let started = |variant: u32| {
-            let shared = self.shared_by(variant);
+            let shared = self.processes_of(variant);
             shared
                 .and_then(|shared| shared.variants.first().copied())
                 .unwrap_or(variant)

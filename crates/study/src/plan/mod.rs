@@ -35,10 +35,10 @@ pub struct Plan {
     pub variants: Vec<Variant>,
     /// The variants that are called in the same processes; each variant is in at most one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub shared: Vec<SharedProcesses>,
+    pub shared_processes: Vec<SharedProcesses>,
     /// The variants that were to share processes and have their own, by name, and why.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub apart: BTreeMap<String, String>,
+    pub own_processes: BTreeMap<String, String>,
     /// The pairs to compare.
     pub pairs: Vec<Pair>,
     /// The published figures to test.
@@ -111,16 +111,12 @@ impl Plan {
     }
 
     /// The programs that a variant is measured with, as `SUBJECT/STACK` or `SUBJECT/PROGRAM`, each after its stack.
-    pub fn programs<'p>(
+    pub fn programs_of<'p>(
         &'p self,
         variant: &'p Variant,
     ) -> impl Iterator<Item = (&'p str, &'p str)> {
-        let place = self
-            .variants
-            .iter()
-            .position(|one| std::ptr::eq(one, variant));
-        let place = place.and_then(|place| u32::try_from(place).ok());
-        let shared = place.and_then(|place| self.shared_by(place));
+        let place = self.place(&variant.name);
+        let shared = place.and_then(|place| self.processes_of(place));
         let shared = shared.map(|shared| [&shared.server, &shared.client]);
         let stacks = variant.settings.target.stacks().enumerate();
         stacks.map(move |(role, stack)| {
@@ -130,38 +126,40 @@ impl Plan {
     }
 
     /// Whether a variant shares a process with others.
-    pub fn shares(&self, variant: &Variant) -> bool {
-        let place = self
-            .variants
-            .iter()
-            .position(|one| std::ptr::eq(one, variant));
-        let place = place.and_then(|place| u32::try_from(place).ok());
-        place.is_some_and(|place| self.shared_by(place).is_some())
+    pub fn shares_processes(&self, variant: &Variant) -> bool {
+        self.place(&variant.name)
+            .is_some_and(|place| self.processes_of(place).is_some())
     }
 
     /// Whether two variants have their server and their client, if there is one, in the same processes.
-    pub fn share_processes(&self, of: &str, against: &str) -> bool {
-        let place = |name: &str| {
-            let place = self.variants.iter().position(|one| one.name == name)?;
-            let variant = &self.variants[place];
-            Some((
-                u32::try_from(place).ok()?,
-                variant.settings.target.stacks().count(),
-            ))
-        };
-        let (Some((of, stacks)), Some((against, others))) = (place(of), place(against)) else {
-            return false;
-        };
-        self.shared_by(of).is_some_and(|shared| {
-            let programs = [&shared.server, &shared.client].into_iter().flatten();
-            shared.variants.contains(&against) && [stacks, others] == [programs.count(); 2]
+    pub fn are_in_one_process(&self, of: &str, against: &str) -> bool {
+        let both = self.place(of).zip(self.place(against));
+        both.is_some_and(|(of, against)| {
+            self.processes_of(of).is_some_and(|shared| {
+                let programs = [&shared.server, &shared.client].into_iter().flatten();
+                let programs = programs.count();
+                let stacks = |place: u32| {
+                    self.variants[place as usize]
+                        .settings
+                        .target
+                        .stacks()
+                        .count()
+                };
+                shared.variants.contains(&against) && [stacks(of), stacks(against)] == [programs; 2]
+            })
         })
     }
 
     /// The processes that a variant shares with others.
-    pub fn shared_by(&self, variant: u32) -> Option<&SharedProcesses> {
-        let mut shared = self.shared.iter();
+    pub fn processes_of(&self, variant: u32) -> Option<&SharedProcesses> {
+        let mut shared = self.shared_processes.iter();
         shared.find(|shared| shared.variants.contains(&variant))
+    }
+
+    /// The index of the variant of that name.
+    pub fn place(&self, name: &str) -> Option<u32> {
+        let place = self.variants.iter().position(|one| one.name == name)?;
+        u32::try_from(place).ok()
     }
 
     /// The variant of that name.

@@ -102,7 +102,7 @@ impl Plan {
     /// all have their own by the study.
     pub fn processes(&self) -> Vec<String> {
         let name = |place: &u32| self.variants.get(*place as usize).map(|one| &*one.name);
-        let shared = self.shared.iter().map(|shared| {
+        let shared = self.shared_processes.iter().map(|shared| {
             let names = and(shared.variants.iter().filter_map(name));
             let process = |what: &str, program: &Option<String>| {
                 let program = program.as_ref()?;
@@ -118,7 +118,7 @@ impl Plan {
             )
         });
         let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        for (name, reason) in &self.apart {
+        for (name, reason) in &self.own_processes {
             reasons.entry(reason).or_default().push(name);
         }
         let apart = reasons.into_iter().map(|(reason, names)| {

@@ -227,8 +227,8 @@ impl Resolver<'_> {
             question: study.question().to_owned(),
             seed: overrides.seed.or(top.seed).unwrap_or(DEFAULT_SEED),
             variants: Vec::new(),
-            shared: Vec::new(),
-            apart: BTreeMap::new(),
+            shared_processes: Vec::new(),
+            own_processes: BTreeMap::new(),
             pairs,
             claims,
             codecs: BTreeMap::new(),
@@ -286,7 +286,7 @@ impl Resolver<'_> {
             self.at(place, error.to_string())
         });
         plan.map(|mut plan| {
-            self.study.share_processes(&mut plan, self.context.subjects);
+            self.study.assign_processes(&mut plan, self.context.subjects);
             plan
         })
     }

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use rpcgauge_contract::MAX_PARTS;
 use rpcgauge_message::workload::MessageSet;
 
-use crate::features::Features;
+use crate::features::{Features, Role};
 use crate::file::{Processes, StudyFile};
 use crate::plan::{Plan, SharedProcesses, Variant};
-use crate::settings::{SubjectCall, Target};
+use crate::settings::{REFERENCE, SubjectCall, Target};
 
 /// A variant of a group that shares processes, and its place in the plan.
 struct Sharer<'p> {
@@ -19,20 +19,32 @@ struct Sharer<'p> {
     rotation: Option<u32>,
 }
 
+impl Sharer<'_> {
+    /// The programs that can run its server or its client together with others.
+    fn programs<'s>(&self, role: Role, stacks: &'s BTreeMap<String, Features>) -> &'s [String] {
+        let stack = match role {
+            Role::Server => Some(&self.call.server),
+            Role::Client | Role::Codec => self.call.client.as_ref().map(|client| &client.stack),
+        };
+        let features = stack.and_then(|stack| stacks.get(stack));
+        features.map_or(&[], |features| &features.programs)
+    }
+}
+
 impl StudyFile {
     /// Whether the variants of a group, or those of no group, share processes where they can.
     fn shares(&self, group: Option<&str>) -> bool {
         let of_group = self.groups.iter();
         let mut of_group = of_group.filter(|of| Some(&*of.name.get_ref().0) == group);
-        let own = of_group.next().and_then(|group| group.part.processes);
-        own.or(self.part.processes) == Some(Processes::Shared)
+        let of_group = of_group.next().and_then(|group| group.part.processes);
+        of_group.or(self.part.processes) == Some(Processes::Shared)
     }
 
     /// Puts the variants of a plan that are to share processes into the fewest that carry them, and notes why others
     /// have their own.
-    pub(super) fn share_processes(&self, plan: &mut Plan, stacks: &BTreeMap<String, Features>) {
+    pub(super) fn assign_processes(&self, plan: &mut Plan, stacks: &BTreeMap<String, Features>) {
         let mut shared = Vec::new();
-        let mut apart = BTreeMap::new();
+        let mut own = BTreeMap::new();
         for group in plan
             .variants
             .iter()
@@ -44,23 +56,20 @@ impl StudyFile {
             }
             let all = sharers(plan, group.as_ref());
             let mut left: Vec<&Sharer<'_>> = all.iter().collect();
-            while let Some((processes, reason)) = next(&left, &all, stacks) {
-                let (taken, rest): (Vec<_>, Vec<_>) = left
-                    .into_iter()
-                    .partition(|one| processes.variants.contains(&one.place));
-                left = rest;
-                match reason {
-                    None => shared.push(processes),
-                    Some(reason) => {
-                        let names = taken.iter().map(|one| one.variant.name.clone());
-                        apart.extend(names.map(|name| (name, reason.to_owned())));
-                    }
+            while let Some(first) = left.first().copied() {
+                if let Some(processes) = best(first, &left, stacks) {
+                    left.retain(|one| !processes.variants.contains(&one.place));
+                    shared.push(processes);
+                } else {
+                    let reason = reason(first, &all, stacks);
+                    own.insert(first.variant.name.clone(), reason.to_owned());
+                    left.remove(0);
                 }
             }
         }
         shared.sort_by_key(|one| one.variants.first().copied());
-        plan.shared = shared;
-        plan.apart = apart;
+        plan.shared_processes = shared;
+        plan.own_processes = own;
     }
 }
 
@@ -88,70 +97,67 @@ fn sharers<'p>(plan: &'p Plan, group: Option<&String>) -> Vec<Sharer<'p>> {
         .collect()
 }
 
-/// The next variants that share processes: the first one with as many others as can be, or alone, with the reason.
-fn next(
+/// The first variant and those that share processes with it; `None` if none can. A set that shares both processes of
+/// subjects is better than a larger one that shares only one of them, because what a start changes cancels only
+/// between variants that share it. The embedded server hardly varies from start to start, so it only decides between
+/// equal sets.
+fn best(
+    first: &Sharer<'_>,
     left: &[&Sharer<'_>],
-    all: &[Sharer<'_>],
     stacks: &BTreeMap<String, Features>,
-) -> Option<(SharedProcesses, Option<&'static str>)> {
-    let first = *left.first()?;
-    let programs = |stack: &str| {
-        let features = stacks.get(stack);
-        features.map_or(&[][..], |features| &features.programs)
+) -> Option<SharedProcesses> {
+    let choices = |role| {
+        let programs = first.programs(role, stacks).iter().map(Some);
+        programs.chain([None])
     };
-    let fitting: Vec<&Sharer<'_>> = left
-        .iter()
-        .copied()
-        .filter(|other| conflict(first, other).is_none())
-        .collect();
-    let servers = |of: &Sharer<'_>| programs(&of.call.server).to_vec();
-    let clients = |of: &Sharer<'_>| {
-        let client = of.call.client.as_ref();
-        client.map_or(Vec::new(), |client| programs(&client.stack).to_vec())
-    };
-    let by_server = most(&fitting, servers);
-    let by_client = most(&fitting, clients);
-    if let Some((server, members)) = by_server {
-        let client = most(&members, clients);
-        return Some((
-            SharedProcesses {
-                variants: places(&members),
-                server: Some(server),
-                client: client
-                    .filter(|(_, all)| all.len() == members.len())
-                    .map(|(name, _)| name),
-            },
-            None,
-        ));
+    let mut best: Option<((usize, usize, usize), SharedProcesses)> = None;
+    for server in choices(Role::Server) {
+        for client in choices(Role::Client) {
+            let carries = |one: &Sharer<'_>| {
+                let has = |role, program: Option<&String>| {
+                    program.is_none_or(|program| one.programs(role, stacks).contains(program))
+                };
+                has(Role::Server, server) && has(Role::Client, client)
+            };
+            let fitting = left.iter().filter(|one| conflict(first, one).is_none());
+            let members = fitting.filter(|one| carries(one)).take(MAX_PARTS);
+            let members: Vec<u32> = members.map(|one| one.place).collect();
+            let programs = [server, client].into_iter().flatten();
+            let of_subjects = programs.clone().filter(|program| *program != REFERENCE);
+            let worth = (of_subjects.count(), members.len(), programs.count());
+            let (_, _, shared) = worth;
+            if shared > 0 && members.len() > 1 && best.as_ref().is_none_or(|(of, _)| worth > *of) {
+                let processes = SharedProcesses {
+                    variants: members,
+                    server: server.cloned(),
+                    client: client.cloned(),
+                };
+                best = Some((worth, processes));
+            }
+        }
     }
-    if let Some((client, members)) = by_client {
-        return Some((
-            SharedProcesses {
-                variants: places(&members),
-                server: None,
-                client: Some(client),
-            },
-            None,
-        ));
-    }
-    let could = all.iter().filter(|other| other.place != first.place);
-    let carried = could.filter(|other| {
-        let both = |of: &dyn Fn(&Sharer<'_>) -> Vec<String>| {
-            let other = of(other);
-            of(first).iter().any(|name| other.contains(name))
-        };
-        both(&servers) || both(&clients)
-    });
-    let reason = carried.filter_map(|other| conflict(first, other)).next();
-    let alone = SharedProcesses {
-        variants: vec![first.place],
-        server: None,
-        client: None,
-    };
-    Some((alone, Some(reason.unwrap_or(NO_PROGRAM))))
+    best.map(|(_, processes)| processes)
 }
 
 const NO_PROGRAM: &str = "no program carries these stacks and those of another variant";
+
+/// Why a variant of a group shares no process.
+fn reason(
+    first: &Sharer<'_>,
+    all: &[Sharer<'_>],
+    stacks: &BTreeMap<String, Features>,
+) -> &'static str {
+    let of_one_program = all.iter().filter(|other| {
+        let have_one = |role| {
+            let programs = other.programs(role, stacks);
+            let mut own = first.programs(role, stacks).iter();
+            own.any(|program| programs.contains(program))
+        };
+        other.place != first.place && (have_one(Role::Server) || have_one(Role::Client))
+    });
+    let mut reasons = of_one_program.filter_map(|other| conflict(first, other));
+    reasons.next().unwrap_or(NO_PROGRAM)
+}
 
 /// Why two variants cannot be called in one process, whatever their stacks.
 fn conflict(a: &Sharer<'_>, b: &Sharer<'_>) -> Option<&'static str> {
@@ -173,32 +179,4 @@ fn conflict(a: &Sharer<'_>, b: &Sharer<'_>) -> Option<&'static str> {
     } else {
         None
     }
-}
-
-/// The program that carries the first of some variants and most of the others, at least one; of several the first.
-fn most<'s, 'p>(
-    all: &[&'s Sharer<'p>],
-    programs: impl Fn(&Sharer<'p>) -> Vec<String>,
-) -> Option<(String, Vec<&'s Sharer<'p>>)> {
-    let first = all.first()?;
-    let carried = programs(first).into_iter().map(|program| {
-        let is_carried = |one: &&&Sharer<'p>| programs(one).contains(&program);
-        let members = all.iter().filter(is_carried).copied();
-        let members: Vec<_> = members.take(MAX_PARTS).collect();
-        (program, members)
-    });
-    let mut best: Option<(String, Vec<&Sharer<'p>>)> = None;
-    for (program, members) in carried.filter(|(_, members)| members.len() > 1) {
-        if best
-            .as_ref()
-            .is_none_or(|(_, most)| members.len() > most.len())
-        {
-            best = Some((program, members));
-        }
-    }
-    best
-}
-
-fn places(members: &[&Sharer<'_>]) -> Vec<u32> {
-    members.iter().map(|one| one.place).collect()
 }

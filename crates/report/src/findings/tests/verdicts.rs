@@ -170,7 +170,7 @@ fn an_a_a_pair_in_one_process_is_no_control_of_variants_with_their_own() {
             server: Some("reference".to_owned()),
             client: None,
         };
-        sample.plan.shared = vec![shared];
+        sample.plan.shared_processes = vec![shared];
         findings(&sample)
     };
     let verdict = |findings: &Findings| findings.comparisons[0].placements[0].clone();

@@ -26,7 +26,7 @@ fn variants_share_the_program_that_carries_their_stacks() {
             "c has its own processes: no program carries these stacks and those of another variant",
         ]
     );
-    assert!(plan.share_processes("a", "b") && !plan.share_processes("a", "c"));
+    assert!(plan.are_in_one_process("a", "b") && !plan.are_in_one_process("a", "c"));
     // One stack alone is called in its own program.
     let plan = shared(&[("a", GRPC), ("b", GRPC)]);
     assert_eq!(
@@ -43,14 +43,14 @@ fn clients_are_shared_where_a_program_carries_those_of_all() {
     let both =
         "a, b and a-again share a server process (go/services) and a client process (go/channels)";
     assert_eq!(plan.processes(), [both]);
-    assert!(plan.share_processes("a", "b"));
+    assert!(plan.are_in_one_process("a", "b"));
     let plan = shared(&[("a", GRPC), ("b", &with_client(CHANNELS, "go/channels"))]);
     assert_eq!(
         plan.processes(),
         ["a, b and a-again share a server process (go/services)"]
     );
     assert!(
-        !plan.share_processes("a", "b"),
+        !plan.are_in_one_process("a", "b"),
         "the engine calls only one of them"
     );
 }
@@ -60,7 +60,7 @@ fn what_one_process_cannot_have_together_keeps_its_own_and_says_why() {
     let two = |more: &str| {
         let changed = format!("{HTTP}\n{more}");
         let plan = shared(&[("a", HTTP), ("b", &changed)]);
-        plan.apart.get("b").cloned().unwrap_or_default()
+        plan.own_processes.get("b").cloned().unwrap_or_default()
     };
     assert_eq!(two(""), "");
     assert_eq!(
