@@ -1,42 +1,42 @@
-//! What is wrong with a line of the contract.
+//! Errors in a line of the contract.
 
 use super::{MAX_LINE_BYTES, VERSION};
 
-/// Why a line of the contract could not be taken. Each says first which line it is.
+/// Why a line of the contract was rejected. Each message starts with the kind of line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ContractError {
-    /// The stream ended before a line was there.
+    /// The stream ended before the line arrived.
     #[error("no {0} line came before the end of the stream")]
     Missing(&'static str),
     /// The line is longer than [`MAX_LINE_BYTES`].
     #[error("the {0} line is longer than {MAX_LINE_BYTES} bytes")]
     TooLong(&'static str),
-    /// The line is not a JSON object: what the parser says, with the column.
+    /// The line is not a JSON object. Holds the parser's message, with the column.
     #[error("the {0} line is not a JSON object: {1}")]
     NotJson(&'static str, String),
-    /// The line is of another version, or says none: the text there.
+    /// The line has another contract version or none. Holds the value found.
     #[error(
-        "the {0} line is of contract version {1}, but this side speaks version {VERSION}: use \
+        "the {0} line has contract version {1}, but this side uses version {VERSION}: use \
          builds of the same contract version"
     )]
     Version(&'static str, String),
-    /// The settings ask for a role that is not in the contract.
+    /// The settings name a role that is not in the contract.
     #[error(
         "unknown role {0}: the roles of contract version {VERSION} are server, client, codec, floor, servers and clients"
     )]
     Role(String),
-    /// A key is missing, unknown or of the wrong type or value: which key and what is wrong with it.
+    /// A key is missing, unknown, or has the wrong type or value. Holds the key and the problem.
     #[error("the {0} line does not fit the contract: {1}")]
     Shape(&'static str, String),
-    /// A ready line does not have a part for each of the settings.
+    /// The number of parts in a ready line differs from the number of parts in the settings.
     #[error("the number of parts in the ready line is {said}, not {asked}")]
     Parts {
-        /// How many settings it was given.
+        /// Parts in the settings.
         asked: usize,
-        /// How many it says something of.
+        /// Parts in the ready line.
         said: usize,
     },
-    /// The line could not be read or written: what the system says.
+    /// The line could not be read or written. Holds the system's message.
     #[error("cannot read or write the {0} line: {1}")]
     Stream(&'static str, String),
 }

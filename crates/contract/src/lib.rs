@@ -1,11 +1,11 @@
-//! The subject contract: what the lab and a subject say to each other.
+//! The subject contract: the messages between the lab and a subject.
 //!
-//! A subject reads one line of [`SettingsLine`] from its standard input and writes one [`Reply`] line
-//! to its standard output. A client or codec then answers each [`Ask`] by one [`Answer`], and
-//! appends a [`Record`] of each call to a file. The prose and the JSON schemas are in `contract/`.
+//! A subject reads one [`SettingsLine`] from standard input and writes one [`Reply`] to standard
+//! output. A client or codec then answers each [`Ask`] with one [`Answer`], and appends a
+//! [`Record`] of each call to a file. The prose and the JSON schemas are in `contract/`.
 //!
-//! Settings are read strictly: a subject that ignored one it does not know would measure something
-//! else. Replies are read leniently: unknown keys are skipped.
+//! Settings are parsed strictly, because a subject that ignored an unknown setting would measure
+//! something else. Replies are parsed leniently: unknown keys are ignored.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -31,45 +31,46 @@ pub use error::ContractError;
 pub use record::{RECORD_BYTES, Record, RecordError};
 pub use slice::{Answer, Ask, Asked, JsonText, SliceAsk, SliceBounds, SliceDone, Until, Verified};
 
-/// The contract's version. A subject refuses every other one.
+/// The contract's version. A subject rejects all others.
 pub const VERSION: u32 = 1;
 
-/// A started subject has this long to write its ready line, unless its `subject.toml` says more.
-/// A JVM on a busy machine needs most of it.
+/// How long a started subject has to write its ready line, unless its `subject.toml` allows more. A
+/// JVM on a busy machine needs most of it.
 pub const READY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A subject whose standard input was closed has this long to end before it is killed.
+/// How long a subject has to exit after its standard input is closed. Then it is killed.
 pub const END_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A client or codec has this long to answer, beside the time that it was asked to measure.
+/// How long a client or codec has to answer, beyond the time that it was asked to measure.
 pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The most threads of a server that can be asked for.
+/// Maximum number of threads that a server can be asked to use.
 pub const MAX_THREADS: u32 = 1024;
 
-/// Longest line either side accepts, in bytes: a user's descriptor set and samples fit in it.
+/// Longest line that either side accepts, in bytes. Large enough for a user's descriptor set and
+/// samples.
 pub const MAX_LINE_BYTES: usize = 64 << 20;
 
-/// What one subject process is asked to do: its role and that role's settings.
+/// What a subject process must do: its role and the settings of that role.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "role", rename_all = "kebab-case")]
 pub enum SettingsLine {
     /// Answer calls.
     Server(Box<ServerSettings>),
-    /// Be the answering half of the floor's calibration.
+    /// Answer the floor's calibration calls.
     Floor(FloorSettings),
     /// Call a server, slice by slice.
     Client(Box<ClientSettings>),
     /// Encode or decode a sample, slice by slice.
     Codec(Box<CodecSettings>),
-    /// Answer calls in several ways, each at an endpoint of its own.
+    /// Answer calls in several ways, each at its own endpoint.
     Servers(Several<ServerSettings>),
     /// Call servers in several ways, slice by slice.
     Clients(Several<ClientSettings>),
 }
 
-/// Roles `servers` and `clients`: one process that plays a role in several ways, its parts: at least 2, at most 64.
-/// They are counted from 0.
+/// Roles `servers` and `clients`: one process that plays its role in 2 to 64 ways, called parts.
+/// Parts are numbered from 0.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -78,7 +79,7 @@ pub struct Several<T> {
     pub parts: Vec<T>,
 }
 
-/// The most parts of a process.
+/// Maximum number of parts in a process.
 pub const MAX_PARTS: usize = 64;
 
 impl SettingsLine {
@@ -92,7 +93,7 @@ impl SettingsLine {
         }
     }
 
-    /// What its first part is called with; `None` for a floor.
+    /// The workload of the first part; `None` for a floor.
     pub fn workload(&self) -> Option<&WorkloadSpec> {
         match self {
             Self::Server(server) => Some(&server.workload),
@@ -104,7 +105,7 @@ impl SettingsLine {
         }
     }
 
-    /// How many parts it asks for.
+    /// The number of parts; 1 for a role without parts.
     pub fn parts(&self) -> usize {
         match self {
             Self::Servers(servers) => servers.parts.len(),
@@ -119,14 +120,14 @@ impl SettingsLine {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ServerSettings {
-    /// Which of the subject's stacks, by its name in `subject.toml`; absent for its first.
+    /// Name of the subject's stack in `subject.toml`; absent for its first stack.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stack: Option<String>,
-    /// What is called.
+    /// The workload to serve.
     pub workload: WorkloadSpec,
-    /// The protocol that will be called.
+    /// The protocol of the calls.
     pub protocol: Protocol,
-    /// The HTTP version that will carry it.
+    /// The HTTP version of the calls.
     pub http: HttpVersion,
     /// The encoding of request and response.
     pub encoding: Encoding,
@@ -135,25 +136,27 @@ pub struct ServerSettings {
     /// How responses are compressed for a client that accepts it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub response_compression: Compression,
-    /// Threads that serve.
+    /// Number of serving threads.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub threads: u32,
-    /// Whether successful responses carry the handler marks.
+    /// Whether successful responses include the handler marks.
     #[serde(default, skip_serializing_if = "is_default")]
     pub marks: bool,
-    /// Whether it speaks TLS, with a certificate of its own that it gives in its ready line.
+    /// Whether to serve TLS. The server creates its own certificate and reports it in the ready
+    /// line.
     #[serde(default, skip_serializing_if = "is_default")]
     pub tls: bool,
-    /// The samples of this role once more, as protobuf bytes in base64, for a stack whose library reads
-    /// these better than JSON; none unless its `subject.toml` asks for them.
+    /// This role's samples again, as base64-encoded protobuf bytes, for a stack whose library
+    /// prefers them to JSON. Only sent if the stack's `subject.toml` asks for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub protobuf_samples: Vec<String>,
-    /// Bounds of what is accepted, where they differ from the subject's defaults.
+    /// Limits that differ from the subject's defaults.
     #[serde(default, skip_serializing_if = "is_default")]
     pub limits: Limits,
 }
 
-/// Role `floor`: read requests of one size and answer with another, without framing or parsing.
+/// Role `floor`: read requests of one size and answer with responses of another, without framing or
+/// parsing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -167,32 +170,32 @@ pub struct FloorSettings {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ClientSettings {
-    /// Which of the subject's stacks, by its name in `subject.toml`; absent for its first.
+    /// Name of the subject's stack in `subject.toml`; absent for its first stack.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stack: Option<String>,
-    /// What is called.
+    /// The workload to call.
     pub workload: WorkloadSpec,
-    /// The protocol to call by.
+    /// The protocol of the calls.
     pub protocol: Protocol,
-    /// The HTTP version that carries it.
+    /// The HTTP version of the calls.
     pub http: HttpVersion,
     /// The encoding of request and response.
     pub encoding: Encoding,
     /// Where the server listens.
     pub address: Address,
-    /// The server's certificate in PEM, the only one to trust; absent where TLS is not spoken.
+    /// The server's certificate in PEM, the only one to trust; absent without TLS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certificate: Option<String>,
-    /// The requests in the proto3 JSON mapping, used in turn over the client's whole life. They
-    /// are made into the library's messages once, and encoded again for each call.
+    /// The requests in the proto3 JSON mapping, used in turn over the client's whole life. Each is
+    /// converted to the library's message once, and encoded again for every call.
     pub requests: Vec<JsonText>,
     /// How requests are compressed.
     #[serde(default, skip_serializing_if = "is_default")]
     pub request_compression: Compression,
-    /// How responses are asked to be compressed.
+    /// The compression to request for responses.
     #[serde(default, skip_serializing_if = "is_default")]
     pub response_compression: Compression,
-    /// Whether a connection serves many calls or one.
+    /// Whether each connection serves many calls or only one.
     #[serde(default, skip_serializing_if = "ConnectionUse::is_reuse")]
     pub connection: ConnectionUse,
     /// Channels that calls rotate over, each with its own connection.
@@ -204,19 +207,19 @@ pub struct ClientSettings {
     /// Calls in flight at the same time.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub in_flight: u32,
-    /// A call that has not ended after this many milliseconds has failed.
+    /// Deadline of a call in milliseconds. A call still running after it has failed.
     pub deadline_ms: u64,
-    /// Whether responses carry the handler marks, to be recorded.
+    /// Whether responses include the handler marks, which the client then records.
     #[serde(default, skip_serializing_if = "is_default")]
     pub marks: bool,
-    /// The file that records are appended to, absolute.
+    /// The file to append records to, as an absolute path.
     #[cfg_attr(test, schemars(with = "String", regex(pattern = "^/")))]
     pub records: PathBuf,
-    /// The samples of this role once more, as protobuf bytes in base64, for a stack whose library reads
-    /// these better than JSON; none unless its `subject.toml` asks for them.
+    /// This role's samples again, as base64-encoded protobuf bytes, for a stack whose library
+    /// prefers them to JSON. Only sent if the stack's `subject.toml` asks for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub protobuf_samples: Vec<String>,
-    /// Bounds of what is accepted, where they differ from the subject's defaults.
+    /// Limits that differ from the subject's defaults.
     #[serde(default, skip_serializing_if = "is_default")]
     pub limits: Limits,
 }
@@ -226,31 +229,30 @@ pub struct ClientSettings {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CodecSettings {
-    /// Which of the subject's stacks, by its name in `subject.toml`; absent for its first.
+    /// Name of the subject's stack in `subject.toml`; absent for its first stack.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stack: Option<String>,
-    /// Whose sample is used, which gives the sample's type.
+    /// The workload that the sample belongs to. It determines the sample's type.
     pub workload: WorkloadSpec,
-    /// The request's sample or the response's.
+    /// Which sample to use, the request or the response.
     pub sample: Sample,
-    /// The sample itself, in the proto3 JSON mapping. To decode, the subject encodes it once,
-    /// beforehand.
+    /// The sample in the proto3 JSON mapping. To time decoding, the subject first encodes it once.
     pub message: JsonText,
-    /// The bytes' format.
+    /// The format of the bytes.
     pub encoding: Encoding,
-    /// Which direction is timed.
+    /// Which direction to time.
     pub operation: Operation,
-    /// The compression after encoding and before decoding.
+    /// The compression applied after encoding and removed before decoding.
     #[serde(default, skip_serializing_if = "is_default")]
     pub compression: Compression,
-    /// The file that records are appended to, absolute.
+    /// The file to append records to, as an absolute path.
     #[cfg_attr(test, schemars(with = "String", regex(pattern = "^/")))]
     pub records: PathBuf,
-    /// The samples of this role once more, as protobuf bytes in base64, for a stack whose library reads
-    /// these better than JSON; none unless its `subject.toml` asks for them.
+    /// This role's samples again, as base64-encoded protobuf bytes, for a stack whose library
+    /// prefers them to JSON. Only sent if the stack's `subject.toml` asks for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub protobuf_samples: Vec<String>,
-    /// Bounds of what is accepted, where they differ from the subject's defaults.
+    /// Limits that differ from the subject's defaults.
     #[serde(default, skip_serializing_if = "is_default")]
     pub limits: Limits,
 }
@@ -268,7 +270,7 @@ pub enum Protocol {
     Connect,
 }
 
-/// The version of HTTP that carries a call.
+/// The HTTP version of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum HttpVersion {
@@ -285,36 +287,36 @@ pub enum HttpVersion {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "transport", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Listen {
-    /// TCP, always at port 0: the ready line says which port it became.
+    /// TCP, always with port 0: the ready line reports the port that the system chose.
     Tcp {
-        /// A host name or address, the loopback interface when absent.
+        /// A host name or address; the loopback interface if absent.
         #[serde(default = "loopback", skip_serializing_if = "is_loopback")]
         host: String,
     },
     /// A Unix domain socket.
     Unix {
-        /// The socket's path, absolute.
+        /// The socket's absolute path.
         #[cfg_attr(test, schemars(with = "String"))]
         path: PathBuf,
     },
 }
 
-/// How a client's library is called: what an application's code around a call looks like.
+/// How the client calls its library: the shape of an application's code around a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Style {
-    /// A call returns when it has ended.
+    /// A call returns when it is complete.
     Blocking,
-    /// A call returns a future, which is waited for.
+    /// A call returns a future, which the caller waits for.
     Future,
     /// A call suspends its coroutine.
     Coroutine,
-    /// A call is given what to do when it has ended.
+    /// A call takes a callback that runs when the call is complete.
     Async,
 }
 
-/// Which direction a codec is timed in.
+/// The direction in which a codec is timed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -325,7 +327,7 @@ pub enum Operation {
     Decode,
 }
 
-/// Bounds of what a subject accepts; an absent one is the subject's own default.
+/// Limits on what a subject accepts. An absent limit is the subject's own default.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -336,7 +338,7 @@ pub struct Limits {
     /// Deepest nesting of a message, in levels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_depth: Option<usize>,
-    /// How many times its compressed size a message may grow to.
+    /// Maximum ratio of a message's decompressed size to its compressed size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_inflation: Option<usize>,
 }
@@ -355,54 +357,54 @@ impl TryFrom<Limits> for rpcgauge_message::Limits {
     }
 }
 
-/// What a subject answers to its settings, once.
+/// A subject's only reply to its settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
-    /// It is up.
+    /// The subject is ready.
     Ready(Ready),
-    /// It cannot do what was asked; it ends after this line.
+    /// It cannot do what was asked. It exits after this line.
     Failed(Failed),
 }
 
-/// The subject is up.
+/// The subject is ready.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Ready {
-    /// What a process with one part says.
+    /// The reply of a process with one part.
     #[serde(flatten)]
     pub only: ReadyPart,
-    /// What it says of each part, in the order of the settings; empty if there is only one.
+    /// The reply of each part, in the order of the settings; empty for a single part.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<ReadyPart>,
-    /// The process whose processor time and memory count as the subject's, where that is not the
-    /// process that was started (a wrapper script's child, for one).
+    /// The process whose CPU time and memory are measured, if it is not the process that was
+    /// started (for example, the child of a wrapper script).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
-    /// The language's, the libraries' and the subject's own versions, by name.
+    /// Versions of the language, the libraries and the subject itself, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub versions: BTreeMap<String, String>,
 }
 
-/// What a subject that is up says of one part.
+/// The reply of one ready part.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReadyPart {
-    /// Where it listens; absent for a client or codec.
+    /// Where the part listens; absent for a client or codec.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<Address>,
-    /// The certificate in PEM of a server that was asked for TLS.
+    /// The server's certificate in PEM, if it was asked to serve TLS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certificate: Option<String>,
-    /// Whether generated or dynamic code makes and reads the messages.
+    /// Whether generated or dynamic code builds and reads the messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<CodeKind>,
 }
 
 impl Ready {
-    /// What it says of each of the settings that it was given.
+    /// The reply of each of the `count` parts in the settings.
     ///
     /// # Errors
-    /// It says nothing of some, or of more than there are.
+    /// [`ContractError::Parts`] if the reply does not have exactly `count` parts.
     pub fn parts(self, count: usize) -> Result<Vec<ReadyPart>, ContractError> {
         let parts = if self.parts.is_empty() {
             vec![self.only]
@@ -424,22 +426,22 @@ impl Ready {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Failed {
-    /// One line: what, where, and what to do.
+    /// One line: what failed, where, and how to fix it.
     pub error: String,
-    /// Who can do something about it.
+    /// Who can fix it.
     pub fault: Fault,
 }
 
-/// The most versions that a subject, or the environment of a run, names.
+/// Maximum number of versions reported by a subject, or in the environment of a run.
 pub const MAX_VERSIONS: usize = 64;
 
-/// The most characters of the name or the text of a version.
+/// Maximum length, in characters, of the name or text of a version.
 pub const MAX_VERSION_CHARS: usize = 100;
 
-/// Checks what a subject says of its versions, which reports show.
+/// Checks the versions that a subject reports, because reports show them.
 ///
 /// # Errors
-/// There are too many, or one is too long or not printable.
+/// There are too many versions, or one is too long or not printable ASCII.
 pub fn check_versions(versions: &BTreeMap<String, String>) -> Result<(), String> {
     if versions.len() > MAX_VERSIONS {
         let count = versions.len();
@@ -451,46 +453,46 @@ pub fn check_versions(versions: &BTreeMap<String, String>) -> Result<(), String>
     let is_plain = |c: u8| c == b' ' || c.is_ascii_graphic();
     match texts.find(|text| text.len() > MAX_VERSION_CHARS || !text.bytes().all(is_plain)) {
         Some(_) => Err(format!(
-            "\"versions\" must be of printable ASCII, at most {MAX_VERSION_CHARS} characters each"
+            "\"versions\" must be printable ASCII of at most {MAX_VERSION_CHARS} characters each"
         )),
         None => Ok(()),
     }
 }
 
-/// The most characters of an event's detail that are kept.
+/// Maximum length of an event's detail, in characters. The rest is cut off.
 pub const MAX_DETAIL_CHARS: usize = 120;
 
-/// Something that a runtime did by itself, and that no call asked for, at times of CLOCK_MONOTONIC.
+/// Something that a runtime did on its own, not for a call. Times are CLOCK_MONOTONIC.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RuntimeEvent {
-    /// What it was.
+    /// The kind of event.
     pub kind: EventKind,
-    /// When it began, ns.
+    /// When the event began, in ns.
     pub begin_ns: u64,
-    /// When it was over, ns; its begin, where it has no length.
+    /// When the event ended, in ns; equal to `begin_ns` for an event without a duration.
     pub end_ns: u64,
-    /// More of it, in a few words.
+    /// Details in a few words.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub detail: String,
 }
 
-/// What runtimes do by themselves.
+/// What runtimes do on their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum EventKind {
-    /// All threads were stopped for a garbage collection.
+    /// All threads were stopped for garbage collection.
     GcPause,
-    /// All threads were stopped for something else.
+    /// All threads were stopped for another reason.
     Safepoint,
-    /// A method was thrown back from compiled code to slower code.
+    /// A method fell back from compiled code to slower code.
     Deoptimization,
-    /// A method was compiled while the program ran.
+    /// A method was compiled while the program was running.
     Compilation,
 }
 
-/// The address that is listened on unless another was asked for.
+/// The address to listen on by default.
 pub const LOOPBACK: &str = "127.0.0.1";
 
 fn loopback() -> String {

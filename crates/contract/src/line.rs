@@ -1,4 +1,4 @@
-//! Lines to messages and back.
+//! Converts between lines and messages.
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
@@ -26,13 +26,14 @@ const KEY_SLICE: &str = "slice";
 const KEY_PART: &str = "part";
 
 impl SettingsLine {
-    /// Reads the fields of a settings line. The version is checked first, the role next, so that a
-    /// line of another version is called that and not a misspelt one of this version.
+    /// Parses the fields of a settings line. The version is checked first and the role second, so
+    /// that a line of another version is reported as such, not as a misspelled line of this
+    /// version.
     pub fn parse(line: &str) -> Result<Self, ContractError> {
         let mut object = versioned(line, SETTINGS)?;
         let role = object.remove("role");
         let rest = Value::Object(object);
-        // Not by serde's tag, which would make a tree of what is kept as text.
+        // Serde's tag would build a tree of the values that must stay text.
         match role.as_ref().and_then(Value::as_str) {
             Some("server") => shaped(rest, SETTINGS).map(Self::Server),
             Some("client") => shaped(rest, SETTINGS).map(Self::Client),
@@ -49,14 +50,14 @@ impl SettingsLine {
         line_of(None, self)
     }
 
-    /// Reads the one settings line.
+    /// Reads a single settings line.
     pub fn read(stream: impl BufRead) -> Result<Self, ContractError> {
         Self::parse(&read_line(stream, SETTINGS)?)
     }
 }
 
 impl Reply {
-    /// Reads a ready or error line.
+    /// Parses a ready or error line.
     pub fn parse(line: &str) -> Result<Self, ContractError> {
         let object = versioned(line, REPLY)?;
         let is_failed = object.contains_key(KEY_ERROR);
@@ -70,13 +71,13 @@ impl Reply {
                 Ok(Self::Ready(ready))
             }
             (false, false) => {
-                let what = "it says neither \"ready\":true nor \"error\"";
+                let what = "it has neither \"ready\":true nor \"error\"";
                 Err(wrong_shape(REPLY, what))
             }
         }
     }
 
-    /// The line, without its line feed.
+    /// The reply as a line, without its line feed.
     pub fn to_line(&self) -> String {
         match self {
             Self::Ready(ready) => line_of(Some(true), ready),
@@ -84,18 +85,18 @@ impl Reply {
         }
     }
 
-    /// Reads the one ready or error line.
+    /// Reads a single ready or error line.
     pub fn read(stream: impl BufRead) -> Result<Self, ContractError> {
         Self::parse(&read_line(stream, REPLY)?)
     }
 }
 
 impl RuntimeEvent {
-    /// Reads a line of what a subject's command prints of its events.
+    /// Parses one line of the output of a subject's events command.
     pub fn parse(line: &str) -> Result<Self, ContractError> {
         let mut event: Self = shaped(Value::Object(object(line, EVENT)?), EVENT)?;
         if event.end_ns < event.begin_ns {
-            return Err(wrong_shape(EVENT, "it ends before it begins"));
+            return Err(wrong_shape(EVENT, "its end is before its begin"));
         }
         event.detail = shortened(
             event.detail.replace(char::is_control, " "),
@@ -106,7 +107,7 @@ impl RuntimeEvent {
 }
 
 impl Ask {
-    /// Reads a line to a client or codec.
+    /// Parses a line sent to a client or codec.
     pub fn parse(line: &str) -> Result<Self, ContractError> {
         let mut object = object(line, ASK)?;
         let part = match object.remove(KEY_PART) {
@@ -117,7 +118,7 @@ impl Ask {
             (Some(Value::Bool(true)), None) => Ok(Asked::Verify),
             (None, Some(slice)) => shaped(slice, ASK).map(Asked::Slice),
             _ => {
-                let what = "it says neither \"verify\":true nor \"slice\"";
+                let what = "it has neither \"verify\":true nor \"slice\"";
                 Err(wrong_shape(ASK, what))
             }
         }?;
@@ -127,7 +128,7 @@ impl Ask {
         }
     }
 
-    /// The line, without its line feed.
+    /// The ask as a line, without its line feed.
     pub fn to_line(&self) -> String {
         let mut line = match self.asked {
             Asked::Verify => json!({ KEY_VERIFY: true }),
@@ -139,7 +140,7 @@ impl Ask {
         line.to_string()
     }
 
-    /// Reads the next line; none where the stream has ended.
+    /// Reads the next line; `None` at the end of the stream.
     pub fn read(stream: impl BufRead) -> Result<Option<Self>, ContractError> {
         match read_line(stream, ASK) {
             Ok(line) => Self::parse(&line).map(Some),
@@ -150,7 +151,7 @@ impl Ask {
 }
 
 impl Answer {
-    /// Reads the line that a client or codec answers with.
+    /// Parses an answer line from a client or codec.
     pub fn parse(line: &str) -> Result<Self, ContractError> {
         let mut said = raw_object(line)?;
         if let Some(done) = said.remove(KEY_SLICE) {
@@ -165,7 +166,7 @@ impl Answer {
                 [None, None, Some(bytes)] => from_raw(bytes).map(Verified::Bytes),
                 _ => {
                     let what =
-                        "\"verified\" must hold one of \"message\", \"protobuf\" and \"bytes\"";
+                        "\"verified\" must contain exactly one of \"message\", \"protobuf\" and \"bytes\"";
                     Err(wrong_shape(ANSWER, what))
                 }
             }
@@ -175,11 +176,11 @@ impl Answer {
             let said = Value::Object(versioned(line, ANSWER)?);
             return shaped(said, ANSWER).map(Self::Failed);
         }
-        let what = "it says neither \"verified\" nor \"slice\" nor \"error\"";
+        let what = "it has none of \"verified\", \"slice\" nor \"error\"";
         Err(wrong_shape(ANSWER, what))
     }
 
-    /// The line, without its line feed.
+    /// The answer as a line, without its line feed.
     pub fn to_line(&self) -> String {
         match self {
             Self::Verified(verified) => text_of(&BTreeMap::from([(KEY_VERIFIED, verified)])),
@@ -189,7 +190,7 @@ impl Answer {
     }
 }
 
-/// One line without its end, bounded by [`MAX_LINE_BYTES`].
+/// Reads one line of at most [`MAX_LINE_BYTES`] and removes its line end.
 fn read_line(stream: impl BufRead, what: &'static str) -> Result<String, ContractError> {
     let stream_error = |said: String| ContractError::Stream(what, said);
     let mut line = Vec::new();
@@ -213,7 +214,7 @@ fn object(line: &str, what: &'static str) -> Result<Map<String, Value>, Contract
     serde_json::from_str(line).map_err(|error| not_json(what, &error))
 }
 
-/// The keys of an answer with their values as text: a verified message is large.
+/// The keys of an answer, with their values as text because a verified message can be large.
 fn raw_object(text: &str) -> Result<BTreeMap<String, &RawValue>, ContractError> {
     serde_json::from_str(text).map_err(|error| not_json(ANSWER, &error))
 }
@@ -226,7 +227,7 @@ fn not_json(what: &'static str, error: &serde_json::Error) -> ContractError {
     ContractError::NotJson(what, one_line(error))
 }
 
-/// The keys of a line of this version, but for the version.
+/// The keys of a line, without the version. Fails if the line has another version.
 fn versioned(line: &str, what: &'static str) -> Result<Map<String, Value>, ContractError> {
     let mut object = object(line, what)?;
     match object.remove("contract") {
@@ -235,7 +236,7 @@ fn versioned(line: &str, what: &'static str) -> Result<Map<String, Value>, Contr
     }
 }
 
-/// The library's words, which repeat unknown names with every character in them.
+/// The library's message on one line: it repeats unknown names with every character in them.
 fn one_line(error: &serde_json::Error) -> String {
     error.to_string().replace(char::is_control, " ")
 }
@@ -244,19 +245,19 @@ fn shaped<T: DeserializeOwned>(value: Value, what: &'static str) -> Result<T, Co
     serde_json::from_value(value).map_err(|error| wrong_shape(what, &one_line(&error)))
 }
 
-/// The settings of a process with parts.
+/// The settings of a process with several parts.
 fn several<T: DeserializeOwned>(value: Value) -> Result<Several<T>, ContractError> {
     let several: Several<T> = shaped(value, SETTINGS)?;
     match several.parts.len() {
         2..=MAX_PARTS => Ok(several),
         parts => {
-            let what = format!("it has {parts} parts; from 2 to {MAX_PARTS} are allowed");
+            let what = format!("it has {parts} parts; it must have 2 to {MAX_PARTS}");
             Err(wrong_shape(SETTINGS, &what))
         }
     }
 }
 
-/// An answer that says what cannot be.
+/// An answer with impossible content.
 pub(super) fn wrong_answer(detail: &str) -> ContractError {
     wrong_shape(ANSWER, detail)
 }
@@ -265,7 +266,7 @@ fn wrong_shape(what: &'static str, detail: &str) -> ContractError {
     ContractError::Shape(what, detail.replace(char::is_control, " "))
 }
 
-/// How a wrong value is shown: cut, since it goes into a one-line error.
+/// A wrong value for display, shortened because it goes into a one-line error.
 fn named(value: Option<&Value>) -> String {
     const MAX_SHOWN: usize = 40;
     let Some(value) = value else {
@@ -274,7 +275,7 @@ fn named(value: Option<&Value>) -> String {
     shortened(value.to_string(), MAX_SHOWN)
 }
 
-/// The first characters of a text, and "…" for the rest.
+/// The first `most` characters of a text, then "…" if any were cut off.
 fn shortened(text: String, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -282,7 +283,7 @@ fn shortened(text: String, most: usize) -> String {
     }
 }
 
-/// The body's keys with the version, as one JSON object.
+/// The body's keys and the version as one JSON object.
 fn line_of(ready: Option<bool>, body: &impl Serialize) -> String {
     #[derive(Serialize)]
     struct Line<'a, B> {
@@ -299,7 +300,7 @@ fn line_of(ready: Option<bool>, body: &impl Serialize) -> String {
     })
 }
 
-/// Structs and maps with string keys always have a form in JSON.
+/// Serialization cannot fail: structs and maps with string keys always have a JSON form.
 fn text_of(line: &impl Serialize) -> String {
     serde_json::to_string(line).unwrap_or_default()
 }

@@ -1,69 +1,69 @@
-//! The record of one call (or batch) as clients and codecs append it to their file: 80 bytes.
+//! The 80-byte record of one call or batch, which clients and codecs append to their file.
 
-/// Bytes of a record.
+/// Size of a record in bytes.
 pub const RECORD_BYTES: usize = 80;
 
-/// The value of a size that is not known.
+/// Stands for an unknown size.
 const NOT_KNOWN: u32 = u32::MAX;
 
 /// One call of a client, or one batch of a codec. Times are nanoseconds of the host's monotonic
-/// clock; none where the library cannot observe them.
+/// clock, `None` if the library cannot observe them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record {
-    /// Before the message is encoded; before the batch.
+    /// Before the message is encoded, or before the batch.
     pub begin: u64,
-    /// Its bytes are made, and compressed.
+    /// The request's bytes are encoded and compressed.
     pub encoded: Option<u64>,
-    /// They are handed to the transport.
+    /// The request's bytes are handed to the transport.
     pub sent: Option<u64>,
-    /// The first byte of the response came.
+    /// The first byte of the response arrived.
     pub first_byte: Option<u64>,
-    /// Its last byte came.
+    /// The last byte of the response arrived.
     pub received: Option<u64>,
-    /// It is decoded; after the batch.
+    /// The response is decoded, or the batch is complete.
     pub end: u64,
     /// The handler's start, from the server's mark.
     pub handler_start: Option<u64>,
     /// The handler's end, from the server's mark.
     pub handler_end: Option<u64>,
-    /// The request body's bytes as carried.
+    /// Size of the request body as sent, in bytes.
     pub request_bytes: Option<u32>,
-    /// The response body's bytes as carried.
+    /// Size of the response body as received, in bytes.
     pub response_bytes: Option<u32>,
     /// Whether the call failed.
     pub failed: bool,
-    /// 1 for a call; of a batch as many as it had.
+    /// 1 for a call; for a batch, its number of operations.
     pub operations: u32,
 }
 
-/// Why bytes are not a record.
+/// Why bytes are not valid records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RecordError {
-    /// They are not a whole number of records.
+    /// The bytes are not a whole number of records.
     #[error("{0} bytes of records are not a multiple of {RECORD_BYTES}")]
     Size(usize),
-    /// A time that is always there is not: the record, from 0, and the time.
+    /// A mandatory time is missing. Holds the record's index, from 0, and the time's name.
     #[error("record {0} has no \"{1}\"")]
     Absent(usize, &'static str),
-    /// A time is before one that comes before it.
+    /// A time is before an earlier step's time.
     #[error("in record {index}, \"{later}\" is {by_ns} ns before \"{earlier}\"")]
     Backwards {
-        /// The record, from 0.
+        /// The record's index, from 0.
         index: usize,
-        /// What should have come first.
+        /// The step that should come first.
         earlier: &'static str,
-        /// What should have followed.
+        /// The step that should follow.
         later: &'static str,
-        /// By how much it does not.
+        /// How far the later step is before the earlier one, in ns.
         by_ns: u64,
     },
-    /// The status or the operations of a record have a value that they cannot have.
-    #[error("record {0} has the {1} {2}")]
+    /// A status or number of operations that is not valid.
+    #[error("in record {0}, \"{1}\" is {2}, which is invalid")]
     Value(usize, &'static str, u32),
 }
 
 impl Record {
-    /// The record as it stands in the file.
+    /// The record as its bytes in the file.
     pub fn to_bytes(&self) -> [u8; RECORD_BYTES] {
         let times = self.times().map(|(_, time)| time.unwrap_or(0));
         let words = [
@@ -83,7 +83,7 @@ impl Record {
         bytes
     }
 
-    /// Takes a file's records apart.
+    /// Parses all records of a file.
     pub fn read_all(bytes: &[u8]) -> Result<Vec<Self>, RecordError> {
         let (records, []) = bytes.as_chunks::<RECORD_BYTES>() else {
             return Err(RecordError::Size(bytes.len()));
@@ -92,7 +92,7 @@ impl Record {
         records.iter().enumerate().map(read).collect()
     }
 
-    /// Reads the record of this index, from 0, which errors name.
+    /// Parses one record. `index`, from 0, is only for errors.
     pub fn from_bytes(index: usize, bytes: &[u8; RECORD_BYTES]) -> Result<Self, RecordError> {
         let time = |place: usize| {
             let (times, _) = bytes.as_chunks::<8>();
@@ -144,8 +144,8 @@ impl Record {
         ]
     }
 
-    /// Whether no time that is there is before one that comes before it. A response may begin
-    /// before its handler has ended, so that marks are only held between begin and end.
+    /// Checks that no time is before an earlier step's time. A response may begin before its
+    /// handler has ended, so marks are only compared with begin and end.
     fn in_order(&self, index: usize) -> Result<(), RecordError> {
         let [begin, encoded, sent, first, received, end, start, stop] = self.times();
         let orders: [&[_]; 2] = [
@@ -180,7 +180,7 @@ mod tests {
 
     use super::*;
 
-    /// Gaps from one time to the next; none where the time is not observed.
+    /// Time from each step to the next; `None` if the step is not observed.
     fn gaps<const N: usize>() -> impl Strategy<Value = [Option<u32>; N]> {
         prop::array::uniform(prop::option::of(any::<u32>()))
     }
@@ -271,8 +271,14 @@ mod tests {
             with(48, 7),
             "in record 1, \"end\" is 1 ns before \"handler start\""
         );
-        assert_eq!(with(72, 2), "record 1 has the status 2");
-        assert_eq!(with(76, 0), "record 1 has the operations 0");
+        assert_eq!(
+            with(72, 2),
+            "in record 1, \"status\" is 2, which is invalid"
+        );
+        assert_eq!(
+            with(76, 0),
+            "in record 1, \"operations\" is 0, which is invalid"
+        );
         assert_eq!(
             Record::read_all(&[1; 81])
                 .expect_err("too many")

@@ -1,4 +1,4 @@
-//! What a client or codec is asked after its ready line, and what it answers.
+//! Requests to a client or codec after its ready line, and its answers.
 
 use std::time::Duration;
 
@@ -9,28 +9,29 @@ use serde_json::value::RawValue;
 use super::line::wrong_answer;
 use super::{ContractError, Failed, Record};
 
-/// The shortest that a call or batch is, ns: its two times are read from the clock.
+/// Minimum duration of a call or batch, in ns: reading the clock twice takes this long.
 const MIN_RECORD_NS: u64 = 20;
 
-/// No call over a socket takes less than this, ns: its system calls alone take more.
+/// Minimum duration of a call over a socket, in ns: its system calls alone take longer.
 const MIN_CALL_NS: u64 = 1_000;
 
-/// By how much CPU time may be longer than the slice, per core: some runtimes count it in ticks of 10 ms.
+/// How far CPU time may exceed the slice's duration, per core: some runtimes measure it in 10 ms
+/// ticks.
 const CPU_TOLERANCE: Duration = Duration::from_millis(20);
 
-/// One line to a client or codec that is ready. It answers each by one [`Answer`].
+/// One line to a client or codec that is ready. It answers each line with one [`Answer`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ask {
-    /// Which of its parts is asked; 0 where it has only one.
+    /// The part that the line is for; 0 if there is only one.
     pub part: usize,
-    /// What it is asked to do.
+    /// What the part must do.
     pub asked: Asked,
 }
 
-/// What a client or codec is asked for.
+/// A request to a client or codec.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {
-    /// Prove it right: a client makes its first call, a codec its operation.
+    /// Show that it works: a client makes its first call, a codec runs its operation once.
     Verify,
     /// Make a slice of calls.
     Slice(SliceAsk),
@@ -41,38 +42,38 @@ pub enum Asked {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(try_from = "SliceLine", into = "SliceLine")]
 pub struct SliceAsk {
-    /// Calls (batches) made first and not recorded.
+    /// Calls (or batches) to make first, without recording them.
     pub skip: u64,
-    /// What ends the calls that are recorded.
+    /// When to stop recording.
     pub until: Until,
-    /// Operations of a codec's batch; none for a client.
+    /// Operations per batch of a codec; `None` for a client.
     pub batch: Option<u32>,
 }
 
-/// What ends a slice.
+/// When a slice ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Until {
-    /// A number of calls (batches).
+    /// After this many calls (or batches).
     Calls(u64),
-    /// A time, in whole microseconds. Calls (batches) begun within it are finished, and at least
-    /// one is made.
+    /// After this time, in whole microseconds. Calls (or batches) begun within it are finished, and
+    /// at least one is made.
     Time(Duration),
 }
 
-/// A slice as it stands in its line.
+/// A slice as it appears in a line.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 struct SliceLine {
-    /// Calls (batches) made first and not recorded.
+    /// Calls (or batches) to make first, without recording them.
     skip: u64,
-    /// How many calls (batches) are recorded.
+    /// Number of calls (or batches) to record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     calls: Option<u64>,
-    /// For how long calls (batches) are begun and recorded, at least one of them, in microseconds.
+    /// How long to begin and record calls (or batches), in microseconds. At least one is recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     time_us: Option<u64>,
-    /// Operations of a codec's batch; absent for a client.
+    /// Operations per batch of a codec; absent for a client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     batch: Option<u32>,
 }
@@ -82,13 +83,13 @@ impl TryFrom<SliceLine> for SliceAsk {
 
     fn try_from(line: SliceLine) -> Result<Self, Self::Error> {
         let until = match (line.calls, line.time_us) {
-            (Some(0), None) => return Err("a slice has 1 call or more"),
+            (Some(0), None) => return Err("a slice must have at least 1 call"),
             (Some(calls), None) => Until::Calls(calls),
             (None, Some(us)) => Until::Time(Duration::from_micros(us)),
-            _ => return Err("a slice ends by \"calls\" or by \"time_us\", by one of the two"),
+            _ => return Err("a slice must have exactly one of \"calls\" and \"time_us\""),
         };
         match line.batch {
-            Some(0) => Err("a batch has 1 operation or more"),
+            Some(0) => Err("a batch must have at least 1 operation"),
             batch => Ok(Self {
                 skip: line.skip,
                 until,
@@ -113,32 +114,33 @@ impl From<SliceAsk> for SliceLine {
     }
 }
 
-/// What a client or codec answers.
+/// A client's or codec's answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
-    /// What came of its first call, or of its operation.
+    /// The result of its first call or operation.
     Verified(Verified),
     /// The slice is done, and its records are in the file.
     Slice(SliceDone),
-    /// It cannot continue; it ends after this line.
+    /// It cannot continue. It exits after this line.
     Failed(Failed),
 }
 
-/// What came of a client's first call, or of a codec's operation.
+/// The result of a client's first call or of a codec's operation.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Verified {
-    /// The message that was decoded, in the proto3 JSON mapping.
+    /// The decoded message, in the proto3 JSON mapping.
     Message(JsonText),
-    /// The message that was decoded, as protobuf bytes in base64.
+    /// The decoded message, as base64-encoded protobuf bytes.
     Protobuf(String),
-    /// The bytes that were made, as base64 (RFC 4648, section 4).
+    /// The encoded bytes, as base64 (RFC 4648, section 4).
     Bytes(String),
 }
 
-// Kept as text: it may be many megabytes, and a tree of it would take longer to make than the message itself.
-/// One JSON value as it was written: a message in the proto3 JSON mapping.
+// Kept as text: it may be many megabytes, and building a tree would take longer than building the
+// message itself.
+/// A JSON value exactly as it was written: a message in the proto3 JSON mapping.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(
     test,
@@ -149,7 +151,8 @@ pub enum Verified {
 pub struct JsonText(pub(super) Box<RawValue>);
 
 impl JsonText {
-    /// Takes text that is one JSON value. Line feeds, which in JSON are white space, would end the line.
+    /// Accepts text that is one JSON value. Replaces line feeds, which are only white space in
+    /// JSON, because they would end the line.
     pub fn new(text: String) -> Result<Self, serde_json::Error> {
         let text = if text.contains('\n') {
             text.replace('\n', " ")
@@ -171,41 +174,40 @@ impl PartialEq for JsonText {
     }
 }
 
-/// A slice that was made.
+/// A completed slice.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SliceDone {
-    /// Records that were appended: one for each call (batch) that was not skipped.
+    /// Number of records appended: one for each call (or batch) that was not skipped.
     pub records: u64,
-    /// The process's CPU time from the first recorded call's begin to the last one's end, ns, where
-    /// it is known.
+    /// The process's CPU time from the begin of the first recorded call to the end of the last, in
+    /// ns, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_ns: Option<u64>,
-    /// The first failed call's reason.
+    /// Why the first failed call failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Connections that were lost since the slice before, and opened again before the first
-    /// recorded call.
+    /// Connections lost since the previous slice and reopened before the first recorded call.
     #[serde(default, skip_serializing_if = "is_default")]
     pub reopened: u64,
 }
 
-/// What bounds the slices of a client or codec.
+/// Bounds on the slices of a client or codec.
 #[derive(Debug, Clone, Copy)]
 pub struct SliceBounds {
     /// Calls in flight at the same time; 1 for a codec.
     pub in_flight: u32,
-    /// Connections that it holds at the same time; 0 for a codec.
+    /// Connections open at the same time; 0 for a codec.
     pub connections: u32,
-    /// Cores that its process may use.
+    /// Cores that the process may use.
     pub cores: u32,
 }
 
 impl SliceBounds {
-    /// Checks what a subject says of a slice for which it was waited so long.
+    /// Checks what a subject reports about a slice that took `took`.
     ///
     /// # Errors
-    /// It says more than a slice can have.
+    /// It reports more than the slice can have.
     pub fn check(
         &self,
         ask: &SliceAsk,
@@ -215,13 +217,13 @@ impl SliceBounds {
         let most = self.max_records(ask);
         if done.records > most {
             return Err(wrong_answer(&format!(
-                "it reports {} records, and the slice has at most {most}",
+                "it reports {} records for a slice of at most {most}",
                 done.records
             )));
         }
         if done.reopened > u64::from(self.connections) {
             return Err(wrong_answer(&format!(
-                "it reports {} reopened connections, and has at most {}",
+                "it reports {} reopened connections but has at most {}",
                 done.reopened, self.connections
             )));
         }
@@ -244,12 +246,12 @@ impl SliceBounds {
     /// Checks the records of a slice.
     ///
     /// # Errors
-    /// A call or batch took less time than it can, more calls are in flight than it may have, or no call
-    /// has the error that it reports.
+    /// A call or batch is shorter than possible, more calls are in flight than allowed, or the
+    /// slice reports an error but no call failed.
     pub fn check_records(&self, done: &SliceDone, records: &[Record]) -> Result<(), ContractError> {
         if done.error.is_some() && !records.iter().any(|record| record.failed) {
             return Err(wrong_answer(
-                "it reports an error, and none of its records is of a failed call",
+                "it reports an error, but no record is of a failed call",
             ));
         }
         let shortest = |record: &Record| match (self.is_codec(), record.operations) {
@@ -262,11 +264,11 @@ impl SliceBounds {
             let (took, least) = (record.end - record.begin, shortest(record));
             return Err(wrong_answer(&if self.is_codec() {
                 format!(
-                    "it reports {} operations that took {took} ns together",
+                    "it reports {} operations that took {took} ns in total",
                     record.operations
                 )
             } else {
-                format!("it reports a call that took {took} ns, and none takes less than {least}")
+                format!("it reports a call that took {took} ns, but the minimum is {least} ns")
             }));
         }
         let mut begins: Vec<u64> = records.iter().map(|record| record.begin).collect();
@@ -279,7 +281,7 @@ impl SliceBounds {
             let in_flight = (before + 1).saturating_sub(ended);
             if in_flight > self.in_flight as usize {
                 return Err(wrong_answer(&format!(
-                    "its records have {in_flight} calls in flight at a time, and it may have {}",
+                    "its records have {in_flight} calls in flight at the same time; at most {} are allowed",
                     self.in_flight
                 )));
             }

@@ -1,4 +1,4 @@
-//! Lines there and back, and every way a line can be wrong.
+//! Round trips of lines, and every way in which a line can be wrong.
 
 use std::io::Cursor;
 use std::path::PathBuf;
@@ -42,7 +42,7 @@ fn absent_settings_mean_loopback_uncompressed_and_one_thread() {
     assert_eq!((settings.threads, settings.limits), (1, Limits::default()));
 }
 
-/// A line of each role that says all it can.
+/// A line of each role with every setting.
 fn full_settings() -> [SettingsLine; 6] {
     let limits = Limits {
         max_message_bytes: Some(9),
@@ -131,7 +131,7 @@ fn a_line_of_another_version_is_called_that() {
     let newer = r#"{"contract":2,"role":"chorus","news":true}"#;
     assert_eq!(
         refused(newer),
-        "the settings line is of contract version 2, but this side speaks version 1: \
+        "the settings line has contract version 2, but this side uses version 1: \
          use builds of the same contract version"
     );
     assert!(refused(r#"{"role":"server"}"#).contains("version (none)"));
@@ -184,7 +184,7 @@ fn missing_and_wrong_settings_are_refused() {
     assert!(refused("[1]").starts_with("the settings line is not a JSON object: "));
 }
 
-/// A line of each kind that says all it can.
+/// A reply of each kind with every key.
 fn full_replies() -> [Reply; 2] {
     let part = ReadyPart {
         address: Some(Address::Tcp("[::1]:41234".parse().expect("an address"))),
@@ -334,15 +334,15 @@ fn an_ask_says_one_thing() {
         (r#"{"verify":true,"slice":{"skip":0,"calls":1}}"#, "neither"),
         (r#"{"verify":true,"color":1}"#, "unknown field `color`"),
         (r#"{"verify":true,"part":-1}"#, "invalid value"),
-        (r#"{"slice":{"skip":0}}"#, "by one of the two"),
+        (r#"{"slice":{"skip":0}}"#, "exactly one of"),
         (
             r#"{"slice":{"skip":0,"calls":1,"time_us":1}}"#,
-            "by one of the two",
+            "exactly one of",
         ),
-        (r#"{"slice":{"skip":0,"calls":0}}"#, "1 call or more"),
+        (r#"{"slice":{"skip":0,"calls":0}}"#, "at least 1 call"),
         (
             r#"{"slice":{"skip":0,"calls":1,"batch":0}}"#,
-            "1 operation or more",
+            "at least 1 operation",
         ),
         (
             r#"{"slice":{"skip":0,"calls":1,"pace":2}}"#,
@@ -356,7 +356,7 @@ fn an_ask_says_one_thing() {
     assert_eq!(Ask::read(Cursor::new("")), Ok(None));
 }
 
-/// Answers that say all they can.
+/// An answer of each kind with every key.
 fn full_answers() -> [Answer; 5] {
     let done = SliceDone {
         records: 200,
@@ -386,7 +386,7 @@ fn answers_come_back_from_their_line() {
     assert!(matches!(Answer::parse(lenient), Ok(Answer::Slice(done)) if done.records == 3));
 }
 
-/// What is wrong with records of these times in ns.
+/// The error for records with these times in ns; empty if the records are valid.
 fn problem(in_flight: u32, connections: u32, times: &[(u64, u64)], operations: u32) -> String {
     let bounds = SliceBounds {
         in_flight,
@@ -416,10 +416,7 @@ fn problem(in_flight: u32, connections: u32, times: &[(u64, u64)], operations: u
     };
     let checked = bounds.check_records(&done, &records);
     let error = checked.unwrap_err().to_string();
-    assert!(
-        error.contains("none of its records is of a failed call"),
-        "{error}"
-    );
+    assert!(error.contains("no record is of a failed call"), "{error}");
     says
 }
 
@@ -429,7 +426,7 @@ fn no_more_calls_are_in_flight_than_there_may_be() {
         let times = times.map(|(begin, end)| (begin * 1_000, end * 1_000));
         problem(2, 2, &times, 1)
     };
-    // One begins as another ends, in any order in the file.
+    // One call begins exactly when another ends, and the file's order is arbitrary.
     assert_eq!(of_two([(20, 30), (10, 20), (15, 25)]), "");
     let three = of_two([(10, 20), (12, 22), (19, 30)]);
     assert!(three.contains("have 3 calls in flight"), "{three}");
@@ -440,7 +437,7 @@ fn a_call_or_batch_takes_the_time_that_it_must() {
     let call = problem(1, 1, &[(10, 1_009)], 1);
     assert!(call.contains("a call that took 999 ns"), "{call}");
     assert_eq!(problem(1, 1, &[(10, 1_010)], 1), "");
-    // An operation that the clock cannot tell.
+    // An operation shorter than the clock's resolution.
     assert_eq!(problem(1, 0, &[(10, 10), (10, 10)], 1), "");
     let batch = problem(1, 0, &[(10, 30), (40, 41)], 1_000);
     assert!(batch.contains("1000 operations that took 1 ns"), "{batch}");
@@ -458,7 +455,7 @@ fn a_slice_has_no_more_than_fits_into_it() {
     for (until, records, cpu_ns, reopened, says) in [
         (Until::Calls(7), 7, cpu_ns, 5, None),
         (Until::Calls(7), 8, None, 0, Some("8 records")),
-        // A record takes 20 ns of one of two cores.
+        // A record takes at least 20 ns of one of two cores.
         (time, 1_000_004, None, 0, None),
         (time, 1_000_005, None, 0, Some("1000005 records")),
         (time, 1, None, u64::MAX, Some("reopened connections")),

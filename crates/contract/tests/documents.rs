@@ -1,4 +1,4 @@
-//! Holds the contract's prose and golden files (`contract/`) against its types.
+//! Checks the contract's prose and golden files (`contract/`) against its types.
 
 use std::fs;
 use std::path::Path;
@@ -89,7 +89,7 @@ fn the_examples_of_the_prose_are_right() {
             if example.get("role").is_some() {
                 SettingsLine::parse(&line).expect("settings");
             } else if Ask::parse(&line).is_ok() || Answer::parse(&line).is_ok() {
-                // A slice and its response, told apart by their shape.
+                // A slice and its answer, told apart by their shape.
             } else if example.get("kind").is_some() {
                 RuntimeEvent::parse(&line).expect("an event");
             } else {

@@ -57,7 +57,7 @@ fn slice() -> Value {
     let mut slice = holder("slice", ask);
     for asked in [&mut verify, &mut slice] {
         asked["properties"]["part"] = json!({
-            "description": "Which of its parts is asked, counted from 0.",
+            "description": "The part that the line is for, numbered from 0.",
             "type": "integer",
             "minimum": 0,
             "maximum": MAX_PARTS - 1,
@@ -65,7 +65,8 @@ fn slice() -> Value {
         });
         asked["additionalProperties"] = false.into();
     }
-    // It is exactly one of the forms, whose unknown keys are skipped: schemars has no way to say so of an enum.
+    // A verified line has exactly one of the forms, and unknown keys are ignored. schemars cannot
+    // express that for an enum.
     let mut verified: Value = Verified::json_schema(&mut types).into();
     let mut properties = Map::new();
     for form in verified["oneOf"].as_array_mut().expect("its forms") {
@@ -84,7 +85,7 @@ fn slice() -> Value {
         failed(&mut types),
     ];
     let about = "The lines after a client's or codec's ready line: it reads a \"verify\" or a \
-                 \"slice\", and answers each by one line. See README.md.";
+                 \"slice\", and answers each with one line. See README.md.";
     document("a client's and a codec's conversation", about, lines, types)
 }
 
@@ -96,7 +97,7 @@ fn failed(types: &mut SchemaGenerator) -> Value {
     line::<Failed>(types, json!({"contract": VERSION}))
 }
 
-/// The line of a type, with the keys that `line.rs` adds to those of the type.
+/// The schema of a type's line, with the keys that `line.rs` adds to those of the type.
 fn line<T: JsonSchema>(types: &mut SchemaGenerator, added: Value) -> Value {
     let mut schema: Value = T::json_schema(types).into();
     for (key, value) in added.as_object().expect("keys") {
@@ -109,12 +110,12 @@ fn line<T: JsonSchema>(types: &mut SchemaGenerator, added: Value) -> Value {
     schema
 }
 
-/// An object whose one key holds all.
+/// The schema of an object with the required key `key`.
 fn holder(key: &str, value: Value) -> Value {
     json!({"type": "object", "properties": {key: value}, "required": [key]})
 }
 
-/// One of the lines, with the types that they use.
+/// A document that accepts any of the lines, with the types that they use.
 fn document(
     title: &str,
     about: &str,
@@ -132,7 +133,8 @@ fn document(
     schema
 }
 
-/// Adds what the types do not say: bounds, forms and defaults. What is absent is absent and never null.
+/// Adds what the types do not express: bounds, patterns and defaults. Absent values are left out,
+/// never null.
 fn complete(schema: &mut Value) {
     match schema {
         Value::Array(schemas) => schemas.iter_mut().for_each(complete),
@@ -199,7 +201,7 @@ fn of_type(name: &str) -> Value {
     }
 }
 
-/// Takes null out of what a value may be.
+/// Removes null from the types that a value may have.
 fn without_null(keywords: &mut Map<String, Value>) {
     for of in ["type", "anyOf"] {
         let Some(Value::Array(kinds)) = keywords.get_mut(of) else {
@@ -232,17 +234,18 @@ fn the_schemas_are_those_of_the_types() {
         }
         assert!(
             fs::read_to_string(&path).unwrap() == schema,
-            "contract/{name} is not that of the types: run RPCGAUGE_UPDATE_GOLDEN=1 cargo test -p \
+            "contract/{name} does not match the types: run RPCGAUGE_UPDATE_GOLDEN=1 cargo test -p \
              rpcgauge-contract schemas, and read its diff"
         );
         assert!(
             !schema.contains("[`"),
-            "a description in {name} has a link for rustdoc"
+            "a description in {name} has a rustdoc link"
         );
     }
 }
 
-/// A line that says all it can has the keys of its schema, and is refused without one that this requires.
+/// Checks that each full line has exactly the keys of its schema, and is rejected without a key
+/// exactly if the schema requires it.
 fn check<'a>(
     forms: impl IntoIterator<Item = &'a Value>,
     lines: impl IntoIterator<Item = String>,

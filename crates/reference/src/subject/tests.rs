@@ -167,7 +167,7 @@ fn lines_that_break_the_contract_are_the_instruments_fault() {
         ("nonsense", "the settings line is not a JSON object"),
         (
             r#"{"contract":7,"role":"server"}"#,
-            "the settings line is of contract version 7",
+            "the settings line has contract version 7",
         ),
         (
             r#"{"contract":1,"role":"chorus"}"#,
