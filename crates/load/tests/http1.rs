@@ -317,7 +317,7 @@ fn what_cannot_be_carried_out_is_refused() {
         ),
         (
             &|t| t.request.path = "no slash".to_owned(),
-            "the request cannot be sent: path \"no slash\" must start with / and hold no spaces, \
+            "the request cannot be sent: path \"no slash\" must start with / and must not contain spaces, \
              # or control characters",
         ),
     ];

@@ -1,4 +1,5 @@
-//! Calls a server over a plain blocking socket: everything that a caller of this crate must do.
+//! Calls a server over a plain blocking socket. Shows everything that a caller of this crate must
+//! do.
 //!
 //! `cargo run -p rpcgauge-wire --example call -- h2 127.0.0.1:8080 POST /echo 100000 3` sends three
 //! POSTs of 100,000 bytes over HTTP/2 (`h1` for HTTP/1.1) and prints the events.
@@ -26,8 +27,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let calls: u64 = calls.parse()?;
     let mut client = Client::new(protocol, Limits::default());
     let mut stream = TcpStream::connect(address)?;
-    // One thread cannot wait for reading and writing at the same time; a short read timeout serves
-    // both.
+    // One thread cannot wait to read and to write at the same time, so a short read timeout
+    // alternates between them.
     stream.set_read_timeout(Some(std::time::Duration::from_millis(5)))?;
     stream.set_nodelay(true)?;
 

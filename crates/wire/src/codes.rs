@@ -1,7 +1,7 @@
-//! Numeric codes, most of which have a name in a specification.
+//! Numeric codes, most of which are named in a specification.
 
-/// Defines a type of code: a constant for each name, `name`, and a `Display` that falls back to
-/// `$other` for a number without a name.
+/// Defines a code type: a constant for each name, `name`, and a `Display` that formats a number
+/// without a name with `$other`.
 macro_rules! codes {
     (
         $(#[$type_doc:meta])*
@@ -15,7 +15,7 @@ macro_rules! codes {
         impl $Code {
             $(#[doc = $doc] pub const $name: $Code = $Code($number);)*
 
-            /// The code's name; `None` if the specification has none for it.
+            /// The code's name; `None` if the specification does not name it.
             pub fn name(self) -> Option<&'static str> {
                 match self.0 {
                     $($number => Some(stringify!($name)),)*

@@ -6,11 +6,11 @@ use crate::http2::{self, ErrorCode, hpack};
 /// How much of a response had arrived when the connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Stage {
-    /// No byte of the response had arrived.
+    /// Before the first byte of the response.
     BeforeHead,
     /// Inside the head.
     InHead,
-    /// The head was complete, but not the body or trailers.
+    /// After the head, but before the end of the body or trailers.
     InBody,
 }
 
@@ -26,13 +26,13 @@ impl std::fmt::Display for Stage {
 
 /// Why a call ended without a complete response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what each is")]
+#[expect(missing_docs, reason = "the error messages describe the variants")]
 pub enum Failure {
     #[error("the connection ended {stage}")]
     Closed { stage: Stage },
     #[error("the server reset the call with {code}")]
     Reset { code: ErrorCode },
-    /// The server sent GOAWAY and said that it did not process this call.
+    /// The server sent GOAWAY and reported that it did not process this call.
     #[error("the server is going away ({code}) and did not process the call")]
     GoneAway { code: ErrorCode },
     #[error("the server violated the protocol: {0}")]
@@ -42,8 +42,8 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// Whether the server says that it did not process the call, so that a retry is safe (RFC 9113
-    /// §8.7): it refused the stream, or its GOAWAY names a lower last stream.
+    /// Whether the server reported that it did not process the call, which makes a retry safe (RFC
+    /// 9113 §8.7): it refused the stream, or its GOAWAY names a lower last stream.
     pub fn not_processed(&self) -> bool {
         matches!(
             self,
@@ -71,7 +71,7 @@ pub enum Violation {
 
 impl Violation {
     /// Whether the server does not speak the connection's version of HTTP: its first bytes belong
-    /// to the other version, or are no SETTINGS frame on an HTTP/2 connection.
+    /// to the other version, or its first HTTP/2 frame is not SETTINGS.
     pub fn is_other_protocol(&self) -> bool {
         use http1::Http1Violation;
         use http2::Http2Violation;
@@ -83,9 +83,9 @@ impl Violation {
     }
 }
 
-/// A limit of [`crate::Limits`] that a response exceeded. Each message names its option.
+/// A limit of [`crate::Limits`] that a response exceeded. Each message names the limit's field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what each is")]
+#[expect(missing_docs, reason = "the error messages describe the variants")]
 pub enum LimitExceeded {
     #[error("a head of more than {0} bytes (max_head_bytes)")]
     HeadBytes(usize),
@@ -106,8 +106,8 @@ pub enum LimitExceeded {
 }
 
 impl LimitExceeded {
-    /// Whether the server flooded the client with what no response needs, rather than sent a
-    /// response that is larger than this client accepts.
+    /// Whether the server flooded the client with data that no response needs, rather than sent a
+    /// larger response than this client accepts.
     pub fn is_flood(&self) -> bool {
         matches!(
             self,
@@ -121,10 +121,10 @@ impl LimitExceeded {
 
 /// Why a connection accepts no more calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what each is")]
+#[expect(missing_docs, reason = "the error messages describe the variants")]
 pub enum Closing {
     /// `Connection: close` from either side, an HTTP/1.0 response without keep-alive, or a body
-    /// that ends with the connection.
+    /// whose end is the end of the connection.
     #[error("the server closes the connection after this response")]
     ServerCloses,
     #[error("the server is going away ({code})")]
@@ -135,15 +135,15 @@ pub enum Closing {
     /// The server violated the protocol or a limit in a way that ends the connection.
     #[error("{0}")]
     Failed(Failure),
-    /// An HTTP/1.1 response was complete before its request was sent; the server would take the
-    /// next request for the rest of this one.
+    /// An HTTP/1.1 response was complete before its request was fully sent. The server would read
+    /// the next request as the rest of this one.
     #[error("the connection cannot be reused: the response came before the whole request was sent")]
     ClientCloses,
 }
 
 /// Why a call was not started. Nothing was queued for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what each is")]
+#[expect(missing_docs, reason = "the error messages describe the variants")]
 pub enum StartError {
     #[error("the connection has reached its limit of calls in flight")]
     Full,
@@ -152,25 +152,25 @@ pub enum StartError {
     /// The request's fields exceed the server's SETTINGS_MAX_HEADER_LIST_SIZE.
     #[error("the request's fields take {bytes} bytes, but the server accepts only {accepted}")]
     HeadTooLarge {
-        /// Size of the field list, counted as RFC 9113 §6.5.2 does.
+        /// Size of the field list as defined in RFC 9113 §6.5.2.
         bytes: u64,
         /// The server's limit.
         accepted: u32,
     },
 }
 
-/// What is wrong with a request's head.
+/// Why a request's head is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what each is")]
+#[expect(missing_docs, reason = "the error messages describe the variants")]
 pub enum PrepareError {
     #[error("method {0:?} is not a token: use letters, as in POST")]
     Method(String),
     #[error("method CONNECT opens a tunnel, which has no response to measure: use another")]
     Tunnel,
-    /// The path does not start with `/`, or holds spaces or control characters.
-    #[error("path {0:?} must start with / and hold no spaces, # or control characters")]
+    /// The path does not start with `/`, or contains spaces, `#` or control characters.
+    #[error("path {0:?} must start with / and must not contain spaces, # or control characters")]
     Path(String),
-    /// The authority is empty or has characters that a host and port cannot have.
+    /// The authority is empty or contains characters that are not allowed in a host and port.
     #[error("authority {0:?} must be HOST or HOST:PORT")]
     Authority(String),
     #[error("scheme {0:?} must be http or https")]
@@ -179,7 +179,7 @@ pub enum PrepareError {
     FieldName(String),
     #[error("header {0:?} is set by the protocol itself: leave it out")]
     ReservedField(String),
-    /// A field's value holds control characters, or spaces around it.
+    /// A field's value contains control characters, or is surrounded by spaces.
     #[error("header {0:?} has a value with control characters or spaces around it")]
     FieldValue(String),
     #[error("metadata {0:?} is not base64, but its name ends in -bin: encode its value")]

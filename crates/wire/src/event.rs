@@ -1,9 +1,9 @@
-//! What a connection reports to its caller.
+//! Events that a connection reports to its caller.
 
 use crate::error::{Closing, Failure};
 
-/// The caller's identifier of a call, which the connection only hands back. It must be unique among
-/// the calls in flight on one connection.
+/// The caller's identifier for a call. The connection only returns it in events. It must be unique
+/// among the calls in flight on one connection.
 pub type Token = u64;
 
 /// Something the server sent, in the order received. Borrows from the bytes just read.
@@ -13,13 +13,13 @@ pub type Token = u64;
 #[derive(Debug, Clone, Copy)]
 #[expect(
     missing_docs,
-    reason = "a token is the call's, a failure or reason says why"
+    reason = "a token identifies the call; a failure or reason is why it ended"
 )]
 pub enum Event<'a> {
     /// The first byte of the call's response arrived; in HTTP/2, its first frame's header. Reported
-    /// once.
+    /// once per call.
     FirstByte { token: Token },
-    /// An interim (1xx) response; the final one is still to come.
+    /// An interim (1xx) response. The final response is still to come.
     Interim {
         token: Token,
         /// The status, 100 to 199.
@@ -53,13 +53,14 @@ pub enum Event<'a> {
     /// The call ended without a complete response.
     Failed { token: Token, failure: Failure },
     /// The connection accepts no more calls. Calls in flight may still complete. Reported at most
-    /// once, and not if the caller itself ended the connection: with [`crate::Client::shut_down`],
-    /// by cancelling an HTTP/1.1 call, or by using the last stream number of HTTP/2.
+    /// once, and not if the caller itself ended the connection by calling
+    /// [`crate::Client::shut_down`], cancelling an HTTP/1.1 call, or using up the stream numbers of
+    /// HTTP/2.
     Closing { reason: Closing },
 }
 
-/// Receives events. A closure is a sink; a type of its own can be inlined where each kind of event
-/// is made.
+/// Receives events. Any closure is a sink. A dedicated type lets the compiler inline it wherever an
+/// event is created.
 pub trait Sink {
     /// Receives an event.
     fn take(&mut self, event: Event<'_>);
@@ -71,7 +72,7 @@ impl<F: FnMut(Event<'_>)> Sink for F {
     }
 }
 
-/// Where a field's name and value are in a text, as byte offsets.
+/// The position of a field's name and value in a text, as byte offsets.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FieldRange {
     pub(crate) name_start: u32,
@@ -105,7 +106,7 @@ impl<'a> Fields<'a> {
         Fields { text, ranges }
     }
 
-    /// The number of fields; a repeated name counts each time.
+    /// The number of fields. A repeated name is counted each time.
     pub fn len(&self) -> usize {
         self.ranges.len()
     }
@@ -116,15 +117,15 @@ impl<'a> Fields<'a> {
     }
 
     /// All fields as (name, value). Names are as received: lower case in HTTP/2, any case in
-    /// HTTP/1.1. Values are without surrounding white space.
+    /// HTTP/1.1. Values have no surrounding white space.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + use<'a> {
         let text = self.text;
         self.ranges.iter().map(move |range| range.of(text))
     }
 
-    /// As [`Fields::iter`], with the bytes that each field took on the wire: in HTTP/1.1 its line
-    /// with CRLF, in HTTP/2 its HPACK representation, which may be as short as an index.
+    /// Like [`Fields::iter`], with the bytes that each field took on the wire: in HTTP/1.1 its line
+    /// with CRLF, in HTTP/2 its HPACK representation, which may be only an index.
     pub fn iter_wire_bytes(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8], u64)> + use<'a> {
         let text = self.text;
         self.ranges.iter().map(move |range| {
@@ -133,7 +134,7 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// The value of the first field of this name, whatever its case.
+    /// The value of the first field with this name, ignoring case.
     #[inline]
     pub fn get(&self, name: &[u8]) -> Option<&'a [u8]> {
         self.iter()

@@ -1,7 +1,7 @@
-//! Limits on the memory and work that a server can cost the client, each with a name and a default.
+//! Limits on the memory and work that a server can cost the client.
 
-/// Bounds on one connection. A server that exceeds one fails its call (or the connection) with
-/// [`crate::Failure::Limit`]; nothing is cut off silently.
+/// Bounds on one connection. If a server exceeds one, its call (or the connection) fails with
+/// [`crate::Failure::Limit`]. Nothing is truncated silently.
 ///
 /// The HTTP/2 values that are sent to the server are clamped to the range that RFC 9113 allows:
 /// windows up to 2^31-1 (the connection's at least 65,535), frames of 16,384 to 2^24-1 bytes.
@@ -27,14 +27,14 @@ pub struct Limits {
     /// the server has not read yet. Default 1 MiB.
     pub max_queued_replies: usize,
 
-    /// Maximum HTTP/2 calls in flight, even if the server allows more. Default 1,000; a caller that
-    /// needs more must set it.
+    /// Maximum HTTP/2 calls in flight, even if the server allows more. Default 1,000.
     pub max_calls_in_flight: u32,
-    /// Maximum HTTP/2 calls in flight until the server's SETTINGS arrive. Default 1, so that no
-    /// call is refused only because the server's limit was not known yet.
+    /// Maximum HTTP/2 calls in flight before the server's SETTINGS arrive. Default 1, so that no
+    /// call is refused only because the server's limit is still unknown.
     pub max_calls_before_settings: u32,
     /// Receive window of each HTTP/2 stream, in bytes (SETTINGS_INITIAL_WINDOW_SIZE). Default 16
-    /// MiB: the client consumes what it reads immediately, so it never needs to slow down a server.
+    /// MiB. The client consumes data as soon as it reads it, so it never needs to slow a server
+    /// down.
     pub stream_window: u32,
     /// Receive window of the whole HTTP/2 connection, in bytes. Default 64 MiB.
     pub connection_window: u32,

@@ -1,4 +1,4 @@
-//! The queue of bytes to write: small pieces are copied into one buffer, large bodies are kept by
+//! The queue of bytes to write. Small pieces are copied into one buffer; large bodies are kept by
 //! reference.
 
 use std::collections::VecDeque;
@@ -6,24 +6,24 @@ use std::io::IoSlice;
 
 use bytes::Bytes;
 
-/// Shorter body pieces (bytes) are copied, longer ones are queued by reference: a short copy is
-/// cheaper than one more entry of a vectored write.
+/// Body pieces shorter than this many bytes are copied, longer ones are queued by reference. A
+/// short copy is cheaper than another entry in a vectored write.
 pub(crate) const COPY_BELOW: usize = 4096;
 
-/// An empty buffer with more capacity than this (bytes) is freed. A buffer that is not empty is
+/// A buffer with more capacity than this, in bytes, is freed when it becomes empty. Otherwise it is
 /// compacted once at least this much of it is written.
 const KEEP_CAPACITY: usize = 64 * 1024;
 
 /// Bytes to write, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Output {
-    /// Small pieces, one after the other.
+    /// Small pieces, one after another.
     gathered: Vec<u8>,
-    /// How many bytes of `gathered` are written.
+    /// Number of bytes of `gathered` that are written.
     written: usize,
-    /// Large pieces, each with the position in `gathered` before which it is to be written.
+    /// Large pieces, each with the position in `gathered` that it goes before.
     by_reference: VecDeque<(usize, Bytes)>,
-    /// The total of unwritten bytes.
+    /// Total number of unwritten bytes.
     pending: usize,
 }
 
@@ -35,7 +35,7 @@ impl Output {
         self.pending += bytes.len();
     }
 
-    /// Queues what `write` appends. Returns its length.
+    /// Queues the bytes that `write` appends and returns their number.
     #[inline]
     pub(crate) fn append(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> usize {
         let before = self.gathered.len();
@@ -134,7 +134,7 @@ impl Output {
 
     /// Removes the written part of `gathered` once it is large and at least half of the buffer, so
     /// that each queued byte costs at most one moved byte. Without this, the buffer would grow
-    /// without bound on a connection whose transport never takes all of its output.
+    /// without bound on a connection whose output is never written completely.
     fn compact(&mut self) {
         if self.written < KEEP_CAPACITY || self.written < self.gathered.len() / 2 {
             return;
@@ -146,7 +146,7 @@ impl Output {
         self.written = 0;
     }
 
-    /// Removes all output, also what is not written.
+    /// Drops all output, including unwritten bytes.
     #[inline]
     pub(crate) fn clear(&mut self) {
         self.by_reference.clear();
@@ -199,7 +199,7 @@ mod tests {
         assert_eq!((&*slices[0], slices[1].len()), (&b"ab"[..], COPY_BELOW));
     }
 
-    /// The transport never takes all of the output.
+    /// Here the transport never drains the output completely.
     #[test]
     fn the_buffer_stays_bounded_when_it_is_never_empty() {
         let large = Bytes::from(vec![7; COPY_BELOW]);
@@ -209,7 +209,7 @@ mod tests {
             output.copy(&next_in.to_be_bytes());
             if next_in % 1000 == 999 {
                 output.body(&large, 0, COPY_BELOW);
-                // All but the last number and the body after it.
+                // Leave only the last number and the body after it.
                 while output.len() > COPY_BELOW + 4 {
                     let piece = output.first();
                     if piece.len() == COPY_BELOW && piece.as_ptr() == large.as_ptr() {

@@ -5,33 +5,35 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::error::PrepareError;
 use crate::http2::hpack;
 
-/// A prepared request head: method, target and fields. It serves both protocols and any number of
-/// connections; the body is given with each call.
+/// A prepared request head: method, target and fields. It works for both protocols and any number
+/// of connections. The body is passed with each call.
 ///
 /// HTTP/1.1 sends its bytes as they are and adds `content-length`. HTTP/2 encodes it as a field
-/// block on each connection and keeps the fully indexed block for later calls.
+/// block on each connection, and reuses the fully indexed block for later calls.
 #[derive(Debug)]
 pub struct Head {
-    /// Unique in this process, so that a connection recognizes the head.
+    /// Unique in this process, so that a connection can recognize the head.
     pub(crate) id: u64,
     /// Request line and fields of HTTP/1.1, without `content-length` and the empty line.
     pub(crate) http1: Box<[u8]>,
     /// Pseudo-header fields, then fields, for HTTP/2; without `content-length`.
     pub(crate) http2: hpack::FieldList,
-    /// Whether HTTP/2 sends `content-length`. HTTP/1.1 always does if there can be a body.
+    /// Whether HTTP/2 sends `content-length`. HTTP/1.1 always does for a method that can have a
+    /// body.
     pub(crate) http2_content_length: bool,
     /// Whether requests with this method have a body, even if it is empty.
     pub(crate) expects_body: bool,
     /// Whether the method is HEAD, whose response has no body.
     pub(crate) is_head_method: bool,
-    /// Whether HTTP/1.1 asks to close the connection after the call.
+    /// Whether an HTTP/1.1 request asks the server to close the connection after the call.
     pub(crate) close: bool,
-    /// How many bytes at the start of each body are framing of a higher layer, counted as overhead.
+    /// Number of bytes at the start of each body that frame a higher layer's message. They are
+    /// counted as overhead.
     pub(crate) body_prefix: u64,
 }
 
 impl Head {
-    /// Starts a head for `method` (as in `POST`) on `path` (with its query) at `authority`
+    /// Starts a head for `method` (such as `POST`) on `path` (including any query) at `authority`
     /// (`HOST` or `HOST:PORT`; for a Unix socket, `localhost`).
     pub fn builder(method: &str, path: &str, authority: &str) -> HeadBuilder {
         HeadBuilder {
@@ -46,7 +48,7 @@ impl Head {
         }
     }
 
-    /// Whether a body of this length needs a `content-length`.
+    /// Whether a request with a body of this length needs a `content-length`.
     pub(crate) fn states_length(&self, body_length: usize) -> bool {
         self.expects_body || body_length > 0
     }
@@ -61,10 +63,10 @@ pub struct HeadBuilder {
     scheme: String,
     /// Name and value.
     fields: Vec<(String, Vec<u8>)>,
-    /// As in [`Head`]. gRPC clients do not send it.
+    /// See [`Head`]. gRPC clients do not send `content-length`.
     pub(crate) http2_content_length: bool,
     close: bool,
-    /// As in [`Head`].
+    /// See [`Head`].
     pub(crate) body_prefix: u64,
 }
 
@@ -95,7 +97,8 @@ impl HeadBuilder {
         self
     }
 
-    /// Whether HTTP/1.1 requests ask to close the connection after the response. Default false.
+    /// Whether HTTP/1.1 requests ask the server to close the connection after the response. Default
+    /// false.
     pub fn close(mut self, close: bool) -> Self {
         self.close = close;
         self
@@ -104,7 +107,7 @@ impl HeadBuilder {
     /// Validates and encodes the head.
     ///
     /// # Errors
-    /// [`PrepareError`] names the part that cannot be sent.
+    /// [`PrepareError`] if a part of the head cannot be sent.
     pub fn build(self) -> Result<Head, PrepareError> {
         self.check()?;
         static NEXT_ID: AtomicU64 = AtomicU64::new(1);
@@ -186,7 +189,7 @@ fn check_field((name, value): &(String, Vec<u8>)) -> Result<(), PrepareError> {
     Ok(())
 }
 
-/// Whether `text` is a token (RFC 9110 §5.6.2), as names of fields and methods must be.
+/// Whether `text` is a token (RFC 9110 §5.6.2), as field and method names must be.
 pub(crate) fn is_token(text: &[u8]) -> bool {
     !text.is_empty() && text.iter().all(|&b| is_token_byte(b))
 }
@@ -196,7 +199,8 @@ pub(crate) fn is_token_byte(byte: u8) -> bool {
     BYTE_CLASSES[usize::from(byte)] & TOKEN != 0
 }
 
-/// Whether a field value may contain `byte` (RFC 9110 §5.5): no control character but the tab.
+/// Whether a field value may contain `byte` (RFC 9110 §5.5): anything but control characters other
+/// than tab.
 pub(crate) fn is_value_byte(byte: u8) -> bool {
     BYTE_CLASSES[usize::from(byte)] & VALUE != 0
 }
@@ -204,7 +208,8 @@ pub(crate) fn is_value_byte(byte: u8) -> bool {
 const TOKEN: u8 = 1;
 const VALUE: u8 = 2;
 
-/// What each byte may be part of. A table is fast: every byte of every head is looked up.
+/// The classes that each byte belongs to. A table lookup is fast, and every byte of every head is
+/// looked up.
 static BYTE_CLASSES: [u8; 256] = {
     let mut classes = [0; 256];
     let mut byte = 0;
@@ -227,14 +232,14 @@ static BYTE_CLASSES: [u8; 256] = {
     classes
 };
 
-/// Parses a number of decimal digits only; `None` if it has other characters or overflows.
+/// Parses a decimal number; `None` if it contains anything but digits or overflows.
 pub(crate) fn read_decimal(digits: &[u8]) -> Option<u64> {
     let all_digits = digits.iter().all(u8::is_ascii_digit);
     let text = std::str::from_utf8(digits).ok().filter(|_| all_digits)?;
     text.parse().ok()
 }
 
-/// Parses a status: three digits, the first of which is not 0.
+/// Parses a status: three digits, the first not 0.
 pub(crate) fn read_status(digits: &[u8]) -> Option<u16> {
     let is_status = matches!(digits, [b'1'..=b'9', b'0'..=b'9', b'0'..=b'9']);
     is_status.then(|| {
@@ -247,7 +252,7 @@ pub(crate) fn read_status(digits: &[u8]) -> Option<u16> {
 /// A number as decimal digits, formatted without an allocation.
 #[derive(Debug)]
 pub(crate) struct Decimal {
-    /// `u64::MAX` has 20 digits.
+    /// Large enough for `u64::MAX`, which has 20 digits.
     digits: [u8; 20],
     start: usize,
 }

@@ -1,12 +1,12 @@
-//! Records events as text lines, so that tests read as scripts.
+//! Records events as lines of text, so that tests read like scripts.
 
 use crate::client::{Client, Protocol};
 use crate::event::Token;
 use crate::event::{Event, Fields};
 use crate::limits::Limits;
 
-/// The events of a connection, one line each. Consecutive body pieces of a call are joined, so that
-/// the lines do not depend on how the input was split.
+/// The events of a connection, one per line. Consecutive body pieces of a call are joined, so the
+/// lines do not depend on how the input was split.
 #[derive(Debug, Default)]
 pub(crate) struct Script {
     pub(crate) lines: Vec<String>,
@@ -71,13 +71,13 @@ fn list(fields: &Fields<'_>) -> String {
         .collect()
 }
 
-/// A client and the events that it reported.
+/// A client and the events that it has reported.
 pub(crate) struct Played {
     pub(crate) client: Client,
     pub(crate) script: Script,
     /// Bytes passed as input.
     pub(crate) given: u64,
-    /// Bytes taken as output.
+    /// Bytes consumed as output.
     pub(crate) taken: u64,
 }
 
@@ -91,7 +91,7 @@ impl Played {
         }
     }
 
-    /// Takes everything that there is to write.
+    /// Consumes all output that is ready to be written.
     pub(crate) fn output(&mut self) -> Vec<u8> {
         let mut all = Vec::new();
         while !self.client.output().is_empty() {
@@ -108,7 +108,7 @@ impl Played {
         self.script.take()
     }
 
-    /// Passes input without ending the current body line.
+    /// Passes input, but does not end the current body line.
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
         self.given += bytes.len() as u64;
         let script = &mut self.script;

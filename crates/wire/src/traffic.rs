@@ -1,4 +1,4 @@
-//! Bytes that crossed the connection, counted by purpose.
+//! Counts the bytes on a connection, by purpose.
 
 /// Bytes of one direction of a connection, by purpose. All counts are in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -6,13 +6,14 @@ pub struct ByteCount {
     /// Header and trailer bytes on the wire: HTTP/1.1 heads and trailer fields with their line
     /// ends; HTTP/2 field blocks encoded with HPACK, without frame headers.
     pub header: u64,
-    /// Bytes of header and trailer fields that exist only for the measurement: what
-    /// [`crate::Client::count_received_marks`] moved here from `header`.
+    /// Header and trailer fields that exist only for the measurement.
+    /// [`crate::Client::count_received_marks`] moves them here from `header`.
     pub marks: u64,
     /// Body bytes, without chunking, frame headers, padding and the gRPC message prefix.
     pub body: u64,
-    /// Everything else: the connection preface, frame headers, padding, chunk framing up to its last
-    /// empty line, the gRPC message prefix, and whole SETTINGS, WINDOW_UPDATE, PING, GOAWAY and RST_STREAM frames.
+    /// Everything else: the connection preface, frame headers, padding, chunk framing including its
+    /// final empty line, the gRPC message prefix, and all SETTINGS, WINDOW_UPDATE, PING, GOAWAY and
+    /// RST_STREAM frames.
     pub overhead: u64,
 }
 
@@ -23,20 +24,21 @@ impl ByteCount {
         self.header + self.marks + self.body + self.overhead
     }
 
-    /// What was added since `earlier`, a count of the same connection and direction.
+    /// The bytes added since `earlier`, a count of the same connection and direction.
     pub fn since(&self, earlier: &ByteCount) -> ByteCount {
         ByteCount {
-            // Less than before if `earlier` was taken inside a section with marks or framing in it.
+            // May be lower than before: `earlier` was taken inside a section that contained marks
+            // or framing.
             header: self.header.saturating_sub(earlier.header),
             marks: self.marks.saturating_sub(earlier.marks),
-            // Less than before if `earlier` was taken inside a message's prefix: its first bytes
-            // counted as body until the rest arrived.
+            // May be lower than before: `earlier` was taken inside a message prefix, whose first
+            // bytes were counted as body until the rest arrived.
             body: self.body.saturating_sub(earlier.body),
             overhead: self.overhead.saturating_sub(earlier.overhead),
         }
     }
 
-    /// Counts `n` body bytes, or all if there are fewer, as overhead instead: the framing of a
+    /// Moves `n` body bytes (or all, if there are fewer) to overhead, because they are framing of a
     /// layer above HTTP (see [`crate::grpc::UnaryResponse::prefix_bytes`]).
     #[inline]
     pub fn body_to_overhead(&mut self, n: u64) {
@@ -45,8 +47,8 @@ impl ByteCount {
         self.overhead += moved;
     }
 
-    /// Counts `n` header bytes, or all if there are fewer, as overhead instead: bytes that turn out
-    /// to be framing once a section is complete.
+    /// Moves `n` header bytes (or all, if there are fewer) to overhead, because they turned out to
+    /// be framing once a section was complete.
     #[inline]
     pub(crate) fn header_to_overhead(&mut self, n: u64) {
         let moved = n.min(self.header);
@@ -54,7 +56,7 @@ impl ByteCount {
         self.overhead += moved;
     }
 
-    /// Counts `n` header bytes, or all if there are fewer, as marks instead.
+    /// Moves `n` header bytes (or all, if there are fewer) to marks.
     #[inline]
     pub(crate) fn header_to_marks(&mut self, n: u64) {
         let moved = n.min(self.header);
@@ -75,16 +77,16 @@ impl std::ops::AddAssign for ByteCount {
 /// Both directions of a connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Bytes of output that the transport has taken ([`crate::Client::consume_output`]). Output
-    /// that is left when a connection ends was never sent and does not count.
+    /// Bytes of output that the transport accepted ([`crate::Client::consume_output`]). Output that
+    /// is still queued when a connection ends was never sent, so it is not counted.
     pub sent: ByteCount,
-    /// Bytes of input that were parsed, including those of an incomplete head or frame. Bytes that
-    /// arrive after the connection is closed are not counted.
+    /// Bytes of input that were parsed, including an incomplete head or frame. Bytes that arrive
+    /// after the connection is closed are not counted.
     pub received: ByteCount,
 }
 
 impl Traffic {
-    /// What was added since `earlier`, a count of the same connection.
+    /// The bytes added since `earlier`, a count of the same connection.
     pub fn since(&self, earlier: &Traffic) -> Traffic {
         Traffic {
             sent: self.sent.since(&earlier.sent),

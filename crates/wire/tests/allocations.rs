@@ -1,6 +1,6 @@
-//! In the steady state a call allocates nothing and an idle connection holds little memory, which
-//! bounds the load engine's cost per call and per connection. The counters are per thread, so that
-//! the test harness does not affect them.
+//! In steady state, a call does not allocate and an idle connection uses little memory. This bounds
+//! the load engine's cost per call and per connection. The counters are per thread, so the test
+//! harness does not affect them.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -18,12 +18,12 @@ thread_local! {
 }
 
 fn count(allocations: u64, bytes: i64) {
-    // At a thread's end its thread-locals are gone, and there is nothing left to measure.
+    // While a thread exits, its thread-locals may be gone. Nothing is left to measure then.
     let _ = ALLOCATIONS.try_with(|n| n.set(n.get() + allocations));
     let _ = HELD_BYTES.try_with(|n| n.set(n.get() + bytes));
 }
 
-// SAFETY: every call goes to the system's allocator unchanged.
+// SAFETY: every call is passed to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(1, layout.size() as i64);
@@ -44,8 +44,8 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Makes a thousand calls to reach the steady state, then a thousand more. Returns the number of
-/// allocations of the latter.
+/// Makes a thousand calls to reach steady state, then a thousand more. Returns the number of
+/// allocations during the second thousand.
 fn allocations_in_steady_use(mut call: impl FnMut(u64)) -> u64 {
     (0..1000).for_each(&mut call);
     let before = ALLOCATIONS.get();
@@ -76,7 +76,7 @@ fn http1_calls() {
             .start(&head, &bodies[token as usize % 2], token)
             .unwrap();
         write_all(&mut client);
-        // Split inside the head every third time.
+        // Every third response is split inside its head.
         let (first, second) = response.split_at(if token % 3 == 0 { 30 } else { 0 });
         for part in [first, second] {
             client.input(part, &mut |event: Event<'_>| {
@@ -87,8 +87,8 @@ fn http1_calls() {
     assert_eq!((complete, allocations), (2000, 0));
 }
 
-/// `count` responses, each with a head that has a field whose value changes each time, a message,
-/// and trailers.
+/// Creates `count` responses, each with a head that has a field with a new value, a message, and
+/// trailers.
 fn grpc_responses(count: u64) -> Vec<Vec<u8>> {
     let mut encoder = Encoder::new(4096);
     let mut block = |fields: &[(&str, &str)]| {
@@ -161,7 +161,7 @@ fn grpc_calls() {
     assert_eq!((ok, allocations), (2000, 0));
 }
 
-/// Connections as the engine leaves them: it frees no buffers between calls.
+/// Connections in the state in which the engine leaves them: it frees no buffers between calls.
 #[test]
 fn idle_connections_are_small() {
     let responses = grpc_responses(3);

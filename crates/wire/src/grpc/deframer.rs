@@ -1,4 +1,4 @@
-//! Splits a body into messages, whatever chunks it arrives in.
+//! Splits a body into messages, regardless of how it is split into chunks.
 
 use super::PREFIX_LENGTH;
 use super::error::GrpcViolation;
@@ -8,7 +8,7 @@ use super::error::GrpcViolation;
 pub enum Piece<'a> {
     /// A message begins.
     Start {
-        /// Whether its payload is compressed, as `grpc-encoding` names.
+        /// Whether its payload is compressed with the response's `grpc-encoding`.
         compressed: bool,
         /// Length of its payload in bytes.
         length: u32,
@@ -19,7 +19,7 @@ pub enum Piece<'a> {
     End,
 }
 
-/// Finds messages in the chunks of one body. Holds no payload.
+/// Finds messages in the chunks of one body. Does not store payload.
 #[derive(Debug, Clone)]
 pub struct Deframer {
     limit: u32,
@@ -43,7 +43,7 @@ const NEW_PREFIX: State = State::Prefix {
 };
 
 impl Deframer {
-    /// A deframer for one body with messages of up to `max_message_bytes` each.
+    /// Creates a deframer for one body with messages of up to `max_message_bytes` each.
     pub fn new(max_message_bytes: u32) -> Deframer {
         Deframer {
             limit: max_message_bytes,
@@ -51,11 +51,11 @@ impl Deframer {
         }
     }
 
-    /// Takes the next piece off the front of `data`. Returns `None` once `data` is used up.
+    /// Takes the next piece off the front of `data`; `None` once `data` is used up.
     ///
     /// # Errors
-    /// An unknown flag or a message over the limit. The rest of the body cannot be parsed; do not
-    /// call this again.
+    /// The flag is unknown or a message exceeds the limit. The rest of the body cannot be parsed,
+    /// so this must not be called again.
     #[inline]
     pub fn next<'a>(&mut self, data: &mut &'a [u8]) -> Result<Option<Piece<'a>>, GrpcViolation> {
         match &mut self.state {
@@ -109,7 +109,7 @@ impl Deframer {
         }
     }
 
-    /// Whether the body may end here: not inside a message or its prefix.
+    /// Whether the body may end here: it is not inside a message or a message prefix.
     #[inline]
     pub fn is_between_messages(&self) -> bool {
         matches!(

@@ -4,18 +4,18 @@ use super::code::Code;
 
 /// A rule of the gRPC HTTP/2 spec that a response violated, or the message size limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what each is")]
+#[expect(missing_docs, reason = "the error messages describe the variants")]
 pub enum GrpcViolation {
-    /// The content type is neither `application/grpc` nor that with a subtype.
+    /// The content type is neither `application/grpc` nor `application/grpc+SUBTYPE`.
     #[error("the response's content-type is not gRPC's (gRPC HTTP/2 spec, Responses)")]
     ContentType,
-    /// The content type is gRPC's, but with another subtype than requested.
-    #[error("the response is in another encoding than requested (gRPC HTTP/2 spec, Responses)")]
+    /// The content type is gRPC's, but not with the requested subtype.
+    #[error("the response does not have the requested encoding (gRPC HTTP/2 spec, Responses)")]
     Subtype,
-    /// No `grpc-status`, neither in trailers nor in a trailers-only response.
+    /// Neither the trailers nor a trailers-only response has a `grpc-status`.
     #[error("the response has no grpc-status (gRPC HTTP/2 spec, Responses)")]
     StatusMissing,
-    /// `grpc-status` is only in a head that does not end the stream, where it does not count.
+    /// `grpc-status` is only in a head that does not end the stream, where it is not valid.
     #[error(
         "grpc-status is in a head without END_STREAM instead of in trailers (gRPC HTTP/2 spec, Responses)"
     )]
@@ -26,8 +26,10 @@ pub enum GrpcViolation {
     StatusConflict,
     #[error("a message has an unknown flag (gRPC HTTP/2 spec, Length-Prefixed-Message)")]
     Flag,
-    /// A compressed message in a response that names no compression.
-    #[error("a message is compressed without a grpc-encoding (gRPC HTTP/2 spec, Message-Encoding)")]
+    /// A message is compressed, but the response has no `grpc-encoding`.
+    #[error(
+        "a message is compressed, but there is no grpc-encoding (gRPC HTTP/2 spec, Message-Encoding)"
+    )]
     UnnamedCompression,
     #[error("the response ends inside a message (gRPC HTTP/2 spec, Length-Prefixed-Message)")]
     Truncated,
@@ -40,8 +42,8 @@ pub enum GrpcViolation {
 }
 
 impl GrpcViolation {
-    /// The call's resulting status (gRPC status codes). For a response that is not gRPC or has no
-    /// status, derive it from the HTTP status instead: see [`Code::from_http_status`].
+    /// The resulting status of the call (gRPC status codes). For a response that is not gRPC or has
+    /// no status, derive it from the HTTP status instead: see [`Code::from_http_status`].
     pub fn code(&self) -> Code {
         match self {
             GrpcViolation::ContentType

@@ -1,8 +1,8 @@
 //! gRPC over HTTP/2: message framing, status, and the head of a unary call.
 //!
 //! Sources: the gRPC project's `PROTOCOL-HTTP2.md`, `statuscodes.md` and
-//! `http-grpc-status-mapping.md`, called "gRPC HTTP/2 spec", "gRPC status codes" and "gRPC HTTP
-//! mapping" in the messages here.
+//! `http-grpc-status-mapping.md`. Messages in this module call them "gRPC HTTP/2 spec", "gRPC
+//! status codes" and "gRPC HTTP mapping".
 
 mod code;
 mod deframer;
@@ -21,5 +21,5 @@ pub use values::{check_metadata, decode_binary, decode_message, encode_binary, e
 /// Length of the prefix of each message, in bytes: the compressed flag and a 32-bit length.
 pub const PREFIX_LENGTH: usize = 5;
 
-/// The usual limit on one received message, in bytes: 4 MiB, as in grpc-go and grpc-java.
+/// The default limit on one received message, in bytes: 4 MiB, as in grpc-go and grpc-java.
 pub const DEFAULT_MAX_MESSAGE_BYTES: u32 = 4 << 20;

@@ -5,15 +5,15 @@ use bytes::Bytes;
 use super::PREFIX_LENGTH;
 use crate::request::{Head, HeadBuilder};
 
-/// A message whose length does not fit the prefix's 32 bits.
+/// A message too long for the prefix's 32-bit length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a message of {0} bytes is longer than gRPC can carry (4,294,967,295)")]
+#[error("a message of {0} bytes exceeds gRPC's maximum of 4,294,967,295")]
 pub struct MessageTooLong(pub usize);
 
-/// A message with its prefix, as the body of a call.
+/// Adds the prefix to a message, which makes it the body of a call.
 ///
 /// # Errors
-/// If the message is 4 GiB or longer.
+/// The message is 4 GiB or longer.
 pub fn frame_message(message: &[u8], compressed: bool) -> Result<Bytes, MessageTooLong> {
     let length = u32::try_from(message.len()).map_err(|_| MessageTooLong(message.len()))?;
     let mut framed = Vec::with_capacity(PREFIX_LENGTH + message.len());
@@ -24,9 +24,9 @@ pub fn frame_message(message: &[u8], compressed: bool) -> Result<Bytes, MessageT
 }
 
 /// Starts the head of a gRPC call to `path` (`/pkg.Service/Method`) with messages of `subtype`
-/// (`proto`, `json`, ...; `None` is plain `application/grpc`). Add `grpc-encoding`,
-/// `grpc-accept-encoding`, `grpc-timeout` (see [`super::encode_timeout`]) and metadata (binary: see
-/// [`super::encode_binary`]) as fields.
+/// (`proto`, `json`, ...; `None` means plain `application/grpc`). Add `grpc-encoding`,
+/// `grpc-accept-encoding`, `grpc-timeout` (see [`super::encode_timeout`]) and metadata (for binary
+/// values see [`super::encode_binary`]) as fields.
 pub fn head(path: &str, authority: &str, subtype: Option<&str>) -> HeadBuilder {
     let content_type = match subtype {
         Some(subtype) => format!("application/grpc+{subtype}"),

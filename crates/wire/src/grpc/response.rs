@@ -11,7 +11,7 @@ use crate::event::Fields;
 pub enum StatusSource {
     /// The server sent it as `grpc-status`.
     Server,
-    /// The client chose it, since the response violated a rule.
+    /// The client chose it because the response violated a rule.
     Client(GrpcViolation),
 }
 
@@ -26,20 +26,22 @@ pub struct Outcome<'a> {
     pub source: StatusSource,
 }
 
-/// A longer buffer (bytes) for `grpc-message` is freed after its call instead of reused.
+/// A buffer for `grpc-message` larger than this many bytes is freed after its call instead of
+/// reused.
 const KEPT_TEXT: usize = 1024;
 
-/// Follows one unary response through its events. Reusable: [`UnaryResponse::reset`] keeps its memory.
+/// Tracks one unary response through its events. [`UnaryResponse::reset`] makes it reusable and
+/// keeps its memory.
 ///
-/// It never stores a message: [`UnaryResponse::body`] returns the payload bytes in each chunk.
+/// It stores no message: [`UnaryResponse::body`] returns the payload bytes of each chunk.
 #[derive(Debug, Clone)]
 pub struct UnaryResponse {
     max_message_bytes: u32,
     deframer: Deframer,
     http_status: u16,
-    /// The head has a `grpc-encoding` other than `identity`.
+    /// Whether the head has a `grpc-encoding` other than `identity`.
     has_encoding: bool,
-    /// The head has a `grpc-status` but does not end the stream.
+    /// Whether the head has a `grpc-status` but does not end the stream.
     status_in_open_head: bool,
     /// Whether the message is compressed; `None` before its prefix arrives.
     compressed: Option<bool>,
@@ -56,7 +58,7 @@ impl Default for UnaryResponse {
 }
 
 impl UnaryResponse {
-    /// A response with a message of up to `max_message_bytes`.
+    /// Creates a response with a message of up to `max_message_bytes`.
     pub fn new(max_message_bytes: u32) -> UnaryResponse {
         UnaryResponse {
             max_message_bytes,
@@ -72,7 +74,7 @@ impl UnaryResponse {
         }
     }
 
-    /// Prepares it for the next call.
+    /// Prepares for the next call.
     #[inline]
     pub fn reset(&mut self) {
         self.forget_message();
@@ -83,8 +85,8 @@ impl UnaryResponse {
         };
     }
 
-    /// Clears the server's `grpc-message`. Frees its memory if it is large: the next call may be
-    /// far away.
+    /// Clears the server's `grpc-message`. Frees its memory if it is large, because the next call
+    /// may be much later.
     #[inline]
     pub fn forget_message(&mut self) {
         self.text.clear();
@@ -93,12 +95,12 @@ impl UnaryResponse {
         }
     }
 
-    /// Processes [`crate::Event::Head`]. `subtype` is the one that the call requested, as in
+    /// Processes [`crate::Event::Head`]. `subtype` is the one that was requested with
     /// [`super::head`].
     ///
     /// # Errors
-    /// The response is not gRPC with this subtype. The call may be cancelled, since the rest of the
-    /// response adds nothing. [`UnaryResponse::finish`] returns the same error again.
+    /// The response is not gRPC with this subtype. The caller may cancel the call, since the rest
+    /// of the response does not matter. [`UnaryResponse::finish`] reports the same violation again.
     #[inline]
     pub fn head(
         &mut self,
@@ -113,7 +115,7 @@ impl UnaryResponse {
             match name {
                 b"content-type" => content_type = Some(value),
                 b"grpc-encoding" => self.has_encoding = value != b"identity",
-                // A status in the head counts only when nothing follows ("trailers-only").
+                // A status in the head is only valid if nothing follows ("trailers-only").
                 b"grpc-status" if end => self.set_status(value),
                 b"grpc-status" => self.status_in_open_head = true,
                 b"grpc-message" if end => decode_message(value, &mut self.text),
@@ -126,10 +128,10 @@ impl UnaryResponse {
         check_content_type(content_type, subtype).or_else(|violation| self.refuse(violation))
     }
 
-    /// Processes [`crate::Event::Body`] and returns the message bytes in it, possibly none.
+    /// Processes [`crate::Event::Body`] and returns its message bytes, which may be empty.
     ///
     /// # Errors
-    /// The body violates a rule or the message is over the limit; otherwise as for
+    /// The body violates a rule, or the message exceeds the limit. See also
     /// [`UnaryResponse::head`].
     #[inline]
     pub fn body<'a>(&mut self, mut data: &'a [u8]) -> Result<&'a [u8], GrpcViolation> {
@@ -169,8 +171,8 @@ impl UnaryResponse {
         }
     }
 
-    /// Processes [`crate::Event::Complete`] and returns how the call ended. A status other than OK
-    /// from the server counts even if the response violated a rule.
+    /// Processes [`crate::Event::Complete`] and returns how the call ended. A server's status other
+    /// than OK takes precedence over a violation.
     #[inline]
     pub fn finish(&mut self) -> Outcome<'_> {
         let by_server = self.code.filter(|code| *code != Code::OK);
@@ -195,13 +197,13 @@ impl UnaryResponse {
         }
     }
 
-    /// Whether the head names an encoding of messages other than "identity".
+    /// Whether the head has a `grpc-encoding` other than "identity".
     #[inline]
     pub fn names_encoding(&self) -> bool {
         self.has_encoding
     }
 
-    /// Whether the server may believe that it has ended the response, but has not: its only
+    /// Whether the server may believe that it has ended the response although it has not: its only
     /// `grpc-status` is in a head that does not end the stream.
     pub fn waits_after_status(&self) -> bool {
         self.status_in_open_head && self.code.is_none()
@@ -219,7 +221,7 @@ impl UnaryResponse {
         self.prefixes
     }
 
-    /// What the response lacks when it ends.
+    /// The violation, if any, that only shows at the end of the response.
     fn check_end(&self) -> Option<GrpcViolation> {
         if self.code.is_none() {
             Some(if self.status_in_open_head {
@@ -255,13 +257,13 @@ impl UnaryResponse {
     }
 }
 
-/// Accepts `application/grpc`, alone or with `+` and the requested subtype; parameters are ignored.
-/// Without a subtype it means any, since servers omit the subtype in practice.
+/// Accepts `application/grpc`, alone or followed by `+` and the requested subtype. Parameters are
+/// ignored. A response without a subtype is accepted for any, since servers omit it in practice.
 #[inline]
 fn check_content_type(value: Option<&[u8]>, subtype: Option<&str>) -> Result<(), GrpcViolation> {
     const GRPC: &[u8] = b"application/grpc";
     let value = value.unwrap_or_default();
-    // The fast path, for nearly every response.
+    // Fast path for nearly every response.
     if value == GRPC {
         return Ok(());
     }

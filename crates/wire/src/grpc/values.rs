@@ -27,11 +27,11 @@ pub fn decode_binary(value: &[u8]) -> Option<Vec<u8>> {
     BASE64.decode(value).ok()
 }
 
-/// Checks a metadata field: if its name ends in `-bin`, it must hold one or more base64 values,
-/// separated by commas.
+/// Checks a metadata field. If its name ends in `-bin`, it must consist of one or more base64
+/// values, separated by commas.
 ///
 /// # Errors
-/// [`PrepareError::BinaryField`], which does not quote the value.
+/// [`PrepareError::BinaryField`] with the field's name but not its value.
 pub fn check_metadata(name: &str, value: &str) -> Result<(), PrepareError> {
     let is_binary = name.to_ascii_lowercase().ends_with("-bin");
     let is_base64 = |value: &str| decode_binary(value.trim().as_bytes()).is_some();
@@ -43,8 +43,8 @@ pub fn check_metadata(name: &str, value: &str) -> Result<(), PrepareError> {
 }
 
 /// Decodes a `grpc-message` value into `text`, which is cleared first. As the gRPC HTTP/2 spec
-/// requires, nothing is refused: a malformed escape is kept as it is, and bytes that are not UTF-8
-/// become U+FFFD.
+/// requires, this never fails: a malformed escape is left as it is, and invalid UTF-8 becomes
+/// U+FFFD.
 pub fn decode_message(value: &[u8], text: &mut String) {
     text.clear();
     let mut bytes = Vec::with_capacity(value.len());

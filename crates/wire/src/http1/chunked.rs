@@ -1,4 +1,4 @@
-//! The chunked transfer coding (RFC 9112 §7.1), up to its trailer section.
+//! The chunked transfer coding (RFC 9112 §7.1), excluding its trailer section.
 
 use super::error::Http1Violation;
 use crate::error::{Failure, LimitExceeded};
@@ -12,11 +12,11 @@ pub(super) enum Chunked {
     Data {
         left: u64,
     },
-    /// At the line end after a chunk's data.
+    /// At the line end that follows a chunk's data.
     DataEnd,
-    /// Within that line end.
+    /// Inside that line end, after its carriage return.
     DataLineFeed,
-    /// After the last chunk: the trailer section follows.
+    /// After the last chunk. The trailer section follows.
     Trailers,
 }
 
@@ -25,7 +25,7 @@ pub(super) enum Chunked {
 pub(super) struct SizeLine {
     size: u64,
     digits: u8,
-    /// Bytes read.
+    /// Number of bytes read.
     length: usize,
     part: SizePart,
 }
@@ -40,7 +40,7 @@ enum SizePart {
     LineFeed,
 }
 
-/// A part taken off the front of the input.
+/// A part removed from the front of the input.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Part<'a> {
     /// Body bytes.
@@ -50,7 +50,7 @@ pub(super) enum Part<'a> {
 }
 
 impl Chunked {
-    /// The state before a chunk.
+    /// The state before the first byte of a chunk.
     pub(super) const START: Chunked = Chunked::Size(SizeLine {
         size: 0,
         digits: 0,
@@ -58,8 +58,8 @@ impl Chunked {
         part: SizePart::Digits,
     });
 
-    /// Takes a part off the front of `input`, which must not be empty. Must not be called in state
-    /// `Trailers`.
+    /// Takes a part off the front of `input`, which must not be empty. Must not be called in the
+    /// state `Trailers`.
     pub(super) fn take<'a>(
         &mut self,
         input: &mut &'a [u8],
@@ -122,12 +122,11 @@ pub(super) fn take_up_to<'a>(left: &mut u64, input: &mut &'a [u8]) -> &'a [u8] {
 }
 
 impl SizeLine {
-    /// Takes one byte of the line before its line feed. Returns `None` if the byte is not allowed
-    /// there.
+    /// Processes one byte before the line feed. Returns `None` if the byte is not allowed there.
     fn take(&mut self, byte: u8) -> Option<()> {
         self.part = match (self.part, (byte as char).to_digit(16)) {
             (SizePart::Digits, Some(digit)) => {
-                // 16 digits fill 64 bits; more are refused, even leading zeros.
+                // 16 digits fill 64 bits. More are rejected, even leading zeros.
                 self.digits += 1;
                 if self.digits > 16 {
                     return None;

@@ -28,12 +28,11 @@ pub(crate) struct Connection {
     pub(crate) output: Output,
     pub(crate) traffic: Traffic,
     pub(super) call: Call,
-    /// The bytes in `output`, which has this order: the call's head, a higher layer's prefix
-    /// (overhead), the body.
+    /// Counts the bytes in `output`, in the order head, prefix of a higher layer (overhead), body.
     unsent: ByteCount,
     /// Whether no more calls can be started.
     pub(super) closing: bool,
-    /// The received part of an incomplete head or trailer section.
+    /// The received bytes of an incomplete head or trailer section.
     pub(super) partial: Vec<u8>,
     pub(super) finder: EndFinder,
     pub(super) last_head: LastHead,
@@ -210,7 +209,7 @@ impl Connection {
         let token = self.call.token;
         sink.take(Event::Complete { token });
         // If the response arrived before the whole request was sent, the server cannot tell the
-        // rest from a next request.
+        // rest from another request.
         let unsent = self.output.len() > 0;
         if (self.call.close || unsent) && !self.closing {
             let reason = if unsent {
@@ -243,7 +242,7 @@ impl Connection {
         self.partial = Vec::new();
     }
 
-    /// Drops unwritten output, which then does not count as sent.
+    /// Drops unwritten output, so that it is never counted as sent.
     fn drop_output(&mut self) {
         self.output.clear();
         self.unsent = ByteCount::default();

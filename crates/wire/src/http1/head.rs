@@ -7,7 +7,7 @@ use crate::event::{FieldRange, Fields};
 use crate::limits::Limits;
 use crate::request::{is_value_byte, read_decimal, read_status};
 
-/// A response's head, without its fields.
+/// The head of a response, without its fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) status: u16,
@@ -24,7 +24,7 @@ pub(super) enum Framing {
     UntilClose,
 }
 
-/// What the fields parsed so far say about framing and persistence.
+/// Framing and persistence according to the fields parsed so far.
 #[derive(Debug, Default)]
 struct FramingFields {
     length: Option<u64>,
@@ -33,17 +33,16 @@ struct FramingFields {
     keep_alive: bool,
 }
 
-/// Whether `bytes`, the first of a response, can begin an HTTP/1 response; `false` while there are
-/// too few to tell it from HTTP/2. Without this, the client would wait for the end of a head until
-/// its deadline.
+/// Whether `bytes`, the first bytes of a response, begin an HTTP/1 response; `false` if they are
+/// too few to rule out HTTP/2. Without this check, the client would wait for the end of a head
+/// until its deadline.
 pub(super) fn is_start(bytes: &[u8]) -> Result<bool, Http1Violation> {
     let expected = b"HTTP/";
     let n = bytes.len().min(expected.len());
     if bytes[..n] == expected[..n] {
         return Ok(true);
     }
-    // The first frame of an HTTP/2 server: its length, in practice below 64 KiB, and the type of
-    // SETTINGS.
+    // The first frame of an HTTP/2 server is SETTINGS. Its length is below 64 KiB in practice.
     match bytes {
         [0, _, _, 4, ..] => Err(Http1Violation::Http2Response),
         [0] | [0, _] | [0, _, _] => Ok(false),
@@ -51,21 +50,21 @@ pub(super) fn is_start(bytes: &[u8]) -> Result<bool, Http1Violation> {
     }
 }
 
-/// Longer heads (bytes) are not kept, so that an idle connection takes little memory.
+/// Heads with more bytes than this are not kept, so that an idle connection uses little memory.
 const MAX_KEPT_BYTES: usize = 1024;
 
-/// The last head of a connection. Most responses of a service have the same head; if it arrives
+/// The last head of a connection. Most responses of a service have the same head. If it arrives
 /// again in one piece, it is not parsed again.
 #[derive(Debug, Default)]
 pub(super) struct LastHead {
     text: Vec<u8>,
     ranges: Vec<FieldRange>,
-    /// The parsed head; `None` if it is not kept.
+    /// The parsed head; `None` if it was not kept.
     head: Option<Head>,
 }
 
 impl LastHead {
-    /// The head, and its length with the empty line, if `text` begins with it.
+    /// If `text` begins with the kept head, returns it and its length, including the empty line.
     #[inline]
     pub(super) fn begins(&self, text: &[u8]) -> Option<(Head, usize)> {
         let head = self.head?;
@@ -73,7 +72,7 @@ impl LastHead {
             .then_some((head, self.text.len()))
     }
 
-    /// Parses a whole head and keeps it as the last one.
+    /// Parses a complete head and keeps it as the last one.
     pub(super) fn parse(&mut self, text: &[u8], limits: &Limits) -> Result<Head, Failure> {
         self.head = None;
         let head = parse(text, limits, &mut self.ranges)?;
@@ -85,13 +84,13 @@ impl LastHead {
         Ok(head)
     }
 
-    /// The fields of the last parsed head; `text` must be that head.
+    /// The fields of the last parsed head. `text` must be the text of that head.
     pub(super) fn fields<'a>(&'a self, text: &'a [u8]) -> Fields<'a> {
         Fields::new(text, &self.ranges)
     }
 }
 
-/// Parses a whole head and stores its fields in `ranges`.
+/// Parses a complete head and stores its fields in `ranges`.
 fn parse(text: &[u8], limits: &Limits, ranges: &mut Vec<FieldRange>) -> Result<Head, Failure> {
     let line = &text[..line_length(text)];
     let (minor, status) = status_line(line)?;
@@ -135,12 +134,12 @@ fn status_line(line: &[u8]) -> Result<(u8, u16), Http1Violation> {
 
 impl FramingFields {
     fn note(&mut self, name: &[u8], value: &[u8]) -> Result<(), Http1Violation> {
-        // The three names have different lengths, which avoids most comparisons.
+        // The three names have different lengths, so most comparisons are skipped.
         match name.len() {
             14 if name.eq_ignore_ascii_case(b"content-length") => self.note_length(value),
             17 if name.eq_ignore_ascii_case(b"transfer-encoding") => {
                 let chunked = value.eq_ignore_ascii_case(b"chunked");
-                // A second line makes a list of codings, which is not plain chunked.
+                // A second line would make it a list of codings, which is not plain chunked.
                 self.codings = Some(chunked && self.codings.is_none());
                 Ok(())
             }
@@ -155,7 +154,7 @@ impl FramingFields {
         }
     }
 
-    /// A list of equal numbers counts as one (RFC 9112 §6.3, point 5).
+    /// A list of equal numbers is treated as one (RFC 9112 §6.3, point 5).
     fn note_length(&mut self, value: &[u8]) -> Result<(), Http1Violation> {
         for number in value.split(|&b| b == b',').map(<[u8]>::trim_ascii) {
             let length = read_decimal(number).ok_or(Http1Violation::ContentLength)?;

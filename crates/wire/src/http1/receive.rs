@@ -1,4 +1,4 @@
-//! Parses a response, part by part, however the input is split.
+//! Parses a response part by part, regardless of how the input is split.
 
 use super::chunked::{Chunked, Part, take_up_to};
 use super::connection::{Connection, State};
@@ -15,7 +15,7 @@ impl Connection {
             State::Idle => return Err(Http1Violation::UnaskedBytes.into()),
             State::Head | State::Trailers => return self.section(bytes, sink),
             State::Length { left } => take_up_to(left, bytes),
-            // Everything until the connection ends.
+            // The body is everything until the connection ends.
             State::UntilClose => std::mem::take(bytes),
             State::Chunked(chunked) => {
                 let part = chunked.take(bytes, self.limits.max_chunk_line_bytes)?;
@@ -38,7 +38,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Refuses a chunk that would exceed the limit, without waiting for its data.
+    /// Rejects a chunk that would exceed the limit, without waiting for its data.
     fn check_chunk(&self) -> Result<(), Failure> {
         let max = self.limits.max_body_bytes;
         match self.call.state {
@@ -69,8 +69,8 @@ impl Connection {
         }
     }
 
-    /// Collects a head or trailer section until it is complete, then processes it. It is parsed
-    /// without a copy if it arrived in one piece.
+    /// Collects a head or trailer section until it is complete, then processes it. A section that
+    /// arrives in one piece is parsed without a copy.
     fn section<S: Sink>(&mut self, bytes: &mut &[u8], sink: &mut S) -> Result<(), Failure> {
         let in_head = matches!(self.call.state, State::Head);
         if !std::mem::replace(&mut self.call.first_byte_seen, true) {
@@ -89,8 +89,7 @@ impl Connection {
         let max = self.limits.max_head_bytes;
         let mut partial = std::mem::take(&mut self.partial);
         let before = partial.len();
-        // One byte over the limit is enough to detect that it is exceeded; the rest is not
-        // searched.
+        // One byte over the limit is enough to detect the excess. The rest is not searched.
         let room = max
             .saturating_add(1)
             .saturating_sub(before)
@@ -101,7 +100,7 @@ impl Connection {
             partial.extend_from_slice(&bytes[..room]);
             &partial
         };
-        // Bytes that may still be HTTP/2 are not searched: the failure must be the same as when
+        // Bytes that may still be HTTP/2 are not searched, so that the failure is the same as when
         // they arrive in one piece.
         let is_start = if in_head {
             head::is_start(text)
@@ -115,7 +114,7 @@ impl Connection {
                 Ok(None)
             }
         });
-        // Received bytes count even if the section is malformed or never completes.
+        // Received bytes are counted even if the section is malformed or never completes.
         let looked_at = found.ok().flatten().unwrap_or(text.len());
         self.traffic.received.header += (looked_at - before) as u64;
         let found = found?;

@@ -1,4 +1,4 @@
-//! Lines up to an empty one, as in a head or a trailer section.
+//! Field lines that end with an empty line, as in a head or trailer section.
 
 use super::error::Http1Violation;
 use crate::error::{Failure, LimitExceeded};
@@ -8,18 +8,18 @@ use crate::request::{is_token, is_value_byte};
 /// The end of a line.
 pub(super) const CRLF: &[u8] = b"\r\n";
 
-/// Searches for the empty line, and resumes where it stopped when more bytes have arrived.
+/// Searches for the empty line. Continues where it stopped when more bytes arrive.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct EndFinder {
-    /// Start of the line being searched.
+    /// Start of the line that is being searched.
     line_start: usize,
-    /// Bytes searched.
+    /// Number of bytes already searched.
     scanned: usize,
 }
 
 impl EndFinder {
-    /// The length of the section with its empty line; `None` if that has not arrived. `bytes` must
-    /// begin with the bytes of the last call.
+    /// The length of the section including its empty line; `None` if the empty line has not
+    /// arrived. `bytes` must begin with the bytes of the previous call.
     pub(super) fn find(&mut self, bytes: &[u8]) -> Result<Option<usize>, Http1Violation> {
         while let Some(at) = bytes[self.scanned..].iter().position(|&b| b == b'\n') {
             let end = self.scanned + at;
@@ -40,7 +40,7 @@ impl EndFinder {
     }
 }
 
-/// Parses the field lines of `text`, from `start` up to the empty line, into `ranges`. Calls `each`
+/// Parses the field lines of `text` into `ranges`, from `start` to the empty line. Calls `each`
 /// with every field.
 pub(super) fn parse_fields(
     text: &[u8],
@@ -67,7 +67,7 @@ pub(super) fn parse_fields(
     }
 }
 
-/// Length of the first line without its CRLF. The section must be complete.
+/// Length of the first line without its CRLF. `text` must contain that CRLF.
 pub(super) fn line_length(text: &[u8]) -> usize {
     text.iter().position(|&b| b == b'\r').unwrap_or(text.len())
 }

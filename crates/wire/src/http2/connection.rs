@@ -27,14 +27,14 @@ use crate::output::Output;
 use crate::request::Head;
 use crate::traffic::Traffic;
 
-/// What a client sends first (RFC 9113 §3.4).
+/// The first bytes that a client sends (RFC 9113 §3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// The highest stream number (RFC 9113 §5.1.1).
 const LAST_STREAM: u32 = (1 << 31) - 1;
 
-/// How many streams that the client reset are remembered: on these the server may have sent frames
-/// before it knew, on other closed streams a frame is an error.
+/// How many of the streams reset by the client are remembered. The server may have sent frames on
+/// them before it received the reset. On other closed streams a frame is an error.
 const REMEMBERED_RESETS: usize = 256;
 
 #[derive(Debug)]
@@ -50,20 +50,21 @@ pub(crate) struct Connection {
     pub(super) receiver: Receiver,
     pub(super) decoder: Decoder,
     pub(super) blocks: ReceivedBlocks,
-    /// The last stream that the server's GOAWAY names.
+    /// The last stream named by the server's GOAWAY.
     pub(super) last_processed: Option<u32>,
-    /// Streams that the client reset recently.
+    /// Streams that the client reset recently, oldest first.
     resets: VecDeque<u32>,
-    /// Whether some reset streams were already dropped from `resets`.
+    /// Whether older reset streams were dropped from `resets`.
     resets_forgotten: bool,
-    /// An upper bound of the unwritten bytes of queued replies.
+    /// Upper bound on the unwritten bytes of queued replies.
     queued_replies: usize,
     closing: bool,
     dead: bool,
 }
 
 impl Connection {
-    /// Clamps values of `limits` to the range that RFC 9113 allows.
+    /// Creates a connection, with the values of `limits` clamped to the ranges that RFC 9113
+    /// allows.
     pub(crate) fn new(mut limits: Limits) -> Self {
         limits.stream_window = limits.stream_window.clamp(1, MAX_WINDOW);
         limits.connection_window = limits.connection_window.clamp(DEFAULT_WINDOW, MAX_WINDOW);
@@ -122,7 +123,7 @@ impl Connection {
         self.sender.check_size(head, length)?;
         let id = self.next_stream;
         self.next_stream += 2;
-        // After the last stream number the connection accepts no more calls.
+        // After the last stream number, the connection accepts no more calls.
         self.closing = self.next_stream > LAST_STREAM;
         let mut stream = Stream {
             id,
@@ -195,7 +196,7 @@ impl Connection {
         if self.is_closed() {
             return false;
         }
-        // Any 8 bytes will do: only the reply matters.
+        // Any 8 bytes work: only the acknowledgement matters.
         let written = self
             .output
             .append(|out| frame::write_ping(out, 0, *b"rpcgauge"));
@@ -249,7 +250,7 @@ impl Connection {
         self.dead = true;
     }
 
-    /// Reports once that no more calls can be started.
+    /// Reports, once, that no more calls can be started.
     pub(super) fn close<S: Sink>(&mut self, reason: Closing, sink: &mut S) {
         if !std::mem::replace(&mut self.closing, true) {
             sink.take(Event::Closing { reason });
@@ -301,7 +302,7 @@ impl Connection {
         self.reply(|out| frame::write_rst_stream(out, id, code));
     }
 
-    /// Whether the server may still send on a closed stream, since the client reset it.
+    /// Whether the server may still send frames on a closed stream, because the client reset it.
     pub(super) fn may_be_reset(&self, id: u32) -> bool {
         self.resets_forgotten || self.resets.contains(&id)
     }
@@ -317,8 +318,8 @@ impl Connection {
         self.unsent.overhead(written);
     }
 
-    /// Fails if a server triggers replies but does not read them, which would fill the client's
-    /// memory.
+    /// Fails if the server triggers replies without reading them, because they would fill the
+    /// client's memory.
     fn check_replies(&self) -> Result<(), Failure> {
         let max = self.limits.max_queued_replies;
         if self.queued_replies > max {
@@ -327,7 +328,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Queues as much of the bodies as the windows allow.
+    /// Queues as much of the request bodies as the windows allow.
     #[inline]
     pub(super) fn pump(&mut self) {
         if self.sender.has_queue() {

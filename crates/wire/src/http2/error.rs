@@ -4,7 +4,7 @@ use crate::codes::codes;
 use crate::error::{Failure, Violation};
 
 codes! {
-    /// An error code of RST_STREAM and GOAWAY (RFC 9113 §7). Unknown codes are kept as they are.
+    /// An error code of RST_STREAM and GOAWAY (RFC 9113 §7). Unknown codes are preserved.
     pub struct ErrorCode, or else "error code {:#x}":
     NO_ERROR = 0x0, "Graceful shutdown.";
     PROTOCOL_ERROR = 0x1, "Unspecific protocol error.";
@@ -24,32 +24,32 @@ codes! {
 
 /// A rule of RFC 9113 that the server violated. Each message names the section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what each is")]
+#[expect(missing_docs, reason = "the error messages describe the variants")]
 pub enum Http2Violation {
     #[error("the server does not speak HTTP/2: its first frame is not SETTINGS (RFC 9113 §3.4)")]
     Preface,
-    #[error("the server speaks HTTP/1.x only, where HTTP/2 is needed (RFC 9113 §3.4)")]
+    #[error("the server speaks only HTTP/1.x, but HTTP/2 is required (RFC 9113 §3.4)")]
     Http1Response,
     #[error("a frame is longer than allowed (RFC 9113 §4.2)")]
     FrameTooLong,
     #[error("a {0} frame has a wrong length (RFC 9113 §4.2, §6)")]
     FrameLength(&'static str),
-    /// A call's frame on stream 0, or a connection's frame on another stream.
-    #[error("a {0} frame is on a stream that cannot have it (RFC 9113 §6)")]
+    /// A frame of a call on stream 0, or a frame of the connection on another stream.
+    #[error("a {0} frame is on a stream where it is not allowed (RFC 9113 §6)")]
     FrameStream(&'static str),
-    /// Padding as long as the frame or longer.
+    /// The padding is as long as the frame or longer.
     #[error("a frame's padding is longer than the frame (RFC 9113 §6.1)")]
     Padding,
     #[error("a field block is interrupted (RFC 9113 §6.10)")]
     BlockInterrupted,
     #[error("a CONTINUATION frame continues nothing (RFC 9113 §6.10)")]
     UnexpectedContinuation,
-    #[error("the server pushes although push is switched off (RFC 9113 §8.4)")]
+    #[error("the server pushes although push is disabled (RFC 9113 §8.4)")]
     Push,
     #[error("a setting has a value that is not allowed (RFC 9113 §6.5.2)")]
     SettingValue,
-    /// SETTINGS_INITIAL_WINDOW_SIZE is above 2^31-1, or it or a WINDOW_UPDATE makes a window exceed
-    /// that.
+    /// SETTINGS_INITIAL_WINDOW_SIZE is above 2^31-1, or it or a WINDOW_UPDATE would make a window
+    /// larger than that.
     #[error("a window grows beyond 2^31-1 bytes (RFC 9113 §6.9.1, §6.9.2)")]
     WindowOverflow,
     #[error("a window is increased by 0 (RFC 9113 §6.9)")]
@@ -64,28 +64,30 @@ pub enum Http2Violation {
     GoAwayIncreased,
     #[error("data comes before the response's head (RFC 9113 §8.1)")]
     DataBeforeHead,
-    /// A pseudo-header field is unknown, misplaced or duplicate, or `:status` is missing.
-    #[error("the pseudo-header fields are not exactly one :status in front (RFC 9113 §8.3)")]
+    /// A pseudo-header field is unknown, misplaced or repeated, or `:status` is missing.
+    #[error(
+        "the response does not start with :status as its only pseudo-header field (RFC 9113 §8.3)"
+    )]
     PseudoFields,
     #[error(":status is not three digits (RFC 9113 §8.3.2)")]
     Status,
     #[error("a field's name is malformed or not in lower case (RFC 9113 §8.2.1)")]
     FieldName,
-    /// The value has control characters, or white space around it.
+    /// The value contains control characters, or is surrounded by white space.
     #[error("a field's value is malformed (RFC 9113 §8.2.1)")]
     FieldValue,
     /// A field for HTTP/1.1 connection management.
     #[error("the response has a connection-specific field (RFC 9113 §8.2.2)")]
     ConnectionField,
-    /// A trailer section that does not end the stream, or another head after the final one.
-    #[error("trailers without END_STREAM do not end their stream (RFC 9113 §8.1)")]
+    /// The trailer section does not end the stream, or a second head follows the final one.
+    #[error("the trailers do not have END_STREAM (RFC 9113 §8.1)")]
     TrailersNotLast,
-    /// An interim response that ends the stream, or status 101.
-    #[error("an interim response ends its stream or is 101 (RFC 9113 §8.1, §8.6)")]
+    /// An interim response ends the stream or has status 101.
+    #[error("an interim response ends its stream or has status 101 (RFC 9113 §8.1, §8.6)")]
     Interim,
     #[error("content-length is malformed (RFC 9113 §8.1.1)")]
     ContentLength,
-    #[error("the body's length is not its content-length (RFC 9113 §8.1.1)")]
+    #[error("the body's length does not match its content-length (RFC 9113 §8.1.1)")]
     LengthMismatch,
 }
 
@@ -111,7 +113,7 @@ impl From<Http2Violation> for Failure {
     }
 }
 
-/// The code that tells the server why the client closes a stream or the connection.
+/// The code that tells the server why the client ends a stream or the connection.
 pub(super) fn code_for(failure: &Failure) -> ErrorCode {
     match failure {
         Failure::Violation(Violation::Http2(violation)) => violation.code(),

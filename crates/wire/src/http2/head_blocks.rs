@@ -1,9 +1,9 @@
-//! Field blocks of requests, encoded once and reused as long as the dynamic table allows.
+//! Field blocks of requests, encoded once and reused while the dynamic table stays the same.
 
 use super::hpack::Encoder;
 use crate::request::{Decimal, Head};
 
-/// How many heads have a kept block on one connection. Blocks of other heads are encoded again for
+/// Number of heads whose block is kept per connection. Blocks of other heads are encoded again for
 /// each call, which only costs time.
 const KEPT: usize = 16;
 
@@ -12,7 +12,7 @@ const KEPT: usize = 16;
 pub(super) struct HeadBlocks {
     encoder: Encoder,
     kept: Vec<KeptBlock>,
-    /// The place that is replaced next, once all are taken.
+    /// The slot to replace next, once all are in use.
     next_place: usize,
     scratch: Vec<u8>,
 }
@@ -21,10 +21,10 @@ pub(super) struct HeadBlocks {
 #[derive(Debug, Default)]
 struct KeptBlock {
     head: u64,
-    /// The content-length of its first call, the only one that is entered into the table: if
-    /// lengths vary, entering each would evict everything else.
+    /// The content-length of the head's first call, the only one that is added to the table. If
+    /// lengths vary, adding each would evict everything else.
     length: Option<u64>,
-    /// The encoder's generation for which `block` is valid; `None` if there is no block yet.
+    /// The encoder generation in which `block` is valid; `None` if there is no block yet.
     generation: Option<u64>,
     block: Vec<u8>,
     /// Length of `block` without `content-length`.
@@ -48,7 +48,7 @@ impl HeadBlocks {
         self.encoder.set_allowed_size(size);
     }
 
-    /// The block for a call. It must be sent, before any other.
+    /// The block for a call. It must be sent, and sent before any later block.
     #[inline]
     pub(super) fn block(&mut self, head: &Head, length: Option<u64>) -> &[u8] {
         let at = match self.kept.iter().position(|kept| kept.head == head.id) {
@@ -64,7 +64,7 @@ impl HeadBlocks {
         }
     }
 
-    /// Encodes a call's block, reusing the kept block as far as it is valid.
+    /// Encodes a call's block. Reuses the part of the kept block that is still valid.
     fn encode(&mut self, head: &Head, length: Option<u64>, at: usize) -> &[u8] {
         let kept = &mut self.kept[at];
         let same_length = kept.length == length;
@@ -76,7 +76,7 @@ impl HeadBlocks {
         } else {
             let before = self.encoder.generation();
             self.encoder.encode(head.http2.iter(), &mut self.scratch);
-            // Nothing was entered into the table: the block stays valid until something is.
+            // Nothing was added to the table, so the block stays valid until something is.
             if before == self.encoder.generation() {
                 kept.generation = Some(before);
                 kept.block.clone_from(&self.scratch);
@@ -191,7 +191,8 @@ mod tests {
         }
         let generation = blocks.encoder.generation();
         for length in 0..1000 {
-            // Five indices, then content-length as a literal of at most 2 + 3 bytes.
+            // Five indices, then content-length as a literal: 2 bytes of index and at most 4 of
+            // value.
             assert!(blocks.block(&head, Some(length)).len() <= 5 + 6);
         }
         assert_eq!(blocks.encoder.generation(), generation);

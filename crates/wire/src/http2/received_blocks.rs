@@ -1,21 +1,21 @@
 //! Received field blocks, with a cache of the last two.
 //!
-//! Most responses of a service have the same head and the same trailers, and once the dynamic table
-//! is filled their blocks are the same bytes. So the last two blocks are kept, and a repeated one
+//! Most responses of a service have the same head and the same trailers. Once the dynamic table is
+//! filled, their blocks are identical bytes. So the last two blocks are kept, and a repeated block
 //! is neither decoded nor checked again.
 
 use super::error::Http2Violation;
 use super::hpack::{DecodedFields, Decoder, HpackError};
 use super::response::{ResponseHead, check_head, check_trailers};
 
-/// Longer blocks (bytes) are not kept, so that an idle connection takes little memory.
+/// Blocks with more bytes than this are not kept, so that an idle connection uses little memory.
 const MAX_KEPT_BYTES: usize = 1024;
 
 /// The last two blocks of a connection.
 #[derive(Debug)]
 pub(super) struct ReceivedBlocks {
     blocks: [ReceivedBlock; 2],
-    /// The index of the older one.
+    /// Index of the older block.
     older: usize,
 }
 
@@ -23,12 +23,12 @@ pub(super) struct ReceivedBlocks {
 #[derive(Debug)]
 pub(super) struct ReceivedBlock {
     bytes: Vec<u8>,
-    /// [`Decoder::changes`], the same before and after the block; `None` if the block must not be
-    /// reused.
+    /// The value of [`Decoder::changes`] before and after the block; `None` if the block must not
+    /// be reused.
     changes: Option<u64>,
     fields: DecodedFields,
-    /// The block parsed as a head, if that was done, and whether it was checked to be valid
-    /// trailers.
+    /// The block parsed as a head; `None` if it was not parsed as one. `is_trailers` is set once
+    /// the block is checked to be valid trailers.
     head: Option<ResponseHead>,
     is_trailers: bool,
 }
@@ -49,7 +49,7 @@ impl ReceivedBlocks {
         }
     }
 
-    /// Decodes a whole block.
+    /// Decodes a complete block.
     #[inline]
     pub(super) fn decode(
         &mut self,
@@ -81,7 +81,7 @@ impl ReceivedBlock {
         self.head = None;
         self.is_trailers = false;
         decoder.decode(bytes, &mut self.fields)?;
-        // A block that changes the table must be decoded each time.
+        // A block that changes the table must be decoded every time.
         if bytes.len() <= MAX_KEPT_BYTES && decoder.changes() == before {
             self.bytes.clear();
             self.bytes.extend_from_slice(bytes);
@@ -94,7 +94,7 @@ impl ReceivedBlock {
         &self.fields
     }
 
-    /// The block as a head (RFC 9113 §8.3.2).
+    /// Parses the block as a head (RFC 9113 §8.3.2).
     #[inline]
     pub(super) fn head(&mut self) -> Result<ResponseHead, Http2Violation> {
         match self.head {
@@ -126,18 +126,18 @@ mod tests {
 
     use super::*;
 
-    /// Blocks of a few kinds, so that they repeat; some change the table.
+    /// Blocks of a few kinds, so that some repeat. Some change the table.
     fn block() -> impl Strategy<Value = Vec<u8>> {
         let pieces = prop_oneof![
             // Indexed: `:status: 200`, and the newest and second newest entries of the table.
             Just(vec![0x88]),
             Just(vec![0xbe]),
             Just(vec![0xbf]),
-            // Literals: without indexing, and with.
+            // Literals without and with indexing.
             Just(vec![0x00, 1, b'a', 1, b'b']),
             Just(vec![0x40, 1, b'c', 1, b'd']),
             Just(vec![0x40, 1, b'e', 0]),
-            // An update to 64 bytes, which is a table of one entry.
+            // A size update to 64 bytes, which leaves room for one entry.
             Just(vec![0x3f, 0x21]),
         ];
         prop::collection::vec(pieces, 0..3).prop_map(|pieces| pieces.concat())

@@ -4,7 +4,7 @@ use super::error::Http2Violation;
 use crate::event::Fields;
 use crate::request::{is_token_byte, is_value_byte, read_decimal, read_status};
 
-/// The fields of a response's head that the connection needs.
+/// The fields of a response's head that the connection uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ResponseHead {
     pub(super) status: u16,

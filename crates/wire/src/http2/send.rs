@@ -1,4 +1,4 @@
-//! Sends heads, and bodies as far as the windows allow (RFC 9113 §5.2, §6.9).
+//! Sends heads, and bodies as the windows allow (RFC 9113 §5.2, §6.9).
 
 use std::collections::VecDeque;
 
@@ -15,8 +15,8 @@ use crate::error::StartError;
 use crate::output::Output;
 use crate::request::{Decimal, Head};
 
-/// Bodies are queued only while fewer bytes than this are unwritten, so that a cancelled call
-/// leaves little behind and calls share the connection.
+/// Body bytes are queued only while less than this many bytes are unwritten. A cancelled call then
+/// leaves little behind, and calls share the connection.
 const ENOUGH_QUEUED: usize = 256 * 1024;
 
 /// The sending side of a connection.
@@ -33,9 +33,9 @@ pub(super) struct Sender {
     pub(super) max_concurrent: Option<u32>,
     /// The server's SETTINGS_MAX_HEADER_LIST_SIZE.
     max_header_list: Option<u32>,
-    /// Streams with a body to send and room in their window; they take turns.
+    /// Streams with a body to send and room in their window, which take turns.
     queue: VecDeque<u32>,
-    /// How many streams have unsent body bytes.
+    /// Number of streams with unsent body bytes.
     sending: usize,
 }
 
@@ -58,7 +58,7 @@ impl Sender {
         self.sending > 0
     }
 
-    /// Whether [`Sender::pump`] may have something to do.
+    /// Whether [`Sender::pump`] may have work to do.
     #[inline]
     pub(super) fn has_queue(&self) -> bool {
         !self.queue.is_empty()
@@ -72,8 +72,8 @@ impl Sender {
         }
     }
 
-    /// Removes the rest of a body. Otherwise a server that opens no window and resets every call
-    /// would fill the queue.
+    /// Removes the rest of a body. Without this, a server that opens no window and resets every
+    /// call would fill the queue.
     fn take_back(&mut self, stream: u32) {
         self.sending -= 1;
         self.queue.retain(|id| *id != stream);
@@ -95,7 +95,7 @@ impl Sender {
         Ok(())
     }
 
-    /// Writes HEADERS, and CONTINUATION frames if the block is longer than a frame.
+    /// Writes HEADERS, followed by CONTINUATION frames if the block is longer than a frame.
     #[inline]
     pub(super) fn write_head(
         &mut self,
@@ -132,8 +132,8 @@ impl Sender {
         });
     }
 
-    /// Sends a short body immediately if the window and the queue allow it; leaves any other to
-    /// [`Sender::pump`].
+    /// Sends a short body immediately if the window and the queue allow it. Leaves any other body
+    /// to [`Sender::pump`].
     #[inline]
     pub(super) fn start_body(
         &mut self,
@@ -154,7 +154,7 @@ impl Sender {
         }
     }
 
-    /// Sends bodies in turn, one frame each, as far as the windows and [`ENOUGH_QUEUED`] allow.
+    /// Sends bodies in turn, one frame each, as the windows and [`ENOUGH_QUEUED`] allow.
     pub(super) fn pump(&mut self, streams: &mut Streams, output: &mut Output, unsent: &mut Unsent) {
         while self.window > 0 && output.len() < ENOUGH_QUEUED {
             let Some(id) = self.queue.pop_front() else {
@@ -204,7 +204,7 @@ impl Sender {
         self.window -= n as i64;
         let of_prefix = stream.prefix_left.min(n as u64);
         stream.prefix_left -= of_prefix;
-        // Fits, since it is at most `n`.
+        // Cannot truncate: it is at most `n`.
         let of_prefix = of_prefix as usize;
         unsent.data(HEADER_LENGTH + of_prefix, n - of_prefix);
     }
@@ -261,7 +261,7 @@ impl Sender {
         Ok(())
     }
 
-    /// Called with the server's first SETTINGS: without a limit there, concurrent streams are
+    /// Called with the server's first SETTINGS. If they set no limit, concurrent streams are
     /// unlimited.
     pub(super) fn settings_received(&mut self) {
         self.max_concurrent.get_or_insert(u32::MAX);
@@ -273,7 +273,7 @@ mod tests {
     use super::super::streams::stream;
     use super::*;
 
-    /// The connection's window stays closed, and every call ends before its body is sent.
+    /// Here the connection's window stays closed, and every call ends before its body is sent.
     #[test]
     fn calls_that_end_unsent_leave_nothing_in_the_queue() {
         let mut sender = Sender::new(0);

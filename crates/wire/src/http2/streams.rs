@@ -14,50 +14,51 @@ use crate::event::Token;
 pub(super) struct Stream {
     pub(super) id: u32,
     pub(super) token: Token,
-    /// How many bytes we may send; negative after a lowered setting (RFC 9113 §6.9.2).
+    /// Number of bytes that the client may send. Negative after the setting was lowered (RFC 9113
+    /// §6.9.2).
     pub(super) send_window: i64,
-    /// The body, while some of it is unsent.
+    /// The body, while part of it is unsent.
     pub(super) body: Option<Bytes>,
-    /// How many bytes of `body` are sent.
+    /// Number of bytes of `body` that are sent.
     pub(super) sent: usize,
-    /// Bytes of a higher layer's framing in the unsent part of the body.
+    /// Unsent bytes at the start of the body that frame a higher layer's message.
     pub(super) prefix_left: u64,
-    /// Removed from the queue of senders until the window opens.
+    /// Whether the stream was removed from the send queue until its window opens.
     pub(super) blocked: bool,
-    /// How many bytes the server may send.
+    /// Number of bytes that the server may send.
     pub(super) receive_window: i64,
-    /// Bytes received since the last WINDOW_UPDATE.
+    /// Bytes received since the last WINDOW_UPDATE that was sent.
     pub(super) unannounced: u32,
     pub(super) head_method: bool,
     pub(super) first_byte_seen: bool,
     /// Whether the final head has arrived.
     pub(super) head_seen: bool,
     pub(super) interim: u32,
-    /// Body bytes still to come; `None` if the head has no length.
+    /// Body bytes still to come; `None` if the head has no content-length.
     pub(super) body_left: Option<u64>,
     pub(super) body_bytes: u64,
 }
 
 impl Stream {
-    /// Whether some of the request's body is unsent.
+    /// Whether part of the request's body is unsent.
     pub(super) fn is_sending(&self) -> bool {
         self.body.is_some()
     }
 }
 
-/// Streams in reusable slots, and an index over their numbers.
+/// Streams in reusable slots, with an index of their numbers.
 ///
 /// The index uses open addressing with linear probing. A client's stream numbers are odd and
-/// increase by two, so half of the number, modulo the size of the index, spreads them perfectly; a
-/// long-lived stream only shifts its neighbours by one.
+/// increase by two, so half of the number, modulo the size of the index, spreads them perfectly. A
+/// long-lived stream only shifts its neighbors by one.
 #[derive(Debug, Default)]
 pub(super) struct Streams {
     slots: Vec<Option<Stream>>,
     free: Vec<u32>,
-    /// Stream number and slot; number 0 marks an empty place. The length is a power of two.
+    /// Stream number and slot. The number 0 marks an empty place. The length is a power of two.
     index: Vec<(u32, u32)>,
-    /// The stream found last, and its slot: most frames belong to the same stream as the previous
-    /// one. (0, 0) after a removal.
+    /// The number and slot of the last stream found, since most frames belong to the same stream as
+    /// the previous one. (0, 0) after a removal.
     recent: (u32, u32),
     count: usize,
 }
@@ -111,7 +112,7 @@ impl Streams {
         self.slots.iter_mut().flatten()
     }
 
-    /// Removes the streams above `last` and returns them in the order they were started.
+    /// Removes the streams above `last` and returns them in the order in which they were started.
     pub(super) fn remove_above(&mut self, last: u32) -> Vec<Stream> {
         let mut ids: Vec<u32> = self
             .slots
@@ -134,7 +135,7 @@ impl Streams {
             return None;
         }
         let mut at = self.home(id);
-        // At least half of the places are empty, so this ends.
+        // At least half of the places are empty, so this loop terminates.
         while self.index[at].0 != id {
             if self.index[at].0 == 0 {
                 return None;

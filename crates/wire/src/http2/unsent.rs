@@ -1,5 +1,6 @@
-//! The output that the transport has not taken yet, by purpose of its bytes. Bytes count as sent
-//! only once the transport has taken them: those that are left when a connection ends never were.
+//! Counts the output that the transport has not accepted yet, by purpose. Bytes are counted as sent
+//! only once the transport has accepted them, because any left when a connection ends are never
+//! sent.
 
 use std::collections::VecDeque;
 
@@ -12,8 +13,8 @@ pub(super) struct Unsent {
     sum: ByteCount,
 }
 
-/// The unwritten part of a frame: overhead (its header, a message's prefix), then a payload of one
-/// class, header or body.
+/// The unwritten part of a frame: overhead (frame header, message prefix), then a payload of either
+/// header or body bytes.
 #[derive(Debug)]
 struct Queued {
     overhead: u32,
@@ -28,14 +29,14 @@ impl Unsent {
         self.push(overhead, block, 0);
     }
 
-    /// Adds a DATA frame with `body` bytes of a body after the overhead.
+    /// Adds a DATA frame with `body` bytes of payload after the overhead.
     #[inline]
     pub(super) fn data(&mut self, overhead: usize, body: usize) {
         self.push(overhead, 0, body);
     }
 
-    /// Adds bytes of control frames. Consecutive ones share an entry, so that replies to a flood
-    /// need no memory here.
+    /// Adds bytes of control frames. Consecutive ones share an entry, so a flood of replies needs
+    /// no memory here.
     pub(super) fn overhead(&mut self, bytes: usize) {
         if let Some(last) = self.frames.back_mut()
             && (last.header, last.body) == (0, 0)
@@ -88,7 +89,7 @@ impl Unsent {
         }
     }
 
-    /// Removes all of it: it will not be written.
+    /// Drops everything, because it will not be written.
     #[inline]
     pub(super) fn clear(&mut self) {
         self.frames.clear();
@@ -102,7 +103,7 @@ mod tests {
 
     use super::*;
 
-    /// The letter that stands for a byte of each class.
+    /// The letters that stand for a byte of each class.
     const HEADER: u8 = b'h';
     const BODY: u8 = b'b';
     const OVERHEAD: u8 = b'o';
@@ -157,6 +158,6 @@ mod tests {
         }
         assert_eq!(unsent.frames.len(), 2);
         unsent.overhead(u32::MAX as usize);
-        assert_eq!(unsent.frames.len(), 3, "what one entry cannot hold");
+        assert_eq!(unsent.frames.len(), 3, "too large for one entry");
     }
 }

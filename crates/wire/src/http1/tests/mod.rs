@@ -33,8 +33,8 @@ fn with_limits(head: &Head, limits: Limits) -> Played {
     played
 }
 
-/// The events of a response and of the transport's end after it. Asserts that they are the same
-/// byte by byte.
+/// The events of a response followed by the transport's end. Asserts that feeding it byte by byte
+/// gives the same events.
 fn response_to(head: &Head, limits: Limits, response: &[u8]) -> Vec<String> {
     let mut whole = with_limits(head, limits.clone());
     whole.feed(response);
@@ -58,7 +58,7 @@ fn response(text: &str) -> Vec<String> {
     response_to(&get(), Limits::default(), text.as_bytes())
 }
 
-/// The only failure that a response causes.
+/// The single failure that a response causes.
 fn failure(text: &str) -> String {
     let lines = response(text);
     let failed: Vec<_> = lines
@@ -365,7 +365,7 @@ fn what_is_never_written_is_not_counted_as_sent() {
         whole.output();
         let whole = whole.client.traffic().sent;
         for end in ends {
-            // The output is cut within the head, the prefix, the body, and after all of it.
+            // The output is cut inside the head, the prefix and the body, and after all of them.
             for left in [10_001, 9_998, 9_000, 0] {
                 let mut played = Played::new(Protocol::Http1, Limits::default());
                 played.client.start(&head, &body, 1).unwrap();
@@ -384,7 +384,7 @@ fn what_is_never_written_is_not_counted_as_sent() {
     }
 }
 
-/// Nearly valid responses, so that the parser gets far.
+/// Nearly valid responses, which exercise the parser deeply.
 fn nearly_http() -> impl Strategy<Value = Vec<u8>> {
     let pieces = prop_oneof![
         Just("HTTP/1.1 200 OK\r\n"),

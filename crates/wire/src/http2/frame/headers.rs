@@ -3,7 +3,7 @@
 use super::{FrameHeader, PADDED, PRIORITY, PRIORITY_LENGTH};
 use crate::http2::error::Http2Violation;
 
-/// The frame's fragment of the field block: its payload without padding and priority.
+/// The frame's fragment of the field block: its payload without padding and priority fields.
 #[inline]
 pub(in crate::http2) fn fragment<'a>(
     header: &FrameHeader,

@@ -1,20 +1,20 @@
-//! Frames (RFC 9113 §4, §6): reads those that a server sends and writes those that a client sends.
+//! Frames (RFC 9113 §4, §6): reads the server's and writes the client's.
 
 pub(super) mod headers;
 pub(super) mod settings;
 
 use super::error::{ErrorCode, Http2Violation};
 
-/// The types of frames (RFC 9113 §6).
+/// Frame types (RFC 9113 §6).
 pub(super) mod kind {
-    /// Its payload is passed on as it arrives; see `receive`.
+    /// The payload is passed on as it arrives; see `receive`.
     pub(in crate::http2) const DATA: u8 = 0x0;
     pub(in crate::http2) const HEADERS: u8 = 0x1;
-    /// Deprecated, checked and ignored.
+    /// Deprecated; checked and then ignored.
     pub(in crate::http2) const PRIORITY: u8 = 0x2;
     pub(in crate::http2) const RST_STREAM: u8 = 0x3;
     pub(in crate::http2) const SETTINGS: u8 = 0x4;
-    /// Always refused, since the client disables push.
+    /// Always rejected, since the client disables push.
     pub(in crate::http2) const PUSH_PROMISE: u8 = 0x5;
     pub(in crate::http2) const PING: u8 = 0x6;
     pub(in crate::http2) const GOAWAY: u8 = 0x7;
@@ -23,7 +23,7 @@ pub(super) mod kind {
     pub(in crate::http2) const CONTINUATION: u8 = 0x9;
 }
 
-/// Length of the header of each frame, in bytes.
+/// Length of a frame header in bytes.
 pub(super) const HEADER_LENGTH: usize = 9;
 
 /// Flag of DATA and HEADERS: the stream ends here.
@@ -37,7 +37,7 @@ pub(super) const PADDED: u8 = 0x8;
 /// Flag of HEADERS: priority fields precede the block.
 pub(super) const PRIORITY: u8 = 0x20;
 
-/// The header of each frame (RFC 9113 §4.1).
+/// A frame header (RFC 9113 §4.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FrameHeader {
     /// Length of the payload in bytes.
@@ -64,7 +64,7 @@ impl FrameHeader {
     }
 }
 
-/// Writes a frame's header; its payload of `length` bytes must follow.
+/// Writes a frame header. The payload of `length` bytes must follow.
 #[inline]
 pub(super) fn write_header(out: &mut Vec<u8>, length: usize, kind: u8, flags: u8, stream: u32) {
     let [_, l0, l1, l2] = (length as u32).to_be_bytes();
@@ -75,7 +75,7 @@ pub(super) fn write_header(out: &mut Vec<u8>, length: usize, kind: u8, flags: u8
 /// Length of the deprecated priority fields, in PRIORITY and in HEADERS, in bytes (RFC 9113 §6.2, §6.3).
 pub(super) const PRIORITY_LENGTH: usize = 5;
 
-/// RST_STREAM (RFC 9113 §6.4).
+/// Parses RST_STREAM (RFC 9113 §6.4).
 pub(super) fn read_rst_stream(payload: &[u8]) -> Result<ErrorCode, Http2Violation> {
     let code = exactly(payload, "RST_STREAM")?;
     Ok(ErrorCode(u32::from_be_bytes(code)))
@@ -86,7 +86,7 @@ pub(super) fn write_rst_stream(out: &mut Vec<u8>, stream: u32, code: ErrorCode) 
     out.extend_from_slice(&code.0.to_be_bytes());
 }
 
-/// PING (RFC 9113 §6.7).
+/// Parses PING (RFC 9113 §6.7).
 pub(super) fn read_ping(payload: &[u8]) -> Result<[u8; 8], Http2Violation> {
     exactly(payload, "PING")
 }
@@ -97,8 +97,8 @@ pub(super) fn write_ping(out: &mut Vec<u8>, flags: u8, payload: [u8; 8]) {
     out.extend_from_slice(&payload);
 }
 
-/// GOAWAY (RFC 9113 §6.8): the last stream that was or will be processed, and why. Debug data is
-/// ignored.
+/// Parses GOAWAY (RFC 9113 §6.8): the last stream that was or will be processed, and why. Debug
+/// data is ignored.
 pub(super) fn read_goaway(payload: &[u8]) -> Result<(u32, ErrorCode), Http2Violation> {
     let wrong = Http2Violation::FrameLength("GOAWAY");
     let (last, rest) = payload.split_first_chunk().ok_or(wrong)?;
@@ -106,14 +106,14 @@ pub(super) fn read_goaway(payload: &[u8]) -> Result<(u32, ErrorCode), Http2Viola
     Ok((read_31_bits(*last), ErrorCode(u32::from_be_bytes(*code))))
 }
 
-/// The last processed stream is 0, since the server opens none.
+/// Names 0 as the last processed stream, since the server opens none.
 pub(super) fn write_goaway(out: &mut Vec<u8>, code: ErrorCode) {
     write_header(out, 8, kind::GOAWAY, 0, 0);
     out.extend_from_slice(&0u32.to_be_bytes());
     out.extend_from_slice(&code.0.to_be_bytes());
 }
 
-/// WINDOW_UPDATE (RFC 9113 §6.9): by how much the window grows.
+/// Parses WINDOW_UPDATE (RFC 9113 §6.9): the increment of the window.
 pub(super) fn read_window_update(payload: &[u8]) -> Result<u32, Http2Violation> {
     exactly(payload, "WINDOW_UPDATE").map(read_31_bits)
 }
@@ -123,14 +123,14 @@ pub(super) fn write_window_update(out: &mut Vec<u8>, stream: u32, increment: u32
     out.extend_from_slice(&increment.to_be_bytes());
 }
 
-/// The payload of a frame whose length is fixed.
+/// The payload of a frame with a fixed length.
 fn exactly<const N: usize>(payload: &[u8], name: &'static str) -> Result<[u8; N], Http2Violation> {
     payload
         .try_into()
         .map_err(|_| Http2Violation::FrameLength(name))
 }
 
-/// A 31-bit number whose top bit is reserved and ignored.
+/// Reads a 31-bit number and ignores the reserved top bit.
 fn read_31_bits(bytes: [u8; 4]) -> u32 {
     u32::from_be_bytes(bytes) & 0x7fff_ffff
 }

@@ -5,7 +5,7 @@ use crate::http2::error::Http2Violation;
 use crate::http2::hpack::DEFAULT_TABLE_SIZE;
 use crate::limits::Limits;
 
-/// Values that apply until SETTINGS change them (RFC 9113 §6.5.2).
+/// Initial values, in effect until SETTINGS change them (RFC 9113 §6.5.2).
 pub(in crate::http2) const DEFAULT_WINDOW: u32 = 65_535;
 pub(in crate::http2) const DEFAULT_FRAME_SIZE: u32 = 16_384;
 
@@ -28,11 +28,11 @@ pub(in crate::http2) enum Setting {
     InitialWindowSize(u32),
     MaxFrameSize(u32),
     MaxHeaderListSize(u32),
-    /// Unknown, or irrelevant for a client.
+    /// Unknown, or irrelevant to a client.
     Ignored,
 }
 
-/// The settings of a payload, in order.
+/// Parses the settings of a payload, in order.
 pub(in crate::http2) fn read(
     payload: &[u8],
 ) -> Result<impl Iterator<Item = Result<Setting, Http2Violation>> + '_, Http2Violation> {
@@ -62,7 +62,7 @@ fn check(id: u16, value: u32) -> Result<Setting, Http2Violation> {
     })
 }
 
-/// Writes the client's SETTINGS, without values that are the protocol's defaults.
+/// Writes the client's SETTINGS, omitting values that are the protocol's defaults.
 pub(in crate::http2) fn write(out: &mut Vec<u8>, limits: &Limits) {
     let all = [
         (ENABLE_PUSH, 0, 1),

@@ -8,16 +8,16 @@ use crate::event::{FieldRange, Fields};
 #[derive(Debug)]
 pub struct Decoder {
     table: DynamicTable,
-    /// The maximum for a size update: our SETTINGS_HEADER_TABLE_SIZE, once acknowledged.
+    /// The largest allowed size update: our SETTINGS_HEADER_TABLE_SIZE, once acknowledged.
     allowed: u32,
-    /// Whether the limit was lowered below the table's size: then the next block must begin with a
+    /// Whether the limit was lowered below the table's size. The next block must then begin with a
     /// size update.
     update_required: bool,
-    /// Incremented by everything that can change the meaning of a block.
+    /// Incremented by every change that can alter the meaning of a block.
     changes: u64,
 }
 
-/// The fields of one block. Reused for all blocks, so that decoding does not allocate in the steady
+/// The fields of one block. Reused for all blocks, so that decoding does not allocate in steady
 /// state.
 #[derive(Debug, Default)]
 pub struct DecodedFields {
@@ -28,7 +28,7 @@ pub struct DecodedFields {
 }
 
 impl DecodedFields {
-    /// Accepts lists of up to `max_list_size` bytes, each field counted as name + value + 32.
+    /// Accepts field lists of up to `max_list_size` bytes. A field's size is name + value + 32.
     pub fn new(max_list_size: u32) -> DecodedFields {
         DecodedFields {
             max_list_size: u64::from(max_list_size),
@@ -43,7 +43,7 @@ impl DecodedFields {
         self.list_size = 0;
     }
 
-    /// Whether the list was larger than accepted. Then some fields are missing.
+    /// Whether the list exceeded the limit. If so, some fields are missing.
     pub fn is_over_limit(&self) -> bool {
         self.list_size > self.max_list_size
     }
@@ -60,16 +60,16 @@ impl DecodedFields {
         Fields::new(&self.text, &self.ranges[n.min(self.ranges.len())..])
     }
 
-    /// Counts a field. Returns false if the list is now over its limit.
+    /// Adds a field's size. Returns false if the list now exceeds its limit.
     fn count(&mut self, text_length: usize) -> bool {
         self.list_size += (text_length + ENTRY_OVERHEAD) as u64;
         !self.is_over_limit()
     }
 
-    /// Adds a field that took `wire_bytes` of the block.
+    /// Adds a field that occupied `wire_bytes` of the block.
     fn push(&mut self, name: &[u8], value: &[u8], wire_bytes: usize) {
-        // Beyond the limit nothing is stored: a block can repeat a large entry at the cost of one
-        // byte each.
+        // Nothing is stored beyond the limit, because a block can repeat a large entry at the cost
+        // of one byte per repetition.
         if self.count(name.len() + value.len()) {
             let name_start = self.text.len();
             self.text.extend_from_slice(name);
@@ -78,7 +78,7 @@ impl DecodedFields {
         }
     }
 
-    /// Adds the field whose text was just written to the end.
+    /// Adds the field whose text was just appended.
     fn push_range(&mut self, name_start: usize, value_start: usize, wire_bytes: usize) {
         self.ranges.push(FieldRange {
             name_start: name_start as u32,
@@ -97,7 +97,7 @@ impl Default for Decoder {
 }
 
 impl Decoder {
-    /// A decoder with a table of the protocol's default size.
+    /// Creates a decoder with a table of the protocol's default size.
     pub fn new() -> Decoder {
         Decoder {
             table: DynamicTable::new(),
@@ -114,17 +114,17 @@ impl Decoder {
         self.changes += 1;
     }
 
-    /// While this number stays the same, decoding a block again yields the same fields and leaves
-    /// the table as it is.
+    /// While this number is unchanged, decoding a block again yields the same fields and leaves the
+    /// table unchanged.
     pub(crate) fn changes(&self) -> u64 {
         self.changes
     }
 
-    /// Decodes one whole block into `fields`, which is cleared first.
+    /// Decodes one complete block into `fields`, which is cleared first.
     ///
     /// # Errors
-    /// The block is malformed, which ends the connection. A list over its limit is no error here,
-    /// since both tables still agree: see [`DecodedFields::is_over_limit`].
+    /// The block is malformed, which ends the connection. A list over its limit is not an error
+    /// here, since both tables still agree: see [`DecodedFields::is_over_limit`].
     pub fn decode(
         &mut self,
         mut block: &[u8],

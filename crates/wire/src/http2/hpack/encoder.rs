@@ -5,22 +5,22 @@ use super::static_table::CONTENT_LENGTH;
 use super::table::{DynamicTable, Match};
 use super::{DEFAULT_TABLE_SIZE, ENTRY_OVERHEAD, huffman, integer};
 
-/// The encoding side of a connection. Fields are entered into the table on first use, so that the
-/// same list is encoded as indices only the next time.
+/// The encoding side of a connection. Fields are added to the table on first use, so that encoding
+/// the same list again produces only indices.
 #[derive(Debug)]
 pub struct Encoder {
     table: DynamicTable,
-    /// The maximum table size that we want to use, in bytes.
+    /// The maximum table size that this client wants to use, in bytes.
     preferred: u32,
-    /// The smallest and the last size since the last block, if the size changed: both must be sent
-    /// (RFC 7541 §4.2).
+    /// The smallest and the latest table size since the last block, if it changed. Both must be
+    /// sent (RFC 7541 §4.2).
     pending_sizes: Option<(u32, u32)>,
-    /// Counts changes of the table. A block of indices only is valid until this changes.
+    /// Counts changes of the table. A block of only indices is valid until this changes.
     generation: u64,
 }
 
 impl Encoder {
-    /// An encoder that uses a table of at most `preferred_size` bytes.
+    /// Creates an encoder that uses a table of at most `preferred_size` bytes.
     pub fn new(preferred_size: u32) -> Encoder {
         let mut encoder = Encoder {
             table: DynamicTable::new(),
@@ -50,17 +50,17 @@ impl Encoder {
         self.generation += 1;
     }
 
-    /// Changes whenever earlier blocks can no longer be reused as they are.
+    /// Changes whenever earlier blocks can no longer be reused unmodified.
     pub fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// Writes the size updates that are due at the start of a block.
+    /// Writes the pending size updates at the start of a block.
     fn begin(&mut self, out: &mut Vec<u8>) {
         let Some((smallest, last)) = self.pending_sizes.take() else {
             return;
         };
-        // A smaller size in between evicts entries that the last size would hold.
+        // A smaller size in between evicts entries that would fit the latest size.
         if smallest < last {
             self.table.set_max_size(smallest as usize);
             integer::encode(out, 0b0010_0000, 5, smallest as usize);
@@ -70,8 +70,8 @@ impl Encoder {
         self.generation += 1;
     }
 
-    /// Appends a block of these fields. One block may be encoded in several calls, as long as
-    /// nothing else is encoded in between.
+    /// Appends a block of these fields. One block may be encoded in several calls if nothing else
+    /// is encoded in between.
     pub fn encode<'a>(&mut self, fields: impl Iterator<Item = Field<'a>>, out: &mut Vec<u8>) {
         self.begin(out);
         for field in fields {
@@ -101,7 +101,7 @@ impl Encoder {
         }
     }
 
-    /// Appends `content-length` without entering it into the table, for lengths that change.
+    /// Appends `content-length` without adding it to the table, for lengths that vary.
     pub fn encode_content_length(digits: &[u8], out: &mut Vec<u8>) {
         integer::encode(out, 0, 4, CONTENT_LENGTH);
         string(digits, out);

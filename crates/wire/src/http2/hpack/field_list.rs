@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Default)]
 pub struct FieldList {
     text: Vec<u8>,
-    /// Where each field's name and value end in `text`.
+    /// The end of each field's name and value in `text`.
     ends: Vec<(usize, usize)>,
 }
 
@@ -31,7 +31,7 @@ impl FieldList {
         })
     }
 
-    /// Size as defined in RFC 9113 §6.5.2: name + value + 32 bytes each.
+    /// Size as defined in RFC 9113 §6.5.2: name + value + 32 bytes per field.
     pub fn list_size(&self) -> u64 {
         self.text.len() as u64 + 32 * self.ends.len() as u64
     }

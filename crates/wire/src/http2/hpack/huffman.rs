@@ -1,11 +1,12 @@
 //! The Huffman code of HPACK (RFC 7541 §5.2, Appendix B).
 //!
-//! The code is canonical: codes are assigned in order of length, then of symbol. So the lengths
-//! define it, and the tables below are computed from them at compile time.
+//! The code is canonical: codes are assigned in order of length, then of symbol. The lengths
+//! therefore define it, and the tables below are computed from them at compile time.
 
 use super::HpackError;
 
-/// Code length in bits of each byte and, last, of the end-of-string symbol (RFC 7541 Appendix B).
+/// Code length in bits of each byte, followed by that of the end-of-string symbol (RFC 7541
+/// Appendix B).
 #[rustfmt::skip]
 const LENGTHS: [u8; 257] = [
     13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28,
@@ -27,26 +28,26 @@ const LENGTHS: [u8; 257] = [
     30,
 ];
 
-/// The symbol that ends the code space and must not occur in a string.
+/// The symbol that completes the code space. It must not appear in a string.
 const END_OF_STRING: u16 = 256;
 
 /// Length of the longest code, in bits.
 const MAX_BITS: usize = 30;
 
-/// Bits per table lookup. Letters, digits and common signs have codes of at most 8 bits; all but 16
-/// printable characters fit 10 bits.
+/// Bits per table lookup. Letters, digits and common punctuation have codes of at most 8 bits. All
+/// but 16 printable characters fit in 10 bits.
 const FAST_BITS: usize = 10;
 
 struct Tables {
     /// The code of each symbol, in its lowest bits.
     codes: [u32; 257],
-    /// Indexed by the next `FAST_BITS` bits: symbol and code length; length 0 if the code is
+    /// Symbol and code length, indexed by the next `FAST_BITS` bits. The length is 0 if the code is
     /// longer.
     fast: [(u8, u8); 1 << FAST_BITS],
     /// All symbols in order of their codes.
     sorted: [u16; 257],
-    /// Indexed by code length: the first code of that length, how many there are, and where they
-    /// begin in `sorted`.
+    /// Indexed by code length: the first code of that length, the number of codes, and where their
+    /// symbols begin in `sorted`.
     by_length: [(u32, u16, u16); MAX_BITS + 1],
 }
 
@@ -96,7 +97,8 @@ impl Tables {
         }
     }
 
-    /// The symbol at the top of `bits`, and its code's length, for codes longer than `FAST_BITS`.
+    /// Finds the symbol at the top of `bits` and its code length, for codes longer than
+    /// `FAST_BITS`.
     fn slow(&self, bits: u64) -> (u16, u32) {
         for length in FAST_BITS + 1..=MAX_BITS {
             let (first, count, start) = self.by_length[length];
@@ -105,15 +107,15 @@ impl Tables {
                 return (self.sorted[start as usize + above as usize], length as u32);
             }
         }
-        // The code is complete, so every 30 bits begin with some symbol. Unreachable.
+        // Unreachable: the code is complete, so any 30 bits begin with a symbol.
         (END_OF_STRING, MAX_BITS as u32)
     }
 }
 
-/// Appends the text that `input` encodes.
+/// Appends the text encoded by `input`.
 pub(super) fn decode(input: &[u8], text: &mut Vec<u8>) -> Result<(), HpackError> {
     let mut rest = input.iter();
-    // The next bits, left-aligned, and how many of them are input.
+    // The next bits, left-aligned, and how many of them come from the input.
     let mut bits = 0u64;
     let mut count = 0u32;
     loop {
@@ -136,7 +138,7 @@ pub(super) fn decode(input: &[u8], text: &mut Vec<u8>) -> Result<(), HpackError>
         bits <<= length;
         count -= length;
     }
-    // The rest must be padding: less than a byte of ones, the first bits of the end-of-string code.
+    // The rest must be padding: fewer than 8 bits, all ones, which begin the end-of-string code.
     let padded_with_ones = count == 0 || bits >> (64 - count) == (1 << count) - 1;
     if count < 8 && padded_with_ones {
         Ok(())
@@ -145,7 +147,7 @@ pub(super) fn decode(input: &[u8], text: &mut Vec<u8>) -> Result<(), HpackError>
     }
 }
 
-/// Length in bytes of `text` when encoded.
+/// Length of the encoding of `text`, in bytes.
 pub(super) fn encoded_length(text: &[u8]) -> usize {
     let bits: usize = text
         .iter()
@@ -215,7 +217,7 @@ mod tests {
 
     #[test]
     fn bad_padding_and_end_of_string_are_refused() {
-        // "0" is 00000; three bits of padding must be ones.
+        // "0" is 00000, so three bits of padding must be ones.
         assert_eq!(decoded(&[0b0000_0111]), Ok(b"0".to_vec()));
         assert_eq!(decoded(&[0b0000_0110]), Err(HpackError::Huffman));
         assert_eq!(decoded(&[0b0000_0111, 0xff]), Err(HpackError::Huffman));

@@ -2,10 +2,10 @@
 
 use super::HpackError;
 
-/// Larger integers are refused: lengths, indices and table sizes all fit 32 bits.
+/// Larger integers are rejected: lengths, indices and table sizes all fit in 32 bits.
 const MAX: u64 = u32::MAX as u64;
 
-/// Reads an integer off the front of `input`; it begins with the lowest `prefix_bits` of the first
+/// Reads an integer off the front of `input`. It begins with the lowest `prefix_bits` of the first
 /// byte.
 pub(super) fn decode(input: &mut &[u8], prefix_bits: u32) -> Result<u32, HpackError> {
     let (&first, mut rest) = input.split_first().ok_or(HpackError::Truncated)?;
@@ -17,7 +17,8 @@ pub(super) fn decode(input: &mut &[u8], prefix_bits: u32) -> Result<u32, HpackEr
         loop {
             let (&byte, after) = rest.split_first().ok_or(HpackError::Truncated)?;
             rest = after;
-            // Five groups of seven bits hold every 32-bit number; a sixth can only be padding.
+            // Five groups of seven bits can represent every 32-bit number. A sixth could only be
+            // padding.
             if shift > 28 {
                 return Err(HpackError::IntegerOverflow);
             }
@@ -36,7 +37,7 @@ pub(super) fn decode(input: &mut &[u8], prefix_bits: u32) -> Result<u32, HpackEr
     }
 }
 
-/// Writes `value` with a prefix of `prefix_bits`; `pattern` sets the bits above the prefix.
+/// Writes `value` with a prefix of `prefix_bits`. `pattern` sets the bits above the prefix.
 pub(super) fn encode(out: &mut Vec<u8>, pattern: u8, prefix_bits: u32, value: usize) {
     let most = (1usize << prefix_bits) - 1;
     if value < most {

@@ -1,6 +1,6 @@
 //! The static table (RFC 7541 Appendix A).
 
-/// Names and values; the entry at position `i` has index `i + 1`.
+/// Names and values. The entry at position `i` has index `i + 1`.
 pub(super) const STATIC_TABLE: [(&[u8], &[u8]); 61] = [
     (b":authority", b""),
     (b":method", b"GET"),
@@ -65,5 +65,5 @@ pub(super) const STATIC_TABLE: [(&[u8], &[u8]); 61] = [
     (b"www-authenticate", b""),
 ];
 
-/// Index of `content-length`, the one field whose value can differ for each call.
+/// Index of `content-length`, the only field whose value can differ from call to call.
 pub(super) const CONTENT_LENGTH: usize = 28;

@@ -1,16 +1,16 @@
-//! The dynamic table (RFC 7541 §2.3.2, §4), and the index space that it shares with the static one
-//! (§2.3.3).
+//! The dynamic table (RFC 7541 §2.3.2, §4), and the index space that it shares with the static
+//! table (§2.3.3).
 
 use std::collections::VecDeque;
 
 use super::static_table::STATIC_TABLE;
 use super::{DEFAULT_TABLE_SIZE, ENTRY_OVERHEAD};
 
-/// A dynamic table, bounded by the size of its entries. Their text is in one reused buffer, so that
-/// the table does not allocate in the steady state.
+/// A dynamic table with a bounded total size. Its text is in one reused buffer, so the table does
+/// not allocate in steady state.
 #[derive(Debug)]
 pub(super) struct DynamicTable {
-    /// Text of all entries, oldest first. Bytes before the oldest are free.
+    /// Text of all entries, oldest first. Bytes before the oldest entry are free.
     text: Vec<u8>,
     /// Oldest first.
     entries: VecDeque<Entry>,
@@ -25,12 +25,12 @@ struct Entry {
     value_length: usize,
 }
 
-/// What the tables contain of a field.
+/// How a field matches the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Match {
-    /// Name and value, at this index.
+    /// Name and value match the entry at this index.
     Field(usize),
-    /// Only the name, at this index.
+    /// Only the name matches the entry at this index.
     Name(usize),
     None,
 }
@@ -52,7 +52,7 @@ impl DynamicTable {
         }
     }
 
-    /// Size of all entries as defined in RFC 7541 §4.1, in bytes.
+    /// Total size of the entries as defined in RFC 7541 §4.1, in bytes.
     #[cfg(test)]
     pub(super) fn size(&self) -> usize {
         self.size
@@ -67,13 +67,13 @@ impl DynamicTable {
         self.max_size
     }
 
-    /// Sets the maximum size and evicts entries beyond it.
+    /// Sets the maximum size and evicts entries that no longer fit.
     pub(super) fn set_max_size(&mut self, max_size: usize) {
         self.max_size = max_size;
         self.evict_to(max_size);
     }
 
-    /// The entry at `position`; 0 is the newest.
+    /// The entry at `position`, where 0 is the newest.
     pub(super) fn get(&self, position: usize) -> Option<(&[u8], &[u8])> {
         let at = self.entries.len().checked_sub(position + 1)?;
         let entry = self.entries[at];
@@ -82,7 +82,7 @@ impl DynamicTable {
         Some((name, &rest[..entry.value_length]))
     }
 
-    /// Adds an entry and evicts the oldest ones until it fits. An entry larger than the table's
+    /// Adds an entry, evicting the oldest ones until it fits. An entry larger than the table's
     /// maximum empties the table and is not added (RFC 7541 §4.4).
     pub(super) fn insert(&mut self, name: &[u8], value: &[u8]) {
         let size = name.len() + value.len() + ENTRY_OVERHEAD;
@@ -102,7 +102,7 @@ impl DynamicTable {
         self.size += size;
     }
 
-    /// The entry of either table at `index`; 1 is the first of the static table.
+    /// The entry of either table at `index`, where 1 is the first of the static table.
     pub(super) fn entry(&self, index: usize) -> Option<(&[u8], &[u8])> {
         let at = index.checked_sub(1)?;
         match STATIC_TABLE.get(at) {
@@ -111,7 +111,7 @@ impl DynamicTable {
         }
     }
 
-    /// Finds this name and value in either table, or else the name only.
+    /// Finds this name and value in either table, or otherwise the name alone.
     pub(super) fn find(&self, name: &[u8], value: &[u8]) -> Match {
         let dynamic = (0..self.entries.len()).filter_map(|position| self.get(position));
         let all = STATIC_TABLE.iter().copied().chain(dynamic);
@@ -180,7 +180,7 @@ mod tests {
     }
 
     proptest! {
-        /// Compares with a plain list as the model.
+        /// Compares the table with a plain list as a model.
         #[test]
         fn keeps_the_newest_that_fit(
             steps in prop::collection::vec((0usize..40, 0usize..40, any::<u8>(), 0u8..8), 0..300),
@@ -202,7 +202,7 @@ mod tests {
                     model.push_front((name, value));
                 }
                 while size(&model) > max_size {
-                    // An entry that is larger than the table is evicted with all others.
+                    // An entry larger than the table is evicted with all others.
                     model.pop_back();
                 }
                 prop_assert_eq!(table.len(), model.len());

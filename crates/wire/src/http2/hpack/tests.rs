@@ -1,4 +1,4 @@
-//! RFC 7541 Appendix C, and properties of encoder and decoder together.
+//! RFC 7541 Appendix C, and properties of the encoder and decoder together.
 
 use proptest::prelude::*;
 
@@ -39,7 +39,7 @@ fn owned(pairs: Pairs<'_>) -> Vec<(String, String)> {
         .collect()
 }
 
-/// A block, its fields, and the dynamic table (newest first) and its size afterwards.
+/// A block, its fields, and the resulting dynamic table (newest first) with its size.
 struct Step<'a> {
     block: &'a str,
     fields: Pairs<'a>,
@@ -52,7 +52,8 @@ fn decodes_to(table_size: u32, steps: &[Step<'_>]) {
     decoder.set_allowed_size(table_size);
     let mut update = Vec::new();
     if table_size != DEFAULT_TABLE_SIZE {
-        // The appendix assumes that the size was negotiated; here the first block announces it.
+        // The appendix assumes that the size was negotiated before. Here the first block announces
+        // it.
         integer::encode(&mut update, 0x20, 5, table_size as usize);
     }
     for step in steps {
@@ -251,9 +252,10 @@ fn c_6_is_also_what_we_encode() {
     for (i, (fields, block)) in RESPONSES.iter().zip(C_6).enumerate() {
         let mut out = Vec::new();
         encoder.encode(list(fields).iter(), &mut out);
-        // The first block announces the size of 256 first.
+        // The first block starts with the size update to 256.
         let update: &[u8] = if i == 0 { &[0x3f, 0xe1, 0x01] } else { &[] };
-        // "307" is as long in Huffman code as plain; the appendix encodes it, we do not.
+        // "307" is as long in Huffman code as in plain text. The appendix encodes it, but this
+        // encoder does not.
         let expected = if i == 1 {
             bytes("4803333037c1c0bf")
         } else {
@@ -275,7 +277,7 @@ fn damaged_blocks_are_refused_by_rule() {
     assert_eq!(
         refused("3fe21f"),
         HpackError::TableSize,
-        "4097 where 4096 is allowed"
+        "4097 exceeds the allowed 4096"
     );
     assert_eq!(refused("8220"), HpackError::TableSizePosition);
     assert_eq!(refused("202020"), HpackError::TableSizePosition);
@@ -304,7 +306,7 @@ fn a_lowered_table_must_be_acknowledged_in_the_next_block() {
 
 #[test]
 fn a_list_over_its_limit_is_not_kept_but_the_table_stays_right() {
-    // One entry of 3,000 bytes, then 200 references to it: 600 kB from 3.2 kB.
+    // One entry of 3,000 bytes, then 200 references to it: 3.2 kB decode to 600 kB.
     let mut block = vec![0x40, 0x01, b'a'];
     integer::encode(&mut block, 0, 7, 3000);
     block.extend_from_slice(&[b'x'; 3000]);
@@ -331,11 +333,11 @@ fn a_field_takes_its_representation_on_the_wire() {
             .map(|(_, _, bytes)| bytes)
             .collect()
     };
-    // RFC 7541, C.4.1 and C.2.3: three indices, a literal that is indexed, one that never is.
+    // RFC 7541, C.4.1 and C.2.3: three indices, an indexed literal, and a never-indexed literal.
     let entered = "828684418cf1e3c2e5f23a6ba0ab90f4ff";
     let never = "100870617373776f726406736563726574";
     assert_eq!(sizes(&[entered, never].concat()), [1, 1, 1, 14, 17]);
-    // An indexed field is one byte the next time; a size update belongs to no field.
+    // An indexed field takes one byte the next time. A size update is not part of any field.
     assert_eq!(sizes("be"), [1]);
     assert_eq!(sizes("3fe11fbe"), [1]);
 }
@@ -365,7 +367,7 @@ fn a_table_that_shrank_and_grew_between_two_blocks_tells_both() {
     encoder.set_allowed_size(4096);
     let mut second = Vec::new();
     encoder.encode(fields.iter(), &mut second);
-    // Sizes 0 and 4096, and the field in full again: the table was emptied on the way.
+    // Sizes 0 and 4096, then the field in full again, because the table was emptied in between.
     assert_eq!(second, [&[0x20, 0x3f, 0xe1, 0x1f][..], &first].concat());
 }
 

@@ -1,4 +1,4 @@
-//! Bodies: DATA frames, and the receive windows that they use up (RFC 9113 §6.1, §6.9).
+//! Bodies: DATA frames and the receive windows that they consume (RFC 9113 §6.1, §6.9).
 
 use super::heads::check_end;
 use super::{Reading, note_first_byte};
@@ -80,8 +80,8 @@ impl Connection {
         }
     }
 
-    /// Called when a whole DATA frame is read: returns its bytes to the windows, and ends the call
-    /// if the frame ends the stream.
+    /// Called when a complete DATA frame was read. Returns its bytes to the windows, and ends the
+    /// call if the frame ends the stream.
     fn finish_data<S: Sink>(&mut self, header: FrameHeader, sink: &mut S) {
         self.announce_window(header.length);
         let Some(stream) = self.streams.get(header.stream) else {
@@ -95,7 +95,8 @@ impl Connection {
             return;
         }
         stream.unannounced += header.length;
-        // In batches: once half of the window is used, the server still has the other half.
+        // Updates are batched. When half of the window is used, the server still has the other
+        // half.
         if stream.unannounced > 0 && stream.unannounced >= self.limits.stream_window / 2 {
             let increment = std::mem::take(&mut stream.unannounced);
             stream.receive_window += i64::from(increment);

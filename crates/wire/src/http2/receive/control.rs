@@ -59,7 +59,7 @@ impl Connection {
         Ok(())
     }
 
-    /// From here on the server applies the client's settings (RFC 9113 §6.5.3).
+    /// Applies the settings that take effect when the server acknowledges them (RFC 9113 §6.5.3).
     fn settings_acknowledged(&mut self) {
         if std::mem::replace(&mut self.receiver.settings_acknowledged, true) {
             return;

@@ -62,8 +62,8 @@ impl Connection {
         }
     }
 
-    /// Processes a whole field block. It is decoded even if its stream is closed, to keep the table
-    /// in sync.
+    /// Processes a complete field block. It is decoded even if its stream is closed, to keep the
+    /// table in sync.
     fn block<S: Sink>(
         &mut self,
         id: u32,
@@ -97,8 +97,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Checks a frame on a closed stream: it is allowed if the client closed the stream, since the
-    /// server may not have known.
+    /// Checks a frame on a closed stream. It is allowed if the client closed the stream, since the
+    /// server may not have received the reset yet.
     pub(super) fn check_closed(&self, id: u32) -> Result<(), Failure> {
         if self.may_be_reset(id) {
             Ok(())
@@ -112,7 +112,7 @@ impl Connection {
             return;
         };
         if stream.is_sending() {
-            // The response does not need the rest of the request (RFC 9113 §8.1).
+            // The server does not need the rest of the request (RFC 9113 §8.1).
             self.reset(id, ErrorCode::CANCEL);
         }
         sink.take(Event::Complete {
@@ -121,7 +121,7 @@ impl Connection {
     }
 }
 
-/// Processes a head, interim or final.
+/// Processes an interim or final head.
 fn head<S: Sink>(
     stream: &mut Stream,
     block: &mut ReceivedBlock,
@@ -185,7 +185,7 @@ fn trailers<S: Sink>(
     Ok(())
 }
 
-/// Checks that a stream may end here, and that trailers (`end_stream`) do end it.
+/// Checks that a stream may end here, and that its trailers end it (`end_stream`).
 pub(super) fn check_end(stream: &Stream, end_stream: bool) -> Result<(), Failure> {
     if !end_stream {
         Err(Http2Violation::TrailersNotLast.into())

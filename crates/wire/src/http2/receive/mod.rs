@@ -1,8 +1,8 @@
-//! Parses what the server sends, frame by frame, however the input is split.
+//! Parses the server's frames, regardless of how the input is split.
 //!
 //! DATA is passed on as it arrives. Every other frame is parsed once it is complete, without a copy
-//! if it arrived in one piece. Errors returned here end the connection; a stream error ends its
-//! call and is handled immediately (RFC 9113 §5.4).
+//! if it arrived in one piece. Errors returned here end the connection. A stream error ends only
+//! its call and is handled immediately (RFC 9113 §5.4).
 
 mod bodies;
 mod control;
@@ -19,16 +19,16 @@ use crate::event::{Event, Sink};
 /// The receiving side of a connection.
 #[derive(Debug)]
 pub(super) struct Receiver {
-    /// Which part of a frame the next bytes are; `None` at the start of a frame or within its
-    /// header.
+    /// The part of a frame that the next bytes belong to; `None` at the start of a frame or inside
+    /// its header.
     reading: Option<Reading>,
-    /// The received part of an incomplete frame header or frame.
+    /// The received bytes of an incomplete frame header or frame.
     partial: Vec<u8>,
-    /// The field block that CONTINUATION must continue.
+    /// The field block that the next CONTINUATION must continue.
     block: Option<OpenBlock>,
-    /// How many bytes the server may still send on the connection.
+    /// Number of bytes that the server may still send on the connection.
     window: i64,
-    /// Bytes received since the last WINDOW_UPDATE.
+    /// Bytes received since the last WINDOW_UPDATE that was sent.
     unannounced: u32,
     /// The initial window of a new stream, in bytes.
     pub(super) initial_window: i64,
@@ -36,7 +36,7 @@ pub(super) struct Receiver {
     settings_acknowledged: bool,
 }
 
-/// What the next bytes are, in a frame whose header was read.
+/// The part of a frame that the next bytes belong to, once its header was read.
 #[derive(Debug, Clone, Copy)]
 enum Reading {
     Payload(FrameHeader),
@@ -51,7 +51,7 @@ enum Reading {
     },
 }
 
-/// A field block without its end yet.
+/// A field block whose last fragment has not arrived.
 #[derive(Debug)]
 struct OpenBlock {
     stream: u32,
@@ -68,7 +68,7 @@ impl Receiver {
             block: None,
             window: i64::from(connection_window),
             unannounced: 0,
-            // Until the server has seen our SETTINGS it uses the default window, which may be
+            // Until the server has received our SETTINGS, it uses the default window, which may be
             // larger.
             initial_window: i64::from(stream_window.max(DEFAULT_WINDOW)),
             settings_seen: false,
@@ -211,7 +211,7 @@ impl Connection {
         }
     }
 
-    /// Counts received bytes of a payload, even if the frame never completes.
+    /// Counts received payload bytes, even if the frame never completes.
     fn count_payload(&mut self, header: &FrameHeader, n: usize) {
         let received = &mut self.traffic.received;
         match header.kind {
@@ -275,7 +275,7 @@ impl Connection {
         result
     }
 
-    /// Processes a whole frame other than DATA. Its bytes are counted already.
+    /// Processes a complete frame other than DATA. Its bytes are already counted.
     fn frame<S: Sink>(
         &mut self,
         header: FrameHeader,
@@ -291,7 +291,7 @@ impl Connection {
         self.headers(header, fragment, sink)
     }
 
-    /// Processes one of the rarer frames, neither DATA nor HEADERS.
+    /// Processes a frame that is neither DATA nor HEADERS.
     fn other_frame<S: Sink>(
         &mut self,
         header: FrameHeader,

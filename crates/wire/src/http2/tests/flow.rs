@@ -56,7 +56,7 @@ fn a_lowered_window_may_fall_below_zero() {
     server.start(&head(), &Bytes::from(vec![1; 100_000]), 1);
     server.frames();
     server.input(&Frame::window_update(0, 1 << 20).bytes());
-    // The stream's window was 65,535 and is used up; now it is 1,000 - 65,535.
+    // The window of 65,535 is used up, so lowering it to 1,000 makes it 1,000 - 65,535.
     server.settings(&[(4, 1_000)]);
     server.input(&Frame::window_update(1, 64_535).bytes());
     assert_eq!(data_lengths(&server.frames()), []);
@@ -88,7 +88,7 @@ fn a_message_prefix_cut_by_the_window_is_counted_once() {
     server.input(&Frame::window_update(1, 100).bytes());
     server.frames();
     let sent = server.played.client.traffic().since(&before).sent;
-    // The frame headers of HEADERS and three DATA frames, and the prefix.
+    // The frame headers of HEADERS and three DATA frames, and the message prefix.
     assert_eq!((sent.body, sent.overhead), (4, 4 * 9 + 5));
 }
 
@@ -169,7 +169,7 @@ fn received_bytes_are_given_back_in_batches() {
     assert_eq!(
         total(0),
         480_000,
-        "each 80,000, the first half window in whole frames"
+        "updates of 80,000, the first multiple of the frame size above half a window"
     );
     assert_eq!(updates.len(), 10 + 6);
 }
@@ -248,12 +248,12 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The server's view of how much the client may send.
+/// How much the client may send, from the server's point of view.
 struct Account {
     connection: i64,
     initial: i64,
     largest_frame: usize,
-    /// By stream: its window, the received bytes, and the length of the whole body.
+    /// For each stream: its window, the received bytes, and the length of the whole body.
     streams: HashMap<u32, (i64, Vec<u8>, usize)>,
 }
 
@@ -267,8 +267,8 @@ fn pattern(token: u64, length: usize) -> Bytes {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    /// Whatever the server does with its windows, the client respects them, and every body that the
-    /// windows allow arrives complete.
+    /// The client respects the windows however the server changes them, and every body that fits
+    /// arrives in full.
     #[test]
     fn the_client_keeps_to_every_window(steps in prop::collection::vec(step(), 1..60)) {
         let mut server = Server::ready();
@@ -281,8 +281,8 @@ proptest! {
         let mut token = 0;
         let mut cancelled = Vec::new();
         for step in steps {
-            // What the client queued before it knew of a change follows the old state, so the
-            // server reads everything before it changes its windows.
+            // Frames that the client queued before it received a change follow the old state, so
+            // the server reads everything before it changes its windows.
             for frame in server.frames() {
                 if frame.name() != "DATA" {
                     continue;
@@ -337,7 +337,7 @@ proptest! {
         for frame in server.frames().into_iter().filter(|f| f.name() == "DATA") {
             account.streams.get_mut(&frame.stream).unwrap().1.extend_from_slice(&frame.payload);
         }
-        // Opens all windows: each call that was not cancelled is sent to its last byte.
+        // Open all windows, so that each call that was not cancelled is sent in full.
         server.settings(&[(4, 10_000_000)]);
         server.input(&Frame::window_update(0, 100_000_000).bytes());
         for frame in server.frames() {

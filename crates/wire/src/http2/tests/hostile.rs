@@ -61,7 +61,7 @@ fn the_first_frame_shows_another_protocol() {
     let cases = [
         (
             &b"HTTP/1.1 400 Bad Request\r\n\r\n"[..],
-            "speaks HTTP/1.x only",
+            "speaks only HTTP/1.x",
         ),
         (b"SSH-2.0-OpenSSH\r\n", "not SETTINGS"),
         (b"\0\0\0\x04\x01\0\0\0\0", "not SETTINGS"),
@@ -137,11 +137,7 @@ fn frames_with_wrong_shapes_end_the_connection() {
             "PRIORITY frame is on a stream",
             1,
         ),
-        (
-            Frame::new(5, 4, 1, b"\0\0\0\x02"),
-            "push is switched off",
-            1,
-        ),
+        (Frame::new(5, 4, 1, b"\0\0\0\x02"), "push is disabled", 1),
         (Frame::new(9, 4, 1, b""), "continues nothing", 1),
         (Frame::headers(0, b""), "HEADERS frame is on a stream", 1),
         (Frame::headers(2, b""), "not opened", 1),
@@ -274,7 +270,7 @@ fn responses_in_the_wrong_order_end_their_call_only() {
         Frame::headers(1, &trailers).bytes(),
     ]
     .concat();
-    ends_call(s, &bytes, "do not end their stream", 1);
+    ends_call(s, &bytes, "do not have END_STREAM", 1);
     let (s, ok, _, _, pseudo) = server();
     let end = Frame::headers(1, &pseudo).end_stream().bytes();
     ends_call(
@@ -294,21 +290,21 @@ fn a_body_of_another_length_than_stated_ends_its_call() {
         ends_call(
             server,
             &[Frame::headers(1, &block).bytes(), data].concat(),
-            "not its content-length",
+            "does not match its content-length",
             1,
         );
     }
     let mut server = with_two_calls(Limits::default());
     let block = server.block(&[(":status", "200"), ("content-length", "3")]);
     let bytes = Frame::headers(1, &block).end_stream().bytes();
-    ends_call(server, &bytes, "not its content-length", 1);
+    ends_call(server, &bytes, "does not match its content-length", 1);
     let mut server = with_two_calls(Limits::default());
     let block = server.block(&[(":status", "304"), ("content-length", "3")]);
     let lines = server.input(&Frame::headers(1, &block).end_stream().bytes());
     assert_eq!(
         lines.last().unwrap(),
         "1 complete",
-        "304 states the length of what it does not send"
+        "a 304 may have a content-length although it has no body"
     );
 }
 
@@ -336,7 +332,7 @@ fn frames_after_the_end_of_a_stream_end_the_connection() {
     server.start(&head(), &Bytes::new(), 3);
     let block = server.block(&[(":status", "200")]);
     server.input(&Frame::headers(5, &block).end_stream().bytes());
-    // These two are still allowed.
+    // Frames of these two types are still allowed.
     server.input(&Frame::new(3, 0, 5, b"\0\0\0\0").bytes());
     server.input(&Frame::window_update(5, 1).bytes());
     server.frames();
@@ -357,7 +353,7 @@ fn frames_on_reset_streams_are_forgiven_only_when_there_were_resets() {
     }
     server.frames();
     let block = server.block(&[(":status", "200")]);
-    // The oldest resets are forgotten by now, but a frame on such a stream is still no error.
+    // The oldest resets are forgotten by now, but a frame on such a stream is still not an error.
     let bytes = [
         Frame::headers(1, &block).bytes(),
         Frame::data(799, b"x").bytes(),

@@ -1,4 +1,4 @@
-//! Servers that try to use up the client's memory.
+//! Servers that try to exhaust the client's memory.
 
 use super::hostile::{ends_call, ends_connection, with_two_calls};
 use super::script::Frame;
@@ -106,7 +106,7 @@ fn unread_replies_are_bounded() {
         "max_queued_replies",
         0xb,
     );
-    // A server that reads the replies may send as many pings as it likes.
+    // A server that reads the replies may send any number of pings.
     let mut server = with_two_calls(limits);
     for _ in 0..500 {
         server.input(&ping);

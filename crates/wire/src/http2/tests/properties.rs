@@ -28,7 +28,7 @@ fn with_calls() -> Server {
     server
 }
 
-/// Everything observable from outside after `bytes` arrived in pieces of `cut`.
+/// All observable state after `bytes` arrived in pieces of `cut` bytes.
 fn played(bytes: &[u8], cut: usize) -> (Vec<String>, usize, bool, usize, Vec<Frame>) {
     let mut server = with_calls();
     bytes
@@ -121,7 +121,7 @@ proptest! {
         prop_assert_eq!(lines.iter().filter(|l| l.starts_with("1 failed")).count(), 1);
     }
 
-    /// One byte of a valid conversation is changed.
+    /// Changes one byte of a valid conversation.
     #[test]
     fn one_damaged_byte_is_survived(at in 0usize..400, value in any::<u8>()) {
         let mut server = with_calls();

@@ -1,4 +1,4 @@
-//! A scripted server: the frames that it sends, and those that the client sent.
+//! A scripted server: the frames that it sends, and the frames that it receives from the client.
 
 use bytes::Bytes;
 
@@ -90,7 +90,7 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// A server that has sent nothing yet.
+    /// Creates a server that has not sent anything.
     pub(super) fn silent(limits: Limits) -> Server {
         Server {
             played: Played::new(Protocol::Http2, limits),
@@ -100,7 +100,7 @@ impl Server {
         }
     }
 
-    /// A server that has exchanged SETTINGS with the client.
+    /// Creates a server that has exchanged SETTINGS with the client.
     pub(super) fn ready() -> Server {
         Server::ready_with(Limits::default())
     }
@@ -135,7 +135,7 @@ impl Server {
         self.played.input(bytes)
     }
 
-    /// The frames that the client wrote since the last call.
+    /// The frames that the client wrote since the previous call.
     pub(super) fn frames(&mut self) -> Vec<Frame> {
         let bytes = self.played.output();
         let mut rest = &bytes[..];
@@ -167,7 +167,8 @@ impl Server {
         out
     }
 
-    /// The fields of the client's HEADERS, as `name=value`. Read each HEADERS frame once, in order.
+    /// The fields of the client's HEADERS, as `name=value`. Read every HEADERS frame exactly once
+    /// and in order, because decoding updates the table.
     pub(super) fn read_head(&mut self, frame: &Frame) -> Vec<String> {
         let mut fields = DecodedFields::new(1 << 20);
         self.hpack.decode(&frame.payload, &mut fields).unwrap();
@@ -180,7 +181,7 @@ impl Server {
     }
 }
 
-/// A whole gRPC response with status 0.
+/// A complete gRPC response with status 0.
 pub(super) fn grpc_response(server: &mut Server, stream: u32, body: &[u8]) -> Vec<u8> {
     let head = server.block(&[(":status", "200"), GRPC]);
     let trailers = server.block(&[("grpc-status", "0")]);
