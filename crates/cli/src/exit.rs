@@ -1,4 +1,4 @@
-//! How the program ends: exit codes, and one line that says why.
+//! How the program exits: exit codes, and a one-line reason.
 
 use std::fmt::Display;
 use std::io::Write as _;
@@ -7,17 +7,16 @@ use std::process::ExitCode;
 use rpcgauge_report::escape;
 use rpcgauge_study::printable;
 
-/// Everything was done, but some trials failed, an objective was not reached, or something got
-/// slower.
+/// Everything ran, but some trials failed, an objective was not reached, or something got slower.
 pub(crate) const NOT_ALL_WELL: u8 = 1;
-/// The input was wrong: nothing was run.
+/// The input was invalid, so nothing was run.
 pub(crate) const BAD_INPUT: u8 = 2;
-/// The machine or rpcgauge itself prevented it.
+/// The machine or rpcgauge itself could not do it.
 pub(crate) const CANNOT: u8 = 3;
-/// Ended by Ctrl-C; what was measured until then is kept (128 + SIGINT).
+/// Interrupted by Ctrl-C; results up to that point are kept (128 + SIGINT).
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// Why a command did not succeed: one line and the exit code.
+/// Why a command did not succeed: one line, and the exit code.
 #[derive(Debug)]
 pub(crate) struct Failure {
     line: String,
@@ -32,27 +31,27 @@ impl Failure {
         }
     }
 
-    /// The user's input is wrong.
+    /// The user's input is invalid.
     pub(crate) fn input(error: impl Display) -> Self {
         Self::new(error, BAD_INPUT)
     }
 
-    /// It was done, but the result is not as required.
+    /// Everything ran, but the result is not good enough.
     pub(crate) fn not_all_well(what: impl Display) -> Self {
         Self::new(what, NOT_ALL_WELL)
     }
 
-    /// Ctrl-C was pressed, and there is nothing to keep.
+    /// Ctrl-C was pressed before there were any results.
     pub(crate) fn interrupted(what: impl Display) -> Self {
         Self::new(what, INTERRUPTED)
     }
 
-    /// The input is right, but it cannot be done here.
+    /// The input is valid, but the command cannot run here.
     pub(crate) fn cannot(error: impl Display) -> Self {
         Self::new(error, CANNOT)
     }
 
-    /// Whether Ctrl-C is the reason.
+    /// Whether the failure was caused by Ctrl-C.
     pub(crate) fn is_interruption(&self) -> bool {
         self.code == INTERRUPTED
     }
@@ -61,19 +60,19 @@ impl Failure {
 /// The result of every command.
 pub(crate) type Outcome = Result<ExitCode, Failure>;
 
-/// Prints the one line and turns it into the exit code.
+/// Prints the failure's line and returns its exit code.
 pub(crate) fn report_failure(failure: Failure) -> ExitCode {
     note(&failure.line);
     ExitCode::from(failure.code)
 }
 
-/// Prints a line on standard error. It is escaped, so it stays one line whatever names it contains.
+/// Prints a line to standard error. It is escaped, so it stays one line whatever names it contains.
 pub(crate) fn note(line: &str) {
-    // If standard error is closed, the exit code still shows how it ended.
+    // If standard error is closed, the exit code still shows the outcome.
     let _ = writeln!(std::io::stderr(), "rpcgauge: {}", escape::terminal(line));
 }
 
-/// Writes a command's output; a closed pipe (`| head`) is not an error.
+/// Writes a command's output. A closed pipe (`| head`) is not an error.
 pub(crate) fn print(text: &str) -> Outcome {
     let mut stdout = std::io::stdout();
     let written = stdout.write_all(text.as_bytes());
@@ -85,18 +84,18 @@ pub(crate) fn print(text: &str) -> Outcome {
     }
 }
 
-/// Writes a command's output without colours, escaped, since names and texts in it may contain
-/// anything.
+/// Writes a command's output without colors. It is escaped, since the names and texts in it may
+/// contain anything.
 pub(crate) fn print_plain(text: &str) -> Outcome {
     print(&escape::page(text))
 }
 
-/// Writes a value as JSON, for `--json`.
+/// Writes a value as indented JSON, for `--json`.
 pub(crate) fn print_json(value: &impl serde::Serialize) -> Outcome {
     print_json_text(serde_json::to_string_pretty(value))
 }
 
-/// Writes a value as one line of JSON, for a program that reads a line.
+/// Writes a value as a single line of JSON, for programs that read line by line.
 pub(crate) fn print_json_line(value: &impl serde::Serialize) -> Outcome {
     print_json_text(serde_json::to_string(value))
 }

@@ -1,5 +1,4 @@
-//! Inputs from files, shared by several commands: a schema, a sample, the user's own method, a
-//! study.
+//! Inputs that several commands share: schemas, samples, the user's own method, and studies.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,7 +21,7 @@ use crate::args::{LimitArgs, OverrideArgs, SchemaArgs};
 use crate::exit::Failure;
 use crate::study_text::StudyText;
 
-/// Compiles the .proto files, or reads the descriptor set.
+/// Compiles the .proto files or reads the descriptor set.
 pub(crate) fn schema(args: &SchemaArgs) -> Result<Schema, Failure> {
     described(args)?;
     source(args).read().map_err(Failure::input)
@@ -45,7 +44,7 @@ fn described(args: &SchemaArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A file's name, for use in a sentence.
+/// A file's name as it appears in a sentence.
 pub(crate) fn name(path: &Path) -> String {
     if path == Path::new("-") {
         return "standard input".to_owned();
@@ -53,17 +52,18 @@ pub(crate) fn name(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// Reads a text file; `-` is standard input.
+/// Reads a text file. `-` is standard input.
 pub(crate) fn text(path: &Path) -> Result<String, Failure> {
     loader::text("", path).map_err(Failure::input)
 }
 
-/// Whether a file is too large to be read whole. Only a regular file has a size before it is read.
+/// Whether a file is too large to read as a whole. Only a regular file has a known size before it
+/// is read.
 pub(crate) fn is_larger_than_memory(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() >= whole_file::MAX_BYTES)
 }
 
-/// The user's own method with its samples and schema, and its source files.
+/// Loads the user's own method with its samples and schema, and returns it with its source files.
 pub(crate) fn own_workload(
     schema: &SchemaArgs,
     method: &str,
@@ -81,12 +81,12 @@ pub(crate) fn own_workload(
     Ok((source, own))
 }
 
-/// A resolved study with its text.
+/// A resolved study and its text.
 pub(crate) struct Resolved {
     pub(crate) plan: Plan,
     /// The inputs of calls to live services, by variant name.
     pub(crate) services: BTreeMap<String, ServiceInputs>,
-    /// The study's text; `None` if the run must not keep it.
+    /// The study's text; `None` if the run directory must not contain it.
     pub(crate) text: Option<String>,
 }
 
@@ -100,26 +100,26 @@ impl Resolved {
     }
 }
 
-/// Writes the options that describe messages into a table of a study.
+/// Writes the schema options into the current table of a study.
 pub(crate) fn write_schema(text: &mut StudyText, schema: &SchemaArgs) -> Result<(), Failure> {
     text.paths("proto", &schema.proto)?;
     text.paths("include", &schema.include)?;
     text.path("descriptor-set", schema.descriptor_set.as_deref())
 }
 
-/// A study's text, and where it comes from.
+/// A study's text and its origin.
 pub(crate) struct Written {
     word: String,
     pub(crate) text: String,
     loader: FileLoader,
-    /// The folder that paths in it are relative to.
+    /// The base folder of relative paths in the study.
     folder: PathBuf,
 }
 
-/// Reads a built-in study by its name, or a file by its path.
+/// Reads a built-in study by name, or a study file by path.
 ///
-/// A word with a `/` or ending in `.toml`, or `-`, is a path; any other is the name of a built-in
-/// study, even if there is a file of that name.
+/// `-` and any word that contains `/` or ends in `.toml` is a path. Any other word is the name of a
+/// built-in study, even if a file with that name exists.
 pub(crate) fn written(word: &str) -> Result<Written, Failure> {
     let is_path = word.contains('/') || word.ends_with(".toml") || word == "-";
     let path = Path::new(word);
@@ -128,7 +128,7 @@ pub(crate) fn written(word: &str) -> Result<Written, Failure> {
     } else {
         let builtin = builtin::find(word).map_err(|error| {
             Failure::input(format!(
-                "{error}; `rpcgauge studies` lists them, and a path to a file ends in .toml"
+                "{error}; `rpcgauge studies` lists them; to run a file, give a path that ends in .toml"
             ))
         })?;
         (builtin.text.to_owned(), FileLoader::default())
@@ -144,14 +144,14 @@ pub(crate) fn written(word: &str) -> Result<Written, Failure> {
     })
 }
 
-/// A study of an application, with its plan.
+/// A study of an application, and its plan.
 pub(crate) struct OfApp {
     pub(crate) package: AppPackage,
     pub(crate) plan: AppPlan,
     pub(crate) text: String,
 }
 
-/// Resolves a study of an application; `None` if it is not one.
+/// Resolves a study of an application. Returns `None` for any other study.
 pub(crate) fn of_app(
     written: &Written,
     overrides: &OverrideArgs,
@@ -185,7 +185,7 @@ pub(crate) fn of_app(
     }))
 }
 
-/// Resolves a study. Unless it is to be run, inputs that only calls need may be missing.
+/// Resolves a study. Inputs that only calls need may be missing unless `is_run` is set.
 pub(crate) fn study(
     written: Written,
     overrides: &OverrideArgs,
@@ -215,12 +215,12 @@ pub(crate) fn study(
     Ok(Resolved::new(resolved.map_err(Failure::input)?, Some(text)))
 }
 
-/// The number of cores that this program may use.
+/// The number of cores available to this program.
 pub(crate) fn cores() -> u32 {
     std::thread::available_parallelism().map_or(1, |cores| u32::try_from(cores.get()).unwrap_or(1))
 }
 
-/// The limits of decoding: those of the command line, or else the defaults.
+/// The decoding limits from the command line, with defaults for those not given.
 pub(crate) fn limits(args: &LimitArgs) -> Result<Limits, Failure> {
     let default = Limits::DEFAULT;
     let limits = Limits {
@@ -231,7 +231,7 @@ pub(crate) fn limits(args: &LimitArgs) -> Result<Limits, Failure> {
     limits.checked().map_err(Failure::input)
 }
 
-/// Refuses limits that differ from those that a run was begun with.
+/// Rejects limits that differ from those of the run being resumed.
 pub(crate) fn same_limits(args: &LimitArgs, recorded: Limits) -> Result<(), Failure> {
     let given = [args.max_message_bytes, args.max_depth, args.max_inflation];
     let mut limits = given.into_iter().zip(recorded.by_option());
@@ -241,13 +241,13 @@ pub(crate) fn same_limits(args: &LimitArgs, recorded: Limits) -> Result<(), Fail
     match other {
         None => Ok(()),
         Some((option, given, recorded)) => Err(Failure::input(format!(
-            "--{option} {given}: this run was begun with {recorded} and continues with it; leave \
-             the option out, or run the study again"
+            "--{option} {given}: this run was begun with {recorded} and continues with it; omit \
+             the option, or start a new run"
         ))),
     }
 }
 
-/// The error for a message over a limit, with the file that it was read from, if any.
+/// The error for a message over a limit. Names the sample's file if `files` are given.
 pub(crate) fn over_limit(over: &OverLimit, files: Option<(&PathBuf, &PathBuf)>) -> Failure {
     let file = files.map(|(request, response)| match over.sample {
         Sample::Request => request,

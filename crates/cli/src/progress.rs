@@ -1,4 +1,4 @@
-//! Shows a run of a study on standard error.
+//! Shows the progress of a study on standard error.
 
 use std::collections::BTreeSet;
 
@@ -10,17 +10,18 @@ use crate::screen::{Screen, clock};
 
 const BAR: &str = "{bar:28} {pos}/{len} {prefix:>14}  {wide_msg}";
 
-/// Draws only at the lab's events, which occur between trials: nothing is drawn while calls are
+/// Draws only on the lab's events, which occur between trials, so nothing is drawn while calls are
 /// timed.
 pub(crate) struct ProgressView {
     screen: Screen,
     failed: usize,
-    /// Why stacks are left out; these reasons were already shown before the run.
+    /// Reasons for leaving out stacks. They were shown before the run started, so they are not
+    /// repeated.
     left_out: BTreeSet<String>,
 }
 
 impl ProgressView {
-    /// Shows a run of these stacks on standard error; `quiet` shows only warnings.
+    /// Shows a run of these stacks on standard error. With `quiet`, shows only warnings.
     pub(crate) fn new(quiet: bool, stacks: &Stacks) -> Self {
         Self {
             screen: Screen::new(quiet, BAR),

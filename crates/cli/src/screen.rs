@@ -6,10 +6,10 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rpcgauge_report::escape;
 
-/// Shows a run while it runs. Clones draw on the same screen.
+/// Shows a run in progress. Clones draw on the same screen.
 #[derive(Clone)]
 pub(crate) struct Screen {
-    /// Hidden if nothing is drawn.
+    /// Hidden unless the form is a bar.
     bar: ProgressBar,
     form: Form,
 }
@@ -22,7 +22,8 @@ enum Form {
 }
 
 impl Screen {
-    /// Standard error with a bar of this template; `quiet` shows only warnings.
+    /// Creates a screen on standard error with a bar of this template. With `quiet`, shows only
+    /// warnings.
     pub(crate) fn new(quiet: bool, template: &str) -> Self {
         let target = if quiet {
             ProgressDrawTarget::hidden()
@@ -30,25 +31,25 @@ impl Screen {
             ProgressDrawTarget::stderr_with_hz(10)
         };
         let bar = ProgressBar::with_draw_target(None, target);
-        // The bar is also hidden if there is no terminal, or none that can be drawn on (TERM).
+        // The bar is also hidden without a terminal, or if TERM names one that it cannot draw on.
         let form = match (quiet, bar.is_hidden()) {
             (true, _) => Form::Nothing,
             (false, false) => Form::Bar,
             (false, true) => Form::Lines,
         };
-        // If a template does not parse, which is a bug, the default style still shows the run.
+        // If the template is invalid, which is a bug, the default style still shows the run.
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style.progress_chars("━╸ "));
         }
         Self { bar, form }
     }
 
-    /// Whether the run is shown line by line.
+    /// Whether progress is shown line by line.
     pub(crate) fn has_lines(&self) -> bool {
         self.form == Form::Lines
     }
 
-    /// Whether nothing but warnings is shown.
+    /// Whether only warnings are shown.
     pub(crate) fn is_quiet(&self) -> bool {
         self.form == Form::Nothing
     }
@@ -61,7 +62,7 @@ impl Screen {
     }
 
     /// Moves the cursor to the start of the line. Otherwise the `^C` that the terminal echoes for
-    /// Ctrl-C would wrap the bar's full last line, and clearing would leave a line behind.
+    /// Ctrl-C would wrap the bar's full last line, and clearing it would leave a line behind.
     fn rest_at_line_start(&self) {
         if self.form == Form::Bar {
             let _ = std::io::stderr().write_all(b"\r");
@@ -75,8 +76,8 @@ impl Screen {
         }
     }
 
-    /// Shows one line. Names and reasons may come from a server or a study file, so the text is
-    /// escaped.
+    /// Shows one line. It is escaped because names and reasons may come from a server or a study
+    /// file.
     pub(crate) fn line(&self, text: &str) {
         let text = escape::terminal(text);
         match self.form {
@@ -97,7 +98,7 @@ impl Screen {
     }
 }
 
-/// `1:05`: minutes and seconds.
+/// Formats a time as minutes and seconds, for example `1:05`.
 pub(crate) fn clock(time: Duration) -> String {
     let seconds = time.as_secs();
     format!("{}:{:02}", seconds / 60, seconds % 60)

@@ -1,5 +1,5 @@
 //! Prepares the live services of a resolved study: generates message texts, reads TLS files, and
-//! tries each service with one call.
+//! tests each service with one call.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,7 +18,7 @@ use rustix::process::{Resource, getrlimit};
 use crate::exit::{self, Failure};
 use crate::inputs::{self, Resolved};
 
-/// A live service to which nothing was sent yet.
+/// A live service that has not been called yet.
 pub(crate) struct Prepared<'r> {
     variant: &'r Variant,
     live: &'r LiveCall,
@@ -27,17 +27,17 @@ pub(crate) struct Prepared<'r> {
     data: Option<Source>,
 }
 
-/// The texts of all calls, and the name of their source.
+/// The texts of all calls, and a name for their source.
 #[derive(Clone)]
 struct Source {
     data: Arc<Data>,
     name: String,
 }
 
-/// Reads the messages for the services of a study, and the TLS files. Sends nothing yet.
+/// Reads the messages and TLS files for the services of a study. Does not call the services.
 ///
 /// # Errors
-/// A file cannot be read, or its content cannot be sent.
+/// A file cannot be read, or its content is not valid for a call.
 pub(crate) fn prepare(study: &Resolved) -> Result<Vec<Prepared<'_>>, Failure> {
     let Resolved { plan, services, .. } = study;
     warn_of_files(plan);
@@ -47,7 +47,7 @@ pub(crate) fn prepare(study: &Resolved) -> Result<Vec<Prepared<'_>>, Failure> {
         };
         Some((variant, &**live, services.get(&variant.name)?))
     });
-    // Variants with the same messages share them.
+    // Variants with the same messages share one source.
     let mut read: Vec<(&Messages, Form, Source)> = Vec::new();
     let prepared = called.map(|(variant, live, inputs)| {
         let service = &live.service;
@@ -69,10 +69,10 @@ pub(crate) fn prepare(study: &Resolved) -> Result<Vec<Prepared<'_>>, Failure> {
     prepared.collect()
 }
 
-/// Looks up each service and tries it with one call.
+/// Resolves each service's address and tests it with one call.
 ///
 /// # Errors
-/// A service cannot be reached or called in this way, or Ctrl-C was pressed.
+/// A service cannot be reached, rejects the test call, or Ctrl-C was pressed.
 pub(crate) fn find(
     prepared: &[Prepared<'_>],
     plan: &Plan,
@@ -119,7 +119,7 @@ impl Prepared<'_> {
         Live::find(&live, &inputs, &extent, stop).map_err(uncallable)
     }
 
-    /// The texts of the calls, with their message type if there is a schema.
+    /// The texts of the calls, with their message type if a schema is known.
     fn texts(&self, schema: Option<&Schema>) -> Result<Option<Texts>, Failure> {
         let url = &self.live.service.url;
         let found = schema.zip(url.method()).map(|(schema, method)| {
@@ -134,9 +134,9 @@ impl Prepared<'_> {
         }))
     }
 
-    /// The variant's largest trial and when it ends: all trials share the texts, so this one
-    /// determines how many are needed. Their number is unknown for a search without a highest rate,
-    /// and for a trial in slices, which skip calls.
+    /// The variant's largest trial and when it stops. All trials share the texts, so this trial
+    /// determines how many are needed. The number is unknown for a search without a highest rate,
+    /// and for a trial in slices, which skips calls.
     fn largest(&self, plan: &Plan) -> (LiveCall, Stop) {
         let (mut live, settings) = (self.live.clone(), &self.variant.settings);
         let stop = match plan.capacity.map(|search| (search, search.highest)) {
@@ -173,7 +173,7 @@ fn source(
     let order = rows.as_ref().map_or(Order::InTurn, |rows| rows.order);
     let text = template.as_ref().map(|template| &*template.text);
     let data = Data::new(text, rows_read.transpose()?, form, order, seed).map_err(|error| {
-        // An error in a row is in the rows' file, any other in the template.
+        // An error in a row belongs to the rows' file, any other error to the template.
         let in_row = matches!(
             error,
             DataError::Row { .. } | DataError::NoRows | DataError::Unreadable { .. }
@@ -191,7 +191,7 @@ fn source(
     }))
 }
 
-/// Whether texts are JSON: always for gRPC; for HTTP unless the content type says otherwise.
+/// The form of the texts: JSON for gRPC, and for HTTP unless the content type is something else.
 fn form(service: &LiveService, inputs: &ServiceInputs) -> Form {
     let mut fields = inputs.headers.iter();
     let named = fields.find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
@@ -201,7 +201,7 @@ fn form(service: &LiveService, inputs: &ServiceInputs) -> Form {
     }
 }
 
-/// Reads all rows now if the file fits into memory; otherwise rows are read when calls need them.
+/// Reads all rows now if the file fits into memory. Otherwise rows are read when calls need them.
 fn read_rows(path: &Path) -> Result<Rows, Failure> {
     let format = match path.extension().and_then(|extension| extension.to_str()) {
         Some("csv") => RowFormat::Csv,
@@ -222,7 +222,7 @@ fn read_rows(path: &Path) -> Result<Rows, Failure> {
     rows.map_err(|error| Failure::input(format!("{}: {error}", inputs::name(path))))
 }
 
-/// Warns if the limit of open files does not allow all requested connections.
+/// Warns if the limit on open files is too low for the requested connections.
 fn warn_of_files(plan: &Plan) {
     let options = plan
         .variants
@@ -237,7 +237,7 @@ fn warn_of_files(plan: &Plan) {
     }
 }
 
-/// The warning if a process that may have `limit` open files needs `connections`.
+/// The warning if `connections` do not fit in the limit on open files.
 fn few_files(connections: u64, limit: u64) -> Option<String> {
     (connections >= limit).then(|| {
         format!(

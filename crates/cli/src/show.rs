@@ -1,4 +1,4 @@
-//! Plans and findings on standard output, as text or as JSON.
+//! Prints plans and findings on standard output, as text or JSON.
 
 use std::io::IsTerminal as _;
 
@@ -17,7 +17,7 @@ pub(crate) fn plan(plan: &Plan, as_json: bool) -> Outcome {
     }
 }
 
-/// Prints findings in the form that the options choose.
+/// Prints findings in the format selected by the options.
 pub(crate) fn findings(findings: &Findings, output: &OutputArgs) -> Result<(), Failure> {
     let text = if output.json {
         json::render(findings).map_err(Failure::cannot)?
@@ -27,7 +27,7 @@ pub(crate) fn findings(findings: &Findings, output: &OutputArgs) -> Result<(), F
     print(&text).map(drop)
 }
 
-/// Findings as text: everything if `verbose`, otherwise the summary and the figures.
+/// Formats findings as text: everything if `verbose`, otherwise the summary and the figures.
 pub(crate) fn text(findings: &Findings, verbose: bool) -> String {
     let style = Style { verbose, ..style() };
     terminal::render(findings, style)
@@ -43,7 +43,7 @@ pub(crate) fn style() -> Style {
     )
 }
 
-/// The terminal's number of columns; `None` if standard output is not a terminal.
+/// The terminal's width in columns; `None` if standard output is not a terminal.
 fn columns() -> Option<usize> {
     rustix::termios::tcgetwinsize(std::io::stdout())
         .ok()
@@ -51,7 +51,7 @@ fn columns() -> Option<usize> {
         .filter(|columns| *columns > 0)
 }
 
-/// Text after `first`, wrapped to the terminal's width; one line if there is no terminal.
+/// `first` followed by `text`, wrapped to the terminal's width; a single line without a terminal.
 pub(crate) fn wrapped(first: &str, text: &str) -> String {
     match columns() {
         Some(_) => style().wrap(first, text),

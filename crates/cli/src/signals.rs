@@ -1,4 +1,4 @@
-//! Handles signals that end, or would end, the program.
+//! Handles signals that would otherwise terminate the program.
 
 use std::fs;
 use std::sync::Arc;
@@ -8,11 +8,11 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 
 use crate::exit::{Failure, INTERRUPTED};
 
-/// A flag that Ctrl-C sets; a second Ctrl-C ends the program immediately.
+/// A flag that Ctrl-C sets. A second Ctrl-C exits the program immediately.
 pub(crate) fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in ending() {
-        // The order matters: the second signal finds the flag set.
+        // The order matters: only the second signal must find the flag set.
         signal_hook::flag::register_conditional_shutdown(
             signal,
             i32::from(INTERRUPTED),
@@ -24,18 +24,18 @@ pub(crate) fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
     Ok(stop)
 }
 
-/// Makes a write beyond the maximum file size (`ulimit -f`) fail like one to a full disk, instead
-/// of ending the program with SIGXFSZ. The signal is handled instead of ignored, because child
-/// processes would inherit that.
+/// Makes a write beyond the file size limit (`ulimit -f`) fail like a write to a full disk, instead
+/// of terminating the program with SIGXFSZ. The signal is handled rather than ignored, because
+/// child processes would inherit an ignored signal.
 pub(crate) fn let_large_writes_fail() {
-    // If this fails, such a write ends the program, as is the default.
+    // If this fails, SIGXFSZ keeps its default action and terminates the program.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
 }
 
-/// The signals that end the program. SIGHUP is not one of them if it was ignored at the start, so
-/// that `nohup` keeps the program running when its terminal is closed.
+/// The signals that end the program. SIGHUP is left out if it was ignored at startup, so that
+/// `nohup` keeps the program running when its terminal is closed.
 pub(crate) fn ending() -> Vec<i32> {
-    // If the status cannot be read, no signal counts as ignored.
+    // If the status cannot be read, assume that no signal is ignored.
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mut signals = vec![SIGINT, SIGTERM];
     if !is_ignored(SIGHUP, &status) {
@@ -44,7 +44,8 @@ pub(crate) fn ending() -> Vec<i32> {
     signals
 }
 
-/// Whether a process with this `status` (proc(5)) ignores a signal: `SigIgn` has a bit for each.
+/// Whether a process with this `status` file (proc(5)) ignores a signal. `SigIgn` has one bit per
+/// signal.
 fn is_ignored(signal: i32, status: &str) -> bool {
     let mut lines = status.lines();
     let mask = lines.find_map(|line| line.strip_prefix("SigIgn:"));

@@ -1,5 +1,5 @@
-//! Writes a study from command-line options. The text is the one that `--print-study` prints; it is
-//! then read and resolved.
+//! Writes a study from command-line options. The text is parsed and resolved like a study file, and
+//! `--print-study` prints it.
 
 use std::path::{Path, PathBuf};
 
@@ -11,15 +11,15 @@ use toml::Value;
 
 use crate::exit::Failure;
 
-/// The text of a study while it is written.
+/// The text of a study that is being written.
 #[derive(Debug, Default)]
 pub(crate) struct StudyText {
     text: String,
-    /// The header of a table that has no key yet.
+    /// The header of a table that has no keys yet.
     head: String,
 }
 
-/// Keys whose names differ from their options, with the option; empty if the key comes from no
+/// Keys whose names differ from their options, with the option's name; empty if the key has no
 /// option.
 const OPTIONS: [(&str, &str); 20] = [
     ("question", ""),
@@ -44,7 +44,7 @@ const OPTIONS: [(&str, &str); 20] = [
     ("of", ""),
 ];
 
-/// A number as a TOML integer; the options accept no larger ones.
+/// Converts a number to a TOML integer. No option accepts a value that does not fit.
 pub(crate) fn number(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
@@ -52,21 +52,21 @@ pub(crate) fn number(number: u64) -> i64 {
 fn shown(key: &str, path: &Path) -> Result<String, Failure> {
     let shown = path.to_str().ok_or_else(|| {
         Failure::input(format!(
-            "--{key}: a study can only hold UTF-8 names, and {path:?} is not one; rename the file"
+            "--{key}: a study can contain only UTF-8 names, and {path:?} is not UTF-8; rename the file"
         ))
     });
     shown.map(str::to_owned)
 }
 
 impl StudyText {
-    /// A study that begins with its question.
+    /// Creates a study that begins with its question.
     pub(crate) fn new(question: &str) -> Self {
         let mut text = Self::default();
         text.key("question", question);
         text
     }
 
-    /// Begins a table, `[service]` or `[[variants]]`, which is omitted if it gets no key.
+    /// Begins a table, such as `[service]` or `[[variants]]`. A table without keys is omitted.
     pub(crate) fn table(&mut self, head: &str) {
         self.head = format!("\n{head}\n");
     }
@@ -76,14 +76,14 @@ impl StudyText {
         self.text += &format!("{key} = {}\n", value.into());
     }
 
-    /// Writes a key; omitted if there is no value.
+    /// Writes a key, or nothing if `value` is `None`.
     pub(crate) fn optional(&mut self, key: &str, value: Option<impl Into<Value>>) {
         if let Some(value) = value {
             self.key(key, value);
         }
     }
 
-    /// Writes a list; omitted if it is empty.
+    /// Writes a list, or nothing if it is empty.
     pub(crate) fn list<T: Into<Value>>(&mut self, key: &str, values: impl IntoIterator<Item = T>) {
         let values: Vec<Value> = values.into_iter().map(Into::into).collect();
         if !values.is_empty() {
@@ -91,13 +91,13 @@ impl StudyText {
         }
     }
 
-    /// Writes a path; omitted if there is none.
+    /// Writes a path, or nothing if it is `None`.
     pub(crate) fn path(&mut self, key: &str, path: Option<&Path>) -> Result<(), Failure> {
         self.optional(key, path.map(|path| shown(key, path)).transpose()?);
         Ok(())
     }
 
-    /// Writes a list of paths; omitted if it is empty.
+    /// Writes a list of paths, or nothing if it is empty.
     pub(crate) fn paths(&mut self, key: &str, paths: &[PathBuf]) -> Result<(), Failure> {
         let shown: Result<Vec<String>, Failure> =
             paths.iter().map(|path| shown(key, path)).collect();
@@ -105,12 +105,12 @@ impl StudyText {
         Ok(())
     }
 
-    /// The text, as in a study file.
+    /// The text of the study file.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
-    /// Resolves the study under a name.
+    /// Parses and resolves the study under a name.
     pub(crate) fn resolve(
         &self,
         name: &str,
@@ -120,12 +120,12 @@ impl StudyText {
             .and_then(|study| study.resolve_with_inputs(context))
     }
 
-    /// Converts an error of [`Self::resolve`] into one that names the option at fault.
+    /// Converts an error of [`Self::resolve`] into one that names the responsible option.
     pub(crate) fn failure(&self, error: &StudyError) -> Failure {
         Failure::input(self.of_option(error))
     }
 
-    /// An error with the option's name in place of line and column.
+    /// The error's message with the option's name in place of line and column.
     fn of_option(&self, error: &StudyError) -> String {
         let message = &error.message;
         let Some(place) = error.position else {
@@ -133,7 +133,7 @@ impl StudyText {
         };
         let line = self.text.lines().nth(place.line - 1).unwrap_or_default();
         let before: String = line.chars().take(place.column - 1).collect();
-        // In an inline table or list it is the last key before the error's position.
+        // In an inline table or list, the key is the last one before the error's position.
         let key = before.rsplit_once(" = ").map_or("", |(keys, _)| keys);
         let key = key.rsplit([' ', '{', '.']).next().unwrap_or_default();
         let known = OPTIONS.iter().find(|(known, _)| *known == key);

@@ -14,7 +14,7 @@ pub(crate) struct StudiesArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum StudiesCommand {
-    /// Print one built-in study's file
+    /// Print the file of a built-in study
     Show {
         /// The study's name
         name: String,
@@ -24,7 +24,7 @@ pub(crate) enum StudiesCommand {
 /// `rpcgauge doctor`.
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
-    /// Skip the short measurement of noise
+    /// Skip the short noise measurement
     #[arg(long)]
     pub(crate) no_noise: bool,
     /// Print the findings as JSON
@@ -35,7 +35,7 @@ pub(crate) struct DoctorArgs {
 /// `rpcgauge completions`.
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsArgs {
-    /// The shell
+    /// The shell to generate for
     #[arg(value_enum)]
     pub(crate) shell: clap_complete::Shell,
 }

@@ -20,33 +20,35 @@ pub(crate) struct CompareArgs {
     /// The response, as a JSON file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = heading::MESSAGE)]
     pub(crate) response: PathBuf,
-    /// Compare servers on these stacks, SUBJECT/STACK, called by rpcgauge's own client (repeatable)
+    /// Compare servers built on these stacks, SUBJECT/STACK, called by rpcgauge's own client
+    /// (repeatable)
     #[arg(long, value_name = "STACK", value_delimiter = ',', help_heading = heading::COMPARISON)]
     pub(crate) stack: Vec<String>,
     /// Compare these stacks as clients of each --stack, or of the embedded server, in addition to
     /// rpcgauge's own client (repeatable)
     #[arg(long, value_name = "STACK", value_delimiter = ',', help_heading = heading::COMPARISON)]
     pub(crate) client: Vec<String>,
-    /// Only the variants with these names; a name that no variant has selects all whose name
-    /// contains it. Without --stack: rest-json, grpc, grpc-gzip, grpc-unix, msgpack, hybrid
+    /// Compare only the variants with these names; a name that matches no variant exactly selects
+    /// all that contain it. Without --stack: rest-json, grpc, grpc-gzip, grpc-unix, msgpack, hybrid
     #[arg(long, value_name = "NAME", value_delimiter = ',', help_heading = heading::COMPARISON)]
     pub(crate) only: Vec<String>,
-    /// The variant that every other is compared with [default: rest-json, or the first stack]
+    /// The variant to compare all others with [default: rest-json, or the first stack]
     #[arg(long, value_name = "NAME", help_heading = heading::COMPARISON)]
     pub(crate) against: Option<String>,
-    /// Compare at several sizes: the response's repeated fields made this many times as long
+    /// Compare at several sizes: the response with its repeated fields made this many times as long
     #[arg(long, value_name = "FACTOR", value_delimiter = ',', help_heading = heading::COMPARISON)]
     pub(crate) size_sweep: Vec<u32>,
-    /// Compare over these emulated links, such as wlan or loopback (repeatable; docs/link.md lists them)
+    /// Compare over these emulated links, such as wlan or loopback (repeatable; see docs/link.md)
     #[arg(long, value_name = "LINK", value_delimiter = ',', help_heading = heading::COMPARISON)]
     pub(crate) link: Vec<String>,
-    /// About how long to measure, e.g. 30s or 2m [default: 60s, or what the stacks need to start and warm up]
+    /// About how long to measure, such as 30s or 2m [default: 60s, or longer if the stacks need it
+    /// to start and warm up]
     #[arg(long, value_name = "TIME", value_parser = parse_ms, help_heading = heading::COMPARISON)]
     pub(crate) budget: Option<u64>,
-    /// Seed of every random choice
+    /// Seed of all random choices
     #[arg(long, value_name = "N", value_parser = whole(), help_heading = heading::COMPARISON)]
     pub(crate) seed: Option<u64>,
-    /// Print the trials and the time they would take; run nothing
+    /// Print the trials and how long they would take; run nothing
     #[arg(long, help_heading = heading::COMPARISON)]
     pub(crate) plan: bool,
     #[command(flatten)]

@@ -10,10 +10,10 @@ use clap::{Args, Subcommand};
 pub(crate) struct LinkArgs {
     #[command(subcommand)]
     pub(crate) command: Option<LinkCommand>,
-    /// A preset, or values as in rate=50Mbit/s+delay=4ms or wlan+loss=1% [default: list the
+    /// A preset, or values such as rate=50Mbit/s+delay=4ms or wlan+loss=1% [default: list the
     /// presets]
     pub(crate) link: Option<String>,
-    /// A shell command to run at the server's end; the client starts once it listens
+    /// A shell command to run at the server's end; the client starts once it is listening
     #[arg(long, value_name = "CMD", requires = "link")]
     pub(crate) server: Option<String>,
     /// A shell command to run at the client's end
@@ -27,15 +27,15 @@ pub(crate) struct LinkArgs {
     /// The program to run at the client's end, with its arguments
     #[arg(last = true, value_name = "CMD", requires = "link")]
     pub(crate) program: Vec<OsString>,
-    /// Seed of the loss and the jitter
+    /// Seed of the random loss and jitter
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LinkCommand {
-    /// Measure how well this machine emulates links: round trip, rate, queue, loss, packets per
-    /// second
+    /// Measure how accurately this machine emulates links: round trip, rate, queue, loss, packets
+    /// per second
     Check {
         /// Presets or values [default: all presets]
         #[arg(value_name = "LINK")]

@@ -28,22 +28,22 @@ pub(crate) struct LoadArgs {
     pub(crate) data: DataArgs,
     #[command(flatten)]
     pub(crate) pace: PaceArgs,
-    /// An objective: p99<20ms, errors<0.1%, goodput>500 (repeatable); if one is not reached, the
-    /// exit code is 1
+    /// An objective: p99<20ms, errors<0.1%, goodput>500 (repeatable); the exit code is 1 if any is
+    /// not reached
     #[arg(long, value_name = "OBJECTIVE", help_heading = heading::RESULT)]
     pub(crate) slo: Vec<Objective>,
-    /// Compare with this target, in interleaved blocks
+    /// Compare with this target, alternating in blocks
     #[arg(long, value_name = "TARGET", value_hint = ValueHint::Url, conflicts_with_all = ["ramp", "find_capacity"], help_heading = heading::RESULT)]
     pub(crate) vs: Option<Url>,
-    /// A header field of the calls to the --vs target, which does not get those of -H (repeatable);
-    /// its value is never stored
+    /// A header field for calls to the --vs target, to which -H does not apply (repeatable); its
+    /// value is never stored
     #[arg(long, value_name = "NAME: VALUE", requires = "vs", value_parser = rpcgauge_study::file::parse_header, help_heading = heading::RESULT)]
     pub(crate) vs_header: Vec<(String, String)>,
-    /// Blocks of the comparison, which share the duration and the calls [default: 10]
+    /// Number of blocks in the comparison; they share the duration and the calls [default: 10]
     #[arg(long, value_name = "N", help_heading = heading::RESULT)]
     pub(crate) blocks: Option<u32>,
-    /// Print these options as a study, for `rpcgauge run`; call nothing. Values of header fields
-    /// are left out
+    /// Print these options as a study, for `rpcgauge run`; call nothing. The values of header
+    /// fields are left out
     #[arg(long, help_heading = heading::OUTPUT)]
     pub(crate) print_study: bool,
     #[command(flatten)]
@@ -54,23 +54,23 @@ pub(crate) struct LoadArgs {
     pub(crate) limits: LimitArgs,
 }
 
-/// What of the service is called, and how.
+/// What to call on the service, and how.
 #[derive(Debug, Args)]
 pub(crate) struct ServiceArgs {
-    /// The gRPC method, package.Service/Method, if the target names none
+    /// The gRPC method, package.Service/Method, if it is not part of the target
     #[arg(long, value_name = "METHOD", help_heading = heading::SERVICE)]
     pub(crate) method: Option<String>,
     /// The HTTP method [default: POST with --data or --rows, otherwise GET]
     #[arg(long, short = 'X', value_name = "METHOD", help_heading = heading::SERVICE)]
     pub(crate) request_method: Option<String>,
-    /// A header field, or gRPC metadata, of the calls to TARGET (repeatable; use --vs-header for
-    /// the --vs target); its value is never stored
+    /// A header field, or gRPC metadata, for calls to TARGET (repeatable; use --vs-header for the
+    /// --vs target); its value is never stored
     #[arg(long, short = 'H', value_name = "NAME: VALUE", value_parser = rpcgauge_study::file::parse_header, help_heading = heading::SERVICE)]
     pub(crate) header: Vec<(String, String)>,
     /// Connect to this Unix domain socket; the target's host is then only sent to the server
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath, help_heading = heading::SERVICE)]
     pub(crate) unix_socket: Option<PathBuf>,
-    /// The version of HTTP [default: 2 for gRPC, otherwise 1.1]
+    /// The HTTP version [default: 2 for gRPC, otherwise 1.1]
     #[arg(long, value_enum, value_name = "VERSION", help_heading = heading::SERVICE)]
     pub(crate) http: Option<Http>,
     /// The compression of requests: none, gzip[:level], zstd[:level]
@@ -81,13 +81,13 @@ pub(crate) struct ServiceArgs {
     pub(crate) response_compression: Compression,
 }
 
-/// A version of HTTP.
+/// An HTTP version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Http {
     /// HTTP/1.1
     #[value(name = "1.1")]
     Http1,
-    /// HTTP/2; without TLS, with prior knowledge
+    /// HTTP/2; with prior knowledge unless TLS is used
     #[value(name = "2")]
     Http2,
 }
@@ -95,19 +95,19 @@ pub(crate) enum Http {
 /// TLS options.
 #[derive(Debug, Args)]
 pub(crate) struct TlsArgs {
-    /// Trust the authorities in this PEM file, and no others [default: the machine's own]
+    /// Trust only the certificate authorities in this PEM file [default: the system's]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = heading::TLS)]
     pub(crate) cacert: Option<PathBuf>,
     /// A client certificate, as a PEM file
     #[arg(long, value_name = "FILE", requires = "key", value_hint = ValueHint::FilePath, help_heading = heading::TLS)]
     pub(crate) cert: Option<PathBuf>,
-    /// Its private key, as a PEM file
+    /// The private key of --cert, as a PEM file
     #[arg(long, value_name = "FILE", requires = "cert", value_hint = ValueHint::FilePath, help_heading = heading::TLS)]
     pub(crate) key: Option<PathBuf>,
     /// The server name to send (SNI) and to verify [default: the target's host]
     #[arg(long, value_name = "NAME", help_heading = heading::TLS)]
     pub(crate) server_name: Option<String>,
-    /// Do not verify certificates; the report says so
+    /// Do not verify certificates; the report states this
     #[arg(long, help_heading = heading::TLS)]
     pub(crate) insecure: bool,
     /// Use HTTP/2 even if the server does not negotiate it by ALPN
@@ -118,18 +118,20 @@ pub(crate) struct TlsArgs {
 /// Options for the messages.
 #[derive(Debug, Args)]
 pub(crate) struct DataArgs {
-    // The text does not show the placeholder {{n}}: clap reads `{n}` as a line break.
+    // This help does not mention the placeholder {{n}}, because clap would replace `{n}` with a
+    // line break.
     /// The message as JSON, or the body, with placeholders such as {{uuid}}; @FILE reads it from a
     /// file, @- from standard input. Only its length and SHA-256 are stored
     #[arg(long, value_name = "TEXT", help_heading = heading::MESSAGE)]
     pub(crate) data: Option<String>,
-    /// One row per call: JSON lines (.jsonl, .ndjson) or CSV; fills {{name}}, or is the message
+    /// One row per call, as JSON lines (.jsonl, .ndjson) or CSV; fills {{name}}, or is the message
+    /// itself
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = heading::MESSAGE)]
     pub(crate) rows: Option<PathBuf>,
     /// The order in which calls use the rows
     #[arg(long, value_enum, default_value_t = Order::InTurn, requires = "rows", help_heading = heading::MESSAGE)]
     pub(crate) order: Order,
-    /// Seed of every random choice
+    /// Seed of all random choices
     #[arg(long, value_name = "N", value_parser = whole(), help_heading = heading::MESSAGE)]
     pub(crate) seed: Option<u64>,
 }
@@ -137,7 +139,7 @@ pub(crate) struct DataArgs {
 /// The order in which calls use rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Order {
-    /// From the first to the last, then from the first again
+    /// From first to last, then from the first again
     InTurn,
     /// A random row for each call
     Random,
@@ -146,18 +148,18 @@ pub(crate) enum Order {
 /// Options for the amount and the pace of the load.
 #[derive(Debug, Args)]
 pub(crate) struct PaceArgs {
-    /// End after this many calls
+    /// Stop after this many calls
     #[arg(long, value_name = "N", value_parser = whole(), conflicts_with = "find_capacity", help_heading = heading::LOAD)]
     pub(crate) calls: Option<u64>,
-    /// Send at most this many requests to each target, including those of the warm-up, of the start
-    /// of slices, of the A/A check and of retries
+    /// Send at most this many requests to each target, including warm-up, the skipped start of each
+    /// slice, the A/A check and retries
     #[arg(long, value_name = "N", value_parser = whole(), conflicts_with = "find_capacity", help_heading = heading::LOAD)]
     pub(crate) max_requests: Option<u64>,
-    /// End after this time, e.g. 30s or 2m [default: 10s, unless --calls is given]
+    /// Stop after this time, such as 30s or 2m [default: 10s, unless --calls is given]
     #[arg(long, value_name = "TIME", value_parser = parse_ms, conflicts_with = "ramp", help_heading = heading::LOAD)]
     pub(crate) duration: Option<u64>,
-    /// Calls in flight over all connections; a new one starts as soon as one ends [default: one per
-    /// connection]
+    /// Calls in flight over all connections; a new call starts as soon as one ends [default: one
+    /// per connection]
     #[arg(long, value_name = "N", conflicts_with = "arrivals", help_heading = heading::LOAD)]
     pub(crate) in_flight: Option<u32>,
     /// Calls per second, sent without waiting for earlier ones
@@ -165,50 +167,51 @@ pub(crate) struct PaceArgs {
         long,
         value_name = "R",
         value_parser = parse_rate,
-        // So that the error for a rate below 0 is about the rate, not about an unknown option.
+        // Otherwise a negative rate would be reported as an unknown option.
         allow_negative_numbers = true,
         group = "arrivals",
         help_heading = heading::LOAD
     )]
     pub(crate) rate: Option<f64>,
-    /// Rates one after the other, with their times: steps (100,200,400:10s), slopes (0..1000:30s),
-    /// pauses (0:5s), or all of them (100:5s,100..1000:1m,0:5s)
+    /// A sequence of rates and times: steps (100,200,400:10s), slopes (0..1000:30s), pauses (0:5s),
+    /// or any mix (100:5s,100..1000:1m,0:5s)
     #[arg(long, value_name = "RAMP", group = "arrivals", help_heading = heading::LOAD)]
     pub(crate) ramp: Option<Ramp>,
-    /// Search for the highest rate that holds every --slo, in trials of --duration [5s]
+    /// Search for the highest rate that meets every --slo, in trials of --duration [5s]
     #[arg(long, requires = "slo", group = "arrivals", help_heading = heading::LOAD)]
     pub(crate) find_capacity: bool,
-    /// The first rate that the search tries [default: one with enough calls in --duration]
+    /// The first rate of the search [default: one with enough calls in --duration]
     #[arg(long, value_name = "R", value_parser = parse_rate, requires = "find_capacity", help_heading = heading::LOAD)]
     pub(crate) start_rate: Option<f64>,
-    /// The highest rate that the search tries
+    /// The highest rate of the search
     #[arg(long, value_name = "R", value_parser = parse_rate, requires = "find_capacity", help_heading = heading::LOAD)]
     pub(crate) max_rate: Option<f64>,
-    /// How close the rate that holds and the one that misses must be [default: 5%]
+    /// Stop the search when the highest rate that passes and the lowest that fails are this close
+    /// [default: 5%]
     #[arg(long, value_name = "SHARE", value_parser = parse_share, requires = "find_capacity", help_heading = heading::LOAD)]
     pub(crate) precision: Option<f64>,
     /// Space the calls of a rate or ramp randomly (Poisson) instead of evenly
     #[arg(long, requires = "arrivals", help_heading = heading::LOAD)]
     pub(crate) poisson: bool,
-    /// Connections to each target, kept open [default: 1; if each carries one call at a time, as
-    /// many as --in-flight, or 64 at a rate]
+    /// Connections to each target, kept open [default: 1; if a connection can carry only one call
+    /// at a time, --in-flight, or 64 with a rate]
     #[arg(long, value_name = "C", help_heading = heading::LOAD)]
     pub(crate) connections: Option<u32>,
-    /// Open a connection for each call
+    /// Open a new connection for each call
     #[arg(long, help_heading = heading::LOAD)]
     pub(crate) connect_per_call: bool,
-    /// Keep silent connections alive and close dead ones: after this long without a byte from the
-    /// server, send a PING (HTTP/2) and let the system send keepalive probes (TCP)
+    /// Keep silent connections alive and detect dead ones: after this long without a byte from the
+    /// server, send a PING (HTTP/2) and enable keepalive probes (TCP)
     #[arg(long, value_name = "TIME", value_parser = parse_ms, help_heading = heading::LOAD)]
     pub(crate) keepalive: Option<u64>,
-    /// How long the server may take to reply to such a probe [default: 20s]
+    /// How long to wait for a reply to a keepalive probe [default: 20s]
     #[arg(long, value_name = "TIME", value_parser = parse_ms, requires = "keepalive", help_heading = heading::LOAD)]
     pub(crate) keepalive_timeout: Option<u64>,
-    /// Maximum warm-up, whose calls are not measured; 0s for none [default: until latency has
+    /// Maximum warm-up time; its calls are not measured; 0s for none [default: until latency has
     /// settled, but at most 5s, the measured time and the measured number of calls]
     #[arg(long, value_name = "TIME", value_parser = parse_warmup, help_heading = heading::LOAD)]
     pub(crate) warmup: Option<u64>,
-    /// A call without a response within this time fails [default: 10s]
+    /// Fail a call that has no response within this time [default: 10s]
     #[arg(long, value_name = "TIME", value_parser = parse_ms, help_heading = heading::LOAD)]
     pub(crate) deadline: Option<u64>,
     /// What to do with calls in flight when the duration is over
@@ -216,17 +219,17 @@ pub(crate) struct PaceArgs {
     pub(crate) at_end: AtEnd,
 }
 
-/// Where a load's figures are written in addition to its run directory.
+/// Where to write a load's figures in addition to its run directory.
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
     /// Write the latency percentiles (ms) to this file, in the format of HdrHistogram's plotting
     /// tools
     #[arg(long, value_name = "FILE", conflicts_with_all = ["vs", "find_capacity"], value_hint = ValueHint::FilePath, help_heading = heading::OUTPUT)]
     pub(crate) hgrm: Option<PathBuf>,
-    /// Write the latencies of each second to this file, as an HdrHistogram interval log (.hlog)
+    /// Write each second's latencies to this file, as an HdrHistogram interval log (.hlog)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = heading::OUTPUT)]
     pub(crate) interval_log: Option<PathBuf>,
-    /// Serve OpenMetrics at http://HOST:PORT/metrics while the load runs; port 0 chooses a free one
+    /// Serve OpenMetrics at http://HOST:PORT/metrics while the load runs; port 0 picks a free port
     #[arg(long, value_name = "HOST:PORT", help_heading = heading::OUTPUT)]
     pub(crate) metrics: Option<String>,
 }
@@ -234,7 +237,7 @@ pub(crate) struct ExportArgs {
 /// What to do with calls in flight at the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum AtEnd {
-    /// Wait until each ends, or its deadline passes
+    /// Wait until each one ends or reaches its deadline
     Wait,
     /// Cancel them and count them as abandoned
     Cancel,

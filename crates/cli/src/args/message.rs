@@ -1,4 +1,4 @@
-//! Message schemas and decoding limits, and `rpcgauge size`.
+//! Options for message schemas and decoding limits, and `rpcgauge size`.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use super::heading;
 /// The source of message schemas.
 #[derive(Debug, Args)]
 pub(crate) struct SchemaArgs {
-    /// The .proto file (repeatable)
+    /// A .proto file (repeatable)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = heading::MESSAGE)]
     pub(crate) proto: Vec<PathBuf>,
     /// A folder to search for imports (repeatable) [default: the .proto file's own folder]
@@ -22,7 +22,7 @@ pub(crate) struct SchemaArgs {
 }
 
 impl SchemaArgs {
-    /// Whether none of these options was given.
+    /// Whether none of these options is given.
     pub(crate) fn is_empty(&self) -> bool {
         self.proto.is_empty() && self.include.is_empty() && self.descriptor_set.is_none()
     }
@@ -39,8 +39,8 @@ pub(crate) struct LimitArgs {
     pub(crate) max_inflation: Option<usize>,
 }
 
-/// A limit's help. It states the default itself, since for clap there is none: a resumed run keeps
-/// its own limits.
+/// The help of a limit. It states the default itself because clap does not know it: a resumed run
+/// uses the limits of its original run.
 fn limit_help(what: &str, default: usize) -> String {
     format!("{what} [default: {default}]")
 }
@@ -50,13 +50,13 @@ fn limit_help(what: &str, default: usize) -> String {
 pub(crate) struct SizeArgs {
     #[command(flatten)]
     pub(crate) schema: SchemaArgs,
-    /// The message's full name, as package.Message
+    /// The message's full name, package.Message
     #[arg(long, value_name = "NAME", required_unless_present = "method", help_heading = heading::MESSAGE)]
     pub(crate) message: Option<String>,
-    /// A method, whose request message is used (or, with --response, its response)
+    /// A method whose request message is used (with --response, its response message)
     #[arg(long, value_name = "METHOD", conflicts_with = "message", help_heading = heading::MESSAGE)]
     pub(crate) method: Option<String>,
-    /// The sample is the method's response, not its request
+    /// The sample is the method's response rather than its request
     #[arg(long, requires = "method", help_heading = heading::MESSAGE)]
     pub(crate) response: bool,
     /// The sample, as a JSON file (- for standard input)

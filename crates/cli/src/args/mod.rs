@@ -1,4 +1,4 @@
-//! The definition of the command line: options, their help, and examples.
+//! Defines the command line: options, help texts and examples.
 
 mod about;
 mod app;
@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
     pub(crate) command: Command,
 }
 
-/// The headings of options in the help.
+/// Headings that group options in the help.
 mod heading {
     pub(super) const COMPARISON: &str = "Comparison";
     pub(super) const LIMITS: &str = "Limits";
@@ -55,18 +55,18 @@ mod heading {
     pub(super) const WORKLOAD: &str = "Workload";
 }
 
-/// An integer that TOML can represent.
+/// Parses an integer that TOML can represent.
 fn whole() -> clap::builder::RangedU64ValueParser<u64> {
     clap::value_parser!(u64).range(..=i64::MAX as u64)
 }
 
-/// Parses a time in the format of studies into milliseconds.
+/// Parses a time in the format of study files. Returns milliseconds.
 fn parse_ms(text: &str) -> Result<u64, String> {
     parse_time_ms(text.trim())
 }
 
-/// Parses the command line. Help, version and errors are printed as clap formats them, and end the
-/// program.
+/// Parses the command line. Prints help, version or an error in clap's format and exits if there is
+/// no command to run.
 pub(crate) fn parse() -> Arguments {
     Arguments::try_parse().unwrap_or_else(|mut error| {
         if matches!(
@@ -85,8 +85,8 @@ pub(crate) fn parse() -> Arguments {
     })
 }
 
-/// Removes a refused value from the error if it may contain a secret: a password in a URL, or a
-/// token in a header field.
+/// Hides an invalid value in an error message if it may contain a secret, such as a password in a
+/// URL or a token in a header field.
 fn hide_secret(error: &mut clap::Error) {
     let argument = error.get(ContextKind::InvalidArg).map(ToString::to_string);
     let argument = argument.unwrap_or_default();
@@ -101,15 +101,15 @@ Examples:
   rpcgauge run quickstart                   a small version of the five questions, about a minute
   rpcgauge compare --proto orders.proto --method shop.Orders/Get \\
       --request req.json --response resp.json
-                                            the sensible ways to make your own call
+                                            reasonable ways to call your own method
   rpcgauge load http://localhost:8080/health --rate 500 --slo 'p99<20ms'
                                             how a running service responds
   rpcgauge size --proto orders.proto --message shop.Order --sample order.json
-                                            encoded sizes only; runs nothing
-  rpcgauge doctor                           what this machine can measure, and its noise
+                                            only prints encoded sizes
+  rpcgauge doctor                           what this machine can measure, and how noisy it is
 
-Exit codes: 0 done; 1 done, but some trials failed, an objective was not reached or something got
-slower; 2 bad input; 3 cannot be done here; 130 interrupted, with what was measured kept.";
+Exit codes: 0 success; 1 some trials failed, an objective was not reached or something got slower;
+2 invalid input; 3 not possible on this machine; 130 interrupted, with results so far kept.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -121,7 +121,7 @@ Examples:
   rpcgauge run my-study.toml --out runs/mine
   rpcgauge run --resume runs/mine           continue an interrupted run")]
     Run(RunArgs),
-    /// Compare the sensible ways to call your own method
+    /// Compare reasonable ways to call your own method
     #[command(after_help = "\
 Examples:
   rpcgauge compare --proto orders.proto --method shop.Orders/Get \\
@@ -129,7 +129,7 @@ Examples:
   rpcgauge compare ... --only rest-json,grpc --against rest-json
   rpcgauge compare ... --size-sweep 1,10,100 --budget 3m")]
     Compare(Box<CompareArgs>),
-    /// Call a running service and report what its callers see
+    /// Call a running service and report what its callers experience
     #[command(after_help = "\
 Examples:
   rpcgauge load http://localhost:8080/health
@@ -138,11 +138,11 @@ Examples:
   rpcgauge load https://localhost:8443/orders -X POST --data @order.json --connections 50
   rpcgauge load grpc://localhost:50051/shop.Orders/Get --vs grpc://localhost:50052/shop.Orders/Get
 
-Exit codes: 0 done; 1 done, but an objective was not reached or, without objectives, no call
-succeeded; 2 bad input, or the service cannot be reached; 3 cannot be done here; 130 interrupted, with
-what was measured until then reported.
+Exit codes: 0 success; 1 an objective was not reached or, without objectives, no call succeeded;
+2 invalid input, or the service cannot be reached; 3 not possible on this machine; 130 interrupted,
+with results so far reported.
 
-Send load only to services that are yours and can handle it.")]
+Send load only to services that you own and that can handle it.")]
     Load(Box<LoadArgs>),
     /// Print the trials a study would run and how long they would take; run nothing
     #[command(after_help = "\
@@ -150,20 +150,21 @@ Examples:
   rpcgauge plan quickstart
   rpcgauge plan my-study.toml --json")]
     Plan(PlanArgs),
-    /// List the built-in studies, or show one as a file to start from
+    /// List the built-in studies, or print one as a starting point for your own
     #[command(after_help = "\
 Examples:
   rpcgauge studies
   rpcgauge studies show gzip > my-gzip.toml")]
     Studies(StudiesArgs),
-    /// List the subjects: stacks in other languages and libraries; build or check one
+    /// List the subjects (stacks in other languages and libraries), or build or check them
     #[command(after_help = "\
 Examples:
   rpcgauge subjects
   rpcgauge subjects build python
-  rpcgauge subjects check mine --subjects .  check that your own, in ./mine, does what it declares")]
+  rpcgauge subjects check mine --subjects .  check your own subject in ./mine")]
     Subjects(SubjectsArgs),
-    /// Build, check, start or load an application of several services (docs/measure-an-application.md)
+    /// Build, check, start or load an application made of several services
+    /// (docs/measure-an-application.md)
     #[command(after_help = "\
 Examples:
   rpcgauge app check examples/app-shop      check every response in every configuration
@@ -172,14 +173,14 @@ Examples:
   rpcgauge app load examples/app-shop --call offer --rate 200
   rpcgauge run examples/app-shop/study.toml  compare its configurations")]
     App(AppArgs),
-    /// Print encoded sizes of a sample in every encoding and compression; run nothing
+    /// Print a sample's size in every encoding and compression; run nothing
     #[command(after_help = "\
 Examples:
   rpcgauge size --proto orders.proto --message shop.Order --sample order.json
   rpcgauge size --proto orders.proto --method shop.Orders/Get --sample req.json
   rpcgauge size --descriptor-set shop.binpb --message shop.Order --sample order.json --json")]
     Size(SizeArgs),
-    /// Rewrite the report of a run from its directory
+    /// Regenerate the report of a run from its directory
     #[command(after_help = "\
 Examples:
   rpcgauge report runs/20261120T101500Z-quickstart
@@ -202,23 +203,24 @@ Examples:
   rpcgauge serve --proto orders.proto --method shop.Orders/Get \\
       --request req.json --response resp.json")]
     Serve(ServeArgs),
-    /// Run programs over an emulated link, or check which links this machine can hold
+    /// Run programs over an emulated link, or check how accurately this machine emulates links
     #[command(after_help = "\
 Examples:
-  rpcgauge link                             list the links that have names
+  rpcgauge link                             list the presets
   rpcgauge link wlan --server './server' --client 'curl http://198.18.0.2:8080/'
   rpcgauge link lte --server 'iperf3 -s -1' -- iperf3 -c 198.18.0.2
   rpcgauge link lte -- bash                 a shell at the client's end
   rpcgauge link rate=50Mbit/s+delay=4ms+loss=1% -- bash
   rpcgauge link check                       measure every link on this machine
 
-The server's address is 198.18.0.2, also in the variable RPCGAUGE_SERVER. The exit code is the client's.")]
+The server's address is 198.18.0.2, which is also in the environment variable RPCGAUGE_SERVER. The
+exit code is that of the client.")]
     Link(LinkArgs),
-    /// Show what this machine can measure, how noisy it is, and what would help
+    /// Show what this machine can measure, how noisy it is, and how to improve it
     #[command(after_help = "\
 Examples:
   rpcgauge doctor
-  rpcgauge doctor --no-noise --json         without the short measurement of noise")]
+  rpcgauge doctor --no-noise --json         skip the short noise measurement")]
     Doctor(DoctorArgs),
     /// Print a completion script for a shell
     #[command(after_help = "\
@@ -227,7 +229,7 @@ Examples:
   rpcgauge completions zsh > ~/.zfunc/_rpcgauge
   rpcgauge completions fish > ~/.config/fish/completions/rpcgauge.fish")]
     Completions(CompletionsArgs),
-    /// Speak the subject contract on standard input and output (contract/README.md)
+    /// Follow the subject contract on standard input and output (contract/README.md)
     #[command(hide = true)]
     Subject,
 }

@@ -19,11 +19,11 @@ pub(crate) struct RunArgs {
         long,
         value_name = "RUN",
         value_hint = ValueHint::DirPath,
-        // The plan and the directory of a resumed run are fixed.
+        // A resumed run already has a plan and a directory.
         conflicts_with_all = ["only", "invocations", "blocks", "seed", "out"],
     )]
     pub(crate) resume: Option<PathBuf>,
-    /// With --resume: rerun the invocations in which a trial failed
+    /// With --resume, rerun the invocations in which a trial failed
     #[arg(long, requires = "resume", conflicts_with = "studies")]
     pub(crate) retry_failed: bool,
     #[command(flatten)]
@@ -36,25 +36,25 @@ pub(crate) struct RunArgs {
     pub(crate) limits: LimitArgs,
 }
 
-/// What the command line may change in a study.
+/// Settings of a study that the command line can override.
 #[derive(Debug, Args)]
 pub(crate) struct OverrideArgs {
-    /// Only the variants with these names; a name that no variant has selects all whose name
-    /// contains it
+    /// Run only the variants with these names; a name that matches no variant exactly selects all
+    /// that contain it
     #[arg(long, value_name = "NAME", value_delimiter = ',', help_heading = heading::STUDY)]
     pub(crate) only: Vec<String>,
-    /// The number of invocations: fresh starts of the subjects
+    /// Number of invocations, each with freshly started subjects
     #[arg(long, value_name = "N", help_heading = heading::STUDY)]
     pub(crate) invocations: Option<NonZeroU32>,
-    /// The number of blocks in each invocation
+    /// Number of blocks in each invocation
     #[arg(long, value_name = "N", help_heading = heading::STUDY)]
     pub(crate) blocks: Option<NonZeroU32>,
-    /// Seed of every random choice
+    /// Seed of all random choices
     #[arg(long, value_name = "N", help_heading = heading::STUDY)]
     pub(crate) seed: Option<u64>,
 }
 
-/// Where a run is written and how it is shown.
+/// Where to write a run, and how to show it.
 #[derive(Debug, Args)]
 pub(crate) struct OutputArgs {
     /// The run directory to create [default: runs/<time>-<study>]
@@ -66,7 +66,7 @@ pub(crate) struct OutputArgs {
     /// Print all verdicts, claims and failures, not only the summary and the figures
     #[arg(long, short, help_heading = heading::OUTPUT)]
     pub(crate) verbose: bool,
-    /// No progress bar
+    /// Do not show a progress bar
     #[arg(long, short, help_heading = heading::OUTPUT)]
     pub(crate) quiet: bool,
 }
@@ -88,7 +88,7 @@ pub(crate) struct PlanArgs {
     pub(crate) limits: LimitArgs,
 }
 
-/// Refuses a name that begins with `-`, since later commands would take it for an option.
+/// Rejects a name that begins with `-`, because later commands would parse it as an option.
 fn unlike_an_option(path: PathBuf) -> Result<PathBuf, String> {
     if path.as_os_str().as_encoded_bytes().starts_with(b"-") {
         let shown = path.display();

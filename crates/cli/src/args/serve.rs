@@ -9,15 +9,15 @@ use super::{LimitArgs, SchemaArgs, heading};
 /// `rpcgauge serve`.
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
-    /// What to serve
+    /// The workload to serve
     #[arg(long, value_enum, default_value_t = ServedWorkload::Hello, conflicts_with = "method", help_heading = heading::WORKLOAD)]
     pub(crate) workload: ServedWorkload,
-    /// The number of items, rows, strings or ids in the message, if the workload has them
+    /// The number of items, rows, strings or ids in the message, for workloads that have them
     #[arg(long, value_name = "N", conflicts_with = "method", help_heading = heading::WORKLOAD)]
     pub(crate) n: Option<u32>,
     #[command(flatten)]
     pub(crate) schema: SchemaArgs,
-    /// Serve this method of your own, as package.Service/Method
+    /// Serve your own method, package.Service/Method
     #[arg(long, value_name = "METHOD", requires_all = ["request", "response"], help_heading = heading::MESSAGE)]
     pub(crate) method: Option<String>,
     /// A request, as a JSON file
@@ -26,10 +26,10 @@ pub(crate) struct ServeArgs {
     /// The response, as a JSON file
     #[arg(long, value_name = "FILE", requires = "method", value_hint = ValueHint::FilePath, help_heading = heading::MESSAGE)]
     pub(crate) response: Option<PathBuf>,
-    /// Where to listen: host:port, or unix:/path
+    /// The address to listen on: host:port, or unix:/path
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0", help_heading = heading::SERVER)]
     pub(crate) listen: String,
-    /// Use TLS, with a certificate that is generated at the start and printed
+    /// Use TLS, with a certificate that is generated and printed at startup
     #[arg(long, help_heading = heading::SERVER)]
     pub(crate) tls: bool,
     /// The compression of responses for clients that accept it: none, gzip[:level], zstd[:level]
@@ -38,11 +38,11 @@ pub(crate) struct ServeArgs {
     /// The number of serving threads
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = heading::SERVER)]
     pub(crate) threads: u32,
-    /// Do not describe the method and its messages to clients (gRPC Server Reflection)
+    /// Turn off gRPC Server Reflection, which describes the method and its messages to clients
     #[arg(long, help_heading = heading::SERVER)]
     pub(crate) no_reflection: bool,
-    /// Maximum bytes that all unfinished requests and responses may hold; further calls are refused
-    /// [default: a quarter of the machine's memory]
+    /// Maximum total size of unfinished requests and responses in memory; further calls are
+    /// rejected [default: a quarter of the machine's memory]
     #[arg(long, value_name = "BYTES", help_heading = heading::LIMITS)]
     pub(crate) max_memory: Option<usize>,
     #[command(flatten)]
@@ -55,7 +55,7 @@ pub(crate) struct ServeArgs {
 /// The built-in workloads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ServedWorkload {
-    /// The response is the request
+    /// The response equals the request
     Echo,
     /// The request is a name, the response a greeting
     Hello,

@@ -1,13 +1,13 @@
-//! `subjects`, and the folders of the user's own subjects.
+//! `subjects`, and the option for folders with the user's own subjects.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 
-/// The folders of the user's own subjects.
+/// Folders with the user's own subjects.
 #[derive(Debug, Default, Args)]
 pub(crate) struct SubjectFolders {
-    /// A folder with your own subjects, each in its own folder, in addition to the built-in ones
+    /// A folder with your own subjects, one per subfolder, in addition to the built-in ones
     #[arg(long = "subjects", value_name = "DIR", value_hint = ValueHint::DirPath, global = true)]
     pub(crate) folders: Vec<PathBuf>,
 }
@@ -26,20 +26,20 @@ pub(crate) struct SubjectsArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SubjectsCommand {
-    /// Build subjects, as a run does if it needs them
+    /// Build subjects, as a run does when needed
     Build {
-        /// Their names [default: all]
+        /// The subjects' names [default: all]
         names: Vec<String>,
     },
-    /// Check everything that subjects declare: correct responses, refusals, slices, a clean
+    /// Check that subjects do what they declare: correct responses, rejections, slices, a clean
     /// shutdown
     Check {
-        /// Their names [default: all whose toolchain is installed]
+        /// The subjects' names [default: all with an installed toolchain]
         names: Vec<String>,
-        /// Only this stack of one subject
+        /// Check only this stack, of a single subject
         #[arg(long, value_name = "NAME")]
         stack: Option<String>,
-        /// Try every combination of what a stack declares, not only every pair of values
+        /// Try every combination of the declared values instead of only every pair
         #[arg(long)]
         every_combination: bool,
     },

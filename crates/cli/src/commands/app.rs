@@ -1,4 +1,4 @@
-//! `rpcgauge app`: builds, checks or starts an application, or sends it load once.
+//! `rpcgauge app`: builds, checks or starts an application, or sends load to it once.
 
 mod tables;
 
@@ -24,7 +24,7 @@ use crate::exit::{Failure, INTERRUPTED, Outcome, note, print_plain};
 use crate::screen::Screen;
 use crate::signals;
 
-/// How often the memory of a running application is checked.
+/// How often to check the memory of a running application.
 const CHECK_EVERY: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(args: AppArgs) -> Outcome {
@@ -54,7 +54,7 @@ pub(crate) fn run(args: AppArgs) -> Outcome {
     }
 }
 
-/// Shows the log of the failed process, and converts the failure into a line and an exit code.
+/// Prints the log of the failed process, and converts the failure to a line and an exit code.
 pub(crate) fn shown(failure: TrialFailure) -> Failure {
     let screen = Screen::new(true, "");
     for line in failure.log.lines() {
@@ -67,7 +67,7 @@ pub(crate) fn shown(failure: TrialFailure) -> Failure {
     }
 }
 
-/// Builds an application and shows its progress.
+/// Builds an application, showing progress.
 pub(crate) fn build<'p>(
     package: &'p AppPackage,
     quiet: bool,
@@ -77,7 +77,7 @@ pub(crate) fn build<'p>(
     with_progress(quiet, &what, |show| package.build(show, stop)).inspect_err(show_tail)
 }
 
-/// Locust, which is installed if it is missing; `None` if the load is not by users.
+/// Installs Locust if necessary. Returns `None` if the load does not come from users.
 pub(crate) fn locust_for(
     load: &AppLoad,
     quiet: bool,
@@ -103,7 +103,7 @@ fn build_one(name: &AppName) -> Outcome {
     print_plain(&format!("{name}: built in {time}, {size}: {folder}\n"))
 }
 
-/// The configuration that the options choose.
+/// The configuration selected by the options.
 fn configuration(app: &App, set: &SetArgs) -> Result<Configuration, Failure> {
     let pairs = set.set.iter().map(|text| {
         text.split_once('=')
@@ -114,7 +114,7 @@ fn configuration(app: &App, set: &SetArgs) -> Result<Configuration, Failure> {
         .map_err(|error| Failure::input(format!("--set: {error}")))
 }
 
-/// Reports on standard error which process is started.
+/// Reports on standard error which process is being started.
 fn say(title: &str) {
     note(&format!("starting {title}"));
 }
@@ -144,13 +144,13 @@ fn check(name: &AppName) -> Outcome {
         application.end_sets();
     }
     print_plain(&format!(
-        "{}: correct, and the same, in {} configurations\n",
+        "{}: responses are correct and identical in {} configurations\n",
         app.name,
         configurations.len()
     ))
 }
 
-/// Starts the application with one set, and checks it.
+/// Starts the application with one set of services, and checks the set.
 fn start<'a>(
     built: &'a BuiltApp<'a>,
     app: &App,
@@ -177,7 +177,7 @@ fn up(name: &AppName, set: &SetArgs, no_prometheus: bool) -> Outcome {
         start(&built, app, configuration.clone(), logs.folder(), &stop)?;
     let time = units::time(since.elapsed().as_nanos() as f64);
     print_plain(&format!(
-        "{} is up after {time}, with {configuration}\n",
+        "{} started in {time}, with {configuration}\n",
         app.name
     ))?;
     let prometheus = if no_prometheus {
@@ -188,7 +188,7 @@ fn up(name: &AppName, set: &SetArgs, no_prometheus: bool) -> Outcome {
     stay_up(application, &responses, prometheus, logs.folder(), &stop)
 }
 
-/// Prints all addresses, and keeps the application running until Ctrl-C.
+/// Prints all addresses, then keeps the application running until Ctrl-C.
 fn stay_up(
     application: Application<'_>,
     responses: &Responses,
@@ -203,10 +203,10 @@ fn stay_up(
         Some(Ok(address)) => print_plain(&format!(
             "Prometheus: http://{address} scrapes every service that exposes metrics\n"
         ))?,
-        Some(Err(why)) => print_plain(&format!("Prometheus was not started: {why}\n"))?,
+        Some(Err(why)) => print_plain(&format!("Prometheus is not running: {why}\n"))?,
         None => ExitCode::SUCCESS,
     };
-    print_plain("Ctrl-C stops everything.\n")?;
+    print_plain("Press Ctrl-C to stop everything.\n")?;
     while !stop.load(Ordering::Relaxed) {
         let waited = application.wait(CHECK_EVERY, stop);
         let checked = waited.and_then(|()| application.check_processes());
@@ -214,7 +214,7 @@ fn stay_up(
     }
     let name = app.name.clone();
     drop(application);
-    print_plain(&format!("{name} is stopped\n"))
+    print_plain(&format!("{name} has stopped\n"))
 }
 
 fn load(
@@ -234,7 +234,7 @@ fn load(
     let locust = locust_for(&load, false, &stop)?;
     let logs = built.logs()?;
     let (mut application, responses) = start(&built, app, configuration, logs.folder(), &stop)?;
-    // Prometheus starts before the load, so that it scrapes all of it.
+    // Prometheus must start first to scrape the whole load.
     let prometheus = if stay {
         Some(application.start_prometheus(&stop).map_err(shown)?)
     } else {
@@ -272,7 +272,7 @@ fn load(
     }
 }
 
-/// The load that the options choose.
+/// The load selected by the options.
 fn load_of(
     app: &App,
     (users, tags): (Option<u32>, Vec<String>),

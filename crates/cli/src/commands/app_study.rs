@@ -39,7 +39,7 @@ pub(crate) fn plan(plan: &AppPlan, as_json: bool) -> Outcome {
             .repeats
             .as_ref()
             .map(|of| format!("  (A/A: a second set of {of})"));
-        // Writing into a String cannot fail.
+        // Writing to a String cannot fail.
         let _ = writeln!(
             text,
             "  {}: {}{}",
@@ -165,7 +165,7 @@ fn carry_out(
         shown = what;
     });
     screen.finish();
-    // The lock is released before the report is written: the report only reads.
+    // Release the lock before writing the report, which only reads.
     drop(writer);
     let run = AppRun::read(&directory).map_err(Failure::cannot)?;
     let findings = AppFindings::from_run(&run);
@@ -196,7 +196,7 @@ fn carry_out(
             ));
             ExitCode::from(INTERRUPTED)
         }
-        // Failures from before the run was resumed count, too.
+        // Failures from before the run was resumed are included.
         RunEnding::Complete if !findings.failures.is_empty() => {
             note(&format!(
                 "some slices failed and ended their invocations; once that is fixed, continue with: {resume} --retry-failed"
@@ -242,7 +242,7 @@ fn terminal(findings: &AppFindings, verbose: bool) -> String {
     })
 }
 
-/// Rewrites the report of a run.
+/// Regenerates the report of a run.
 pub(crate) fn report(args: &ReportArgs) -> Outcome {
     let run = AppRun::read(&args.run).map_err(Failure::input)?;
     let mut findings = AppFindings::from_run(&run);
@@ -255,7 +255,7 @@ pub(crate) fn report(args: &ReportArgs) -> Outcome {
         Format::Html => findings.document().html(),
     })?;
     if let Err(error) = findings.write_all(&args.run) {
-        note(&format!("warning: {error}; the report is printed anyway"));
+        note(&format!("warning: {error}; the report was only printed"));
     }
     Ok(printed)
 }

@@ -1,4 +1,4 @@
-//! `rpcgauge compare`: compares the sensible ways to make the user's own call.
+//! `rpcgauge compare`: compares reasonable ways to make the user's own call.
 
 mod ways;
 
@@ -24,7 +24,7 @@ use crate::signals;
 use crate::study_text::{StudyText, number};
 use crate::watch::Exports;
 
-/// The default time of a comparison; it may need more.
+/// The default budget, in ms. The stacks may need more.
 const BUDGET_MS: u64 = 60_000;
 
 pub(crate) fn run(args: CompareArgs) -> Outcome {
@@ -57,7 +57,7 @@ pub(crate) fn run(args: CompareArgs) -> Outcome {
     {
         if !args.output.quiet {
             note(&format!(
-                "the stacks take long to start and warm up, so this takes {least}s"
+                "the stacks need a long time to start and warm up, so this will take {least}s"
             ));
         }
         study = written(least.saturating_mul(1000))?;
@@ -83,7 +83,7 @@ pub(crate) fn run(args: CompareArgs) -> Outcome {
     measure::start(&resolved, how, Exports::default()).map(Ended::code)
 }
 
-/// The study that the options describe.
+/// Writes the study that the options describe.
 fn study(
     args: &CompareArgs,
     own: &OwnWorkload,
@@ -115,7 +115,7 @@ fn study(
             text.table("[base]");
             text.key("link", &**link);
         }
-        // Codecs do not depend on the link, so they are measured once.
+        // Codecs do not depend on the link, so they are measured only once.
         let is_first = size.link.as_ref() == args.link.first();
         let codecs = if is_first {
             ways::codecs(&size.ways, stacks)
@@ -138,7 +138,7 @@ fn study(
     Ok(text)
 }
 
-/// A link's name in a form that is valid in a group's name.
+/// A link's name, converted to characters that are valid in a group's name.
 fn group_of(link: &str) -> String {
     let plain = |c: char| match c.to_ascii_lowercase() {
         '/' => ':',
@@ -148,12 +148,12 @@ fn group_of(link: &str) -> String {
     link.replace('%', "").chars().map(plain).collect()
 }
 
-/// One size of the response over one link, and the ways to compare for it.
+/// One response size over one link, and the ways to compare there.
 struct Size {
     factor: Option<u32>,
     link: Option<String>,
     ways: Vec<Way>,
-    /// Why the ways that compress are left out; `None` if they are not.
+    /// Why the compressing ways are left out; `None` if they are included.
     left_out: Option<String>,
 }
 
@@ -169,12 +169,12 @@ fn sizes(
     for (place, factor) in args.size_sweep.iter().enumerate() {
         if *factor == 0 {
             return Err(wrong(
-                "0 is not a size; the smallest is 1, the sample as it is".to_owned(),
+                "0 is not a size; the minimum is 1, the unchanged sample".to_owned(),
             ));
         }
         if args.size_sweep[..place].contains(factor) {
             return Err(wrong(format!(
-                "{factor} is given twice; name each size once"
+                "{factor} is given twice; list each size once"
             )));
         }
         let longer = scale::response(own, *factor, limits);
@@ -206,11 +206,11 @@ fn sizes(
     over_links(args, sizes, against)
 }
 
-/// Each size over each link.
+/// Combines each size with each link.
 fn over_links(args: &CompareArgs, sizes: Vec<Size>, against: &str) -> Result<Vec<Size>, Failure> {
     let mut links = args.link.iter().enumerate();
     if let Some((_, twice)) = links.find(|(place, link)| args.link[..*place].contains(link)) {
-        let message = format!("--link: {twice} is given twice; name each link once");
+        let message = format!("--link: {twice} is given twice; list each link once");
         return Err(Failure::input(message));
     }
     if args.link.is_empty() {
@@ -220,12 +220,12 @@ fn over_links(args: &CompareArgs, sizes: Vec<Size>, against: &str) -> Result<Vec
     for size in &sizes {
         for link in &args.link {
             let mut ways = size.ways.clone();
-            // A Unix socket cannot go over a link.
+            // A Unix socket cannot be used over a link.
             ways.retain(|way| link == LOOPBACK || !way.is_over_unix());
             if ways.len() < 2 || ways.iter().all(|way| way.name != against) {
                 return Err(Failure::input(format!(
-                    "--link {link}: a Unix socket cannot go over a link, and without it nothing is left to compare; \
-                     name other variants"
+                    "--link {link}: a Unix socket cannot be used over a link, and without it nothing is left to compare; \
+                     choose other variants"
                 )));
             }
             all.push(Size {

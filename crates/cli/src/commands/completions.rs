@@ -1,4 +1,4 @@
-//! `rpcgauge completions`: a shell's completion script.
+//! `rpcgauge completions`: prints a shell completion script.
 
 use clap::{Command, CommandFactory as _};
 
@@ -11,7 +11,7 @@ pub(crate) fn run(args: CompletionsArgs) -> Outcome {
     print(&String::from_utf8_lossy(&script))
 }
 
-/// The command line without its hidden commands, which clap_complete would list.
+/// The command line without hidden commands, which clap_complete would otherwise list.
 fn visible() -> Command {
     let all = Arguments::command();
     let shown = all

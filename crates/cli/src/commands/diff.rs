@@ -19,7 +19,7 @@ pub(crate) fn run(args: DiffArgs) -> Outcome {
         (RunKind::App, RunKind::App) => of_app(&args),
         (RunKind::Calls, RunKind::App) | (RunKind::App, RunKind::Calls) => {
             Err(Failure::input(format!(
-                "one of {} and {} is a run of an application, but the other is not; compare runs of the same kind",
+                "one of {} and {} is a run of an application, but the other is not; compare two runs of the same kind",
                 args.before.display(),
                 args.after.display()
             )))
@@ -30,8 +30,8 @@ pub(crate) fn run(args: DiffArgs) -> Outcome {
 fn of_app(args: &DiffArgs) -> Outcome {
     if args.fail_if_slower {
         return Err(Failure::input(
-            "--fail-if-slower cannot be judged: an application has no floor to distinguish its speed from the \
-             machine's; leave the option out, and compare the ratios of the pairs instead",
+            "--fail-if-slower cannot be judged: an application has no floor to separate its speed from the \
+             machine's; omit the option, and compare the ratios of the pairs instead",
         ));
     }
     let read = |directory| AppRun::read(directory).map_err(Failure::input);
@@ -39,14 +39,14 @@ fn of_app(args: &DiffArgs) -> Outcome {
     let both = format!("{} and {}", args.before.display(), args.after.display());
     if before.plan.app != after.plan.app {
         return Err(Failure::input(format!(
-            "{both} are of different applications, {} and {}; compare runs of the same one",
+            "{both} are of different applications, {} and {}; compare runs of the same application",
             before.plan.app, after.plan.app
         )));
     }
     let difference = AppDiff::of(&before, &after);
     if !difference.has_figures() {
         return Err(Failure::input(format!(
-            "{both} have no measured variant of the same name in common; compare runs that have one"
+            "{both} have no measured variant in common; compare runs that share one"
         )));
     }
     print_diff(args, &difference.document(), difference.to_json())
@@ -57,7 +57,7 @@ fn of_calls(args: &DiffArgs) -> Outcome {
     let after = findings(&args.after)?;
     if !diff::share_a_variant(&before, &after) {
         return Err(Failure::input(format!(
-            "{} and {} share no variant: {} is of {}, {} of {}; compare runs that have variants of the \
+            "{} and {} share no variant: {} measured {}, and {} measured {}; compare runs with variants of the \
              same name",
             args.before.display(),
             args.after.display(),
@@ -70,9 +70,10 @@ fn of_calls(args: &DiffArgs) -> Outcome {
     let difference = diff::compare(&before, &after);
     if args.fail_if_slower && !difference.judges_speed() {
         return Err(Failure::input(
-            "--fail-if-slower cannot be judged: no latency and no calls per second can be compared with what both runs \
-             share; that takes at least two invocations, a floor, an A/A pair and a second variant that calls in \
-             the same way in both. A live service has no floor: give rpcgauge load an objective (--slo)",
+            "--fail-if-slower cannot be judged: neither a latency nor the calls per second can be compared with something \
+             that both runs share. This requires at least two invocations, a floor, an A/A pair and a second variant \
+             that calls in the same way in both runs. For a live service, which has no floor, give rpcgauge load an \
+             objective (--slo) instead",
         ));
     }
     let printed = print_diff(args, &difference.document(), difference.to_json());
@@ -83,7 +84,7 @@ fn of_calls(args: &DiffArgs) -> Outcome {
     printed
 }
 
-/// Prints differences in the format that the options choose.
+/// Prints differences in the format selected by the options.
 fn print_diff(args: &DiffArgs, document: &Document, json: Result<String, ReportError>) -> Outcome {
     print(&match args.format() {
         DiffFormat::Text => document.terminal(show::style()),
@@ -98,7 +99,7 @@ fn findings(directory: &Path) -> Result<Findings, Failure> {
     Findings::from_run(&run).map_err(Failure::input)
 }
 
-/// The names of a run's first variants.
+/// The names of a run's first few variants.
 fn variants(findings: &Findings) -> String {
     const MAX: usize = 3;
     let names = findings.variants.iter().map(|variant| &*variant.name);
@@ -109,7 +110,7 @@ fn variants(findings: &Findings) -> String {
     shown.join(", ")
 }
 
-/// The names of the variants that got slower, in one line.
+/// A line with the names of the variants that got slower.
 fn slower(difference: &Diff) -> String {
     let mut names: Vec<&str> = difference.slower().map(|c| &*c.variant).collect();
     names.dedup();

@@ -1,4 +1,4 @@
-//! `rpcgauge doctor`: shows what this machine can measure, and its noise.
+//! `rpcgauge doctor`: shows what this machine can measure, and how noisy it is.
 
 use rpcgauge_lab::doctor;
 

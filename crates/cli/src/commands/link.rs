@@ -1,5 +1,5 @@
-//! `rpcgauge link`: runs programs over an emulated link, and checks how well this machine emulates
-//! links.
+//! `rpcgauge link`: runs programs over an emulated link, and checks how accurately this machine
+//! emulates links.
 
 mod alone;
 mod check;
@@ -42,7 +42,7 @@ fn list() -> Outcome {
     let mut text = String::new();
     for preset in &PRESETS {
         let figures = figures(&preset.terms());
-        // Writing into a String cannot fail.
+        // Writing to a String cannot fail.
         let _ = writeln!(
             text,
             "{:<14}{figures}\n{:14}{}\n{:14}source: {}",
@@ -50,11 +50,11 @@ fn list() -> Outcome {
         );
     }
     text += "\nRun programs over one with `rpcgauge link NAME --server 'CMD' --client 'CMD'`; \
-             `rpcgauge link check` says\nwhich ones this machine can hold.\n";
+             `rpcgauge link check` shows\nhow accurately this machine emulates them.\n";
     print(&text)
 }
 
-/// A link's settings, in one line.
+/// A link's settings on one line.
 fn figures(link: &Link) -> String {
     let Link { up, down, .. } = link;
     let both = |of: &dyn Fn(&Direction) -> Option<String>| match (of(down), of(up)) {
@@ -79,7 +79,7 @@ fn figures(link: &Link) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// The link with this name; an error if it is not emulated.
+/// The emulated link with this name. Fails for a name that is not emulated, such as loopback.
 fn real(name: &str) -> Result<NamedLink, Failure> {
     let link = named(name).map_err(Failure::input)?;
     let mut link = link.ok_or_else(|| {
@@ -91,8 +91,8 @@ fn real(name: &str) -> Result<NamedLink, Failure> {
     Ok(*link)
 }
 
-/// Whether a link can be created here, or else why not. Tried in another process, which may have to
-/// enter a user namespace for it.
+/// Tests whether a link can be created here. `Err` holds the reason if not. The test runs in
+/// another process, because it may have to enter a user namespace.
 pub(crate) fn try_out() -> Result<String, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut command = Command::new(program);
@@ -108,8 +108,8 @@ pub(crate) fn try_out() -> Result<String, String> {
     Err(last.trim_start_matches("rpcgauge: ").to_owned())
 }
 
-/// Prepares this program and this thread for links, and returns whether they are in a user
-/// namespace of their own. There must be no other thread yet.
+/// Prepares this program and thread for links. Returns whether they are in their own user
+/// namespace. No other thread may exist yet.
 fn ready() -> Result<bool, Failure> {
     let in_user_namespace = prepare().map_err(failure)?;
     isolate().map_err(failure)?;
@@ -118,7 +118,7 @@ fn ready() -> Result<bool, Failure> {
 
 fn failure(error: LinkError) -> Failure {
     match error {
-        // It was run inside another link.
+        // The program was run inside another link.
         LinkError::Inside => Failure::input(error),
         _ => Failure::cannot(error),
     }

@@ -18,19 +18,19 @@ use crate::signals;
 use crate::study_text::{StudyText, number};
 use crate::watch::Exports;
 
-/// The default time for which a comparison measures each target, ms; it applies if the number of
-/// calls is not given either.
+/// How long a comparison measures each target by default, in ms. Not used if the number of calls is
+/// given.
 const DURATION_MS: u64 = 10_000;
-/// The default number of a comparison's blocks.
+/// Default number of blocks in a comparison.
 const BLOCKS: u32 = 10;
-/// The minimum number of a comparison's blocks: intervals over fewer are too wide to be useful.
+/// Minimum number of blocks in a comparison. With fewer, intervals are too wide to be useful.
 const MIN_BLOCKS: u32 = 5;
-/// The maximum number of a comparison's blocks.
+/// Maximum number of blocks in a comparison.
 const MAX_BLOCKS: u32 = 1_000;
-/// The minimum time of a comparison's block, ms.
+/// Minimum duration of a block in a comparison, in ms.
 const MIN_BLOCK_MS: u64 = 50;
 
-/// The metrics and questions of a comparison.
+/// The metrics of a comparison, and the question that each answers.
 const PAIRS: [(&str, &str); 2] = [
     ("latency-p50", "Is a call to a faster than one to b?"),
     (
@@ -59,11 +59,11 @@ pub(crate) fn run(args: LoadArgs) -> Outcome {
     };
     let resolved = study.resolve(&name(&args.target), &context);
     let resolved = resolved.map_err(|error| study.failure(&error))?;
-    // The study's text is not kept, since its messages may be secret.
+    // The study's text is not stored, since its messages may be secret.
     let resolved = Resolved::new(resolved, None);
     let exports = Exports::open(&args.exports)?;
-    // This comes before Ctrl-C only sets a flag, so that Ctrl-C still ends the wait for a pipe
-    // without a writer.
+    // This must come before the handler that makes Ctrl-C only set a flag. Otherwise Ctrl-C could
+    // not interrupt waiting for a pipe without a writer.
     let prepared = services::prepare(&resolved)?;
     let stop = signals::stop_flag()?;
     let how = RunContext {
@@ -76,7 +76,7 @@ pub(crate) fn run(args: LoadArgs) -> Outcome {
     measure::start(&resolved, how, exports).map(Ended::code)
 }
 
-/// The run's name: `load-` and the host, reduced to characters for a directory name.
+/// The run's name: `load-` and the host, with only characters that are safe in a directory name.
 fn name(target: &Url) -> String {
     let plain = |c: char| {
         if c.is_ascii_alphanumeric() || c == '.' {
@@ -89,7 +89,7 @@ fn name(target: &Url) -> String {
     format!("load-{host}")
 }
 
-/// The study that the options describe. Values of header fields become variables.
+/// Writes the study that the options describe. Values of header fields become variables.
 fn study(args: &LoadArgs, variables: &mut BTreeMap<String, String>) -> Result<StudyText, Failure> {
     let (pace, service) = (&args.pace, &args.service);
     let blocks = blocks(args)?;
@@ -192,7 +192,7 @@ fn write_service(
     inputs::write_schema(text, schema)
 }
 
-/// Writes how much load is sent, and how fast.
+/// Writes the amount and pace of the load.
 fn write_pace(text: &mut StudyText, args: &LoadArgs, blocks: u32) {
     let (pace, service) = (&args.pace, &args.service);
     let http = service.http.map(|http| match http {
@@ -218,7 +218,7 @@ fn write_pace(text: &mut StudyText, args: &LoadArgs, blocks: u32) {
         let in_flight = pace.in_flight.or(pace.connections);
         text.optional("in-flight", in_flight.map(i64::from));
     }
-    // Each block gets its part of the total.
+    // Each block gets an equal part of the total.
     let part = |whole: u64| whole.div_ceil(blocks.into());
     text.optional("calls", pace.calls.map(|calls| number(part(calls))));
     let duration = match (pace.duration, pace.calls, blocks) {
@@ -235,7 +235,7 @@ fn blocks(args: &LoadArgs) -> Result<u32, Failure> {
         return match asked {
             None => Ok(1),
             Some(_) => Err(Failure::input(
-                "--blocks: there is nothing to compare; give --vs TARGET, or leave it out",
+                "--blocks: there is nothing to compare; give --vs TARGET, or omit --blocks",
             )),
         };
     }
@@ -254,7 +254,7 @@ fn blocks(args: &LoadArgs) -> Result<u32, Failure> {
     }
 }
 
-/// The targets, in words.
+/// The study's question, which names the targets.
 fn question(args: &LoadArgs) -> String {
     let called = |target: &Url| {
         let mut called = target.clone();
@@ -275,7 +275,7 @@ fn question(args: &LoadArgs) -> String {
     }
 }
 
-/// An unused variable name for the value of a header field in the study.
+/// An unused name for the variable that stands for a header field's value.
 fn unused_variable(of: &str, name: &str, used: &BTreeMap<String, String>) -> String {
     let upper = |c: char| {
         if c.is_ascii_alphanumeric() {

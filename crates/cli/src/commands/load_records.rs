@@ -1,5 +1,5 @@
-//! The records of a load. They are written to its run directory and kept in memory, too: a load
-//! cannot be resumed, so its results must survive a full disk.
+//! The records of a load. They are written to the run directory and also kept in memory, because a
+//! load cannot be resumed and its results must survive a full disk.
 
 use rpcgauge_lab::{Records, RecordsError};
 use rpcgauge_study::record::{Environment, Record};
@@ -12,12 +12,12 @@ use crate::exit::Failure;
 pub(super) struct LoadRecords {
     writer: RunWriter,
     run: Run,
-    /// Why writing stopped; `None` while it works.
+    /// Why writing stopped; `None` while writing succeeds.
     unwritten: Option<RunError>,
 }
 
 impl LoadRecords {
-    /// A run directory that has no records yet.
+    /// Creates records for a run directory that has none yet.
     pub(super) fn new(writer: RunWriter) -> Result<Self, Failure> {
         let run = Run::read(writer.directory()).map_err(Failure::cannot)?;
         Ok(Self {
@@ -27,7 +27,7 @@ impl LoadRecords {
         })
     }
 
-    /// Returns the run, and why its directory is incomplete, if it is. Releases the directory.
+    /// Returns the run, and an error if its directory is incomplete. Releases the directory.
     pub(super) fn finish(self) -> (Run, Option<Failure>) {
         let unwritten = self.unwritten.as_ref().map(|error| {
             let more_room = if is_full(error) {
@@ -56,7 +56,7 @@ impl Records for LoadRecords {
         match record {
             Record::Trial(trial) => self.run.trials.push((**trial).clone()),
             Record::Floor(floor) => self.run.floors.push(floor.clone()),
-            // Only a resumed run needs them.
+            // Only a resumed run needs these records.
             Record::Invocation(_)
             | Record::Subjects(_)
             | Record::Events(_)
@@ -77,7 +77,7 @@ impl Records for LoadRecords {
                 } else {
                     "another --out"
                 };
-                Err(format!("{}; nothing was called: give {other}", what(error)).into())
+                Err(format!("{}; no calls were made: give {other}", what(error)).into())
             }
             _ => Ok(()),
         }
@@ -91,7 +91,7 @@ fn is_full(error: &RunError) -> bool {
         if matches!(source.kind(), FileTooLarge | QuotaExceeded | StorageFull))
 }
 
-/// The error without the advice to resume, since a load cannot be resumed.
+/// The error's text without the advice to resume, since a load cannot be resumed.
 fn what(error: &RunError) -> String {
     match error {
         RunError::Write(path, source) => {

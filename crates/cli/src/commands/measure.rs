@@ -1,4 +1,5 @@
-//! Runs a plan into a run directory with its report, for `run`, `compare`, `load` and `--resume`.
+//! Runs a plan into a run directory and writes its report, for `run`, `compare`, `load` and
+//! `--resume`.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -34,17 +35,18 @@ use crate::watch::{Exports, LoadView};
 /// The default folder of runs.
 pub(super) const RUNS: &str = "runs";
 
-/// How a run ended, which determines the exit code. Several runs end like the worst of them; later
-/// variants are worse.
+/// How a run ended, which determines the exit code. Of several runs, the worst outcome counts.
+/// Variants are ordered from best to worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Ended {
     /// Every trial was measured.
     Well,
-    /// An objective was not reached, no rate held them all, or no call of a live service succeeded.
+    /// An objective was not reached, no rate met all of them, or no call of a live service
+    /// succeeded.
     NotReached,
-    /// Every trial was run, now or before the run was resumed, and some failed.
+    /// Every trial was run, but some failed, possibly before the run was resumed.
     WithFailures,
-    /// It was interrupted.
+    /// The run was interrupted.
     Interrupted,
 }
 
@@ -58,24 +60,24 @@ impl Ended {
     }
 }
 
-/// Options of every run.
+/// Options common to all runs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RunContext<'a> {
-    /// Where the run is written and how it is shown.
+    /// Where to write the run, and how to show it.
     pub(crate) output: &'a OutputArgs,
-    /// Set if the run should end.
+    /// Set when the run should stop.
     pub(crate) stop: &'a AtomicBool,
     /// The live services, by variant name.
     pub(crate) live: &'a BTreeMap<String, Live>,
     /// How to start the stacks of subjects other than the embedded one.
     pub(crate) subjects: &'a Stacks,
-    /// The folders of the user's own subjects.
+    /// Folders with the user's own subjects.
     pub(crate) folders: &'a [PathBuf],
 }
 
-/// Acquires what the plans' links need, while this program has only one thread. Creates each link
-/// once, so that problems are reported before anything is built: what this machine lacks for it, or
-/// a rate that it cannot carry.
+/// Acquires the privileges that the plans' links need, while this program has only one thread.
+/// Creates each link once, so that problems are reported before anything is built: a feature that
+/// this machine lacks, or a rate that it cannot carry.
 pub(crate) fn prepare_links<'p>(plans: impl IntoIterator<Item = &'p Plan>) -> Result<(), Failure> {
     let variants = plans.into_iter().flat_map(|plan| &plan.variants);
     let links = variants.filter_map(|variant| variant.settings.target.link());
@@ -84,7 +86,7 @@ pub(crate) fn prepare_links<'p>(plans: impl IntoIterator<Item = &'p Plan>) -> Re
         return Ok(());
     }
     rpcgauge_link::prepare().map_err(Failure::cannot)?;
-    // No call uses this link, so it need not be calibrated.
+    // No call uses this link, so it does not have to be calibrated.
     let options = rpcgauge_link::Options {
         calibrated: Some(Calibration::default()),
         ..link_options()?
@@ -104,7 +106,7 @@ pub(crate) fn prepare_links<'p>(plans: impl IntoIterator<Item = &'p Plan>) -> Re
     Ok(())
 }
 
-/// Runs a plan in a new run directory and shows its report.
+/// Runs a plan in a new run directory, and shows its report.
 pub(crate) fn start(
     study: &Resolved,
     how: RunContext<'_>,
@@ -132,8 +134,7 @@ pub(crate) fn start(
     carry_out(&lab, &study.plan, &study.plan.trials, writer, how, exports)
 }
 
-/// Resumes the interrupted run in `directory`, with the limits that it was begun with, and shows
-/// its report.
+/// Resumes the interrupted run in `directory` with its original limits, and shows its report.
 pub(crate) fn resume(
     directory: &Path,
     args: &RunArgs,
@@ -143,7 +144,7 @@ pub(crate) fn resume(
     let mut resumed: Resumed = RunWriter::resume(directory).map_err(Failure::input)?;
     if resumed.run.plan.is_live() {
         return Err(Failure::input(format!(
-            "{}: a run of a live service cannot be resumed, since the service may have changed; call it again in \
+            "{}: a run of a live service cannot be resumed, since the service may have changed; start \
              a new run",
             directory.display()
         )));
@@ -168,8 +169,8 @@ pub(crate) fn resume(
     carry_out(&lab, &plan, &resumed.missing, resumed.writer, how, exports)
 }
 
-/// The provenance of the part of a run that is kept; `None` if nothing is kept, or nothing is left
-/// to measure.
+/// Where the kept part of a run was measured; `None` if nothing is kept or nothing is left to
+/// measure.
 pub(super) fn earlier<R: Resumable>(resumed: &Resumed<R>) -> Result<Option<Earlier>, Failure> {
     let Resumed { run, missing, .. } = resumed;
     if !run.is_begun() || missing.is_empty() {
@@ -188,7 +189,7 @@ pub(super) fn earlier<R: Resumable>(resumed: &Resumed<R>) -> Result<Option<Earli
             provenance,
         })),
         _ => Err(refused(
-            &"it does not say what it was measured with, since it was recorded by an earlier rpcgauge; start a \
+            &"it does not record what it was measured with, because an earlier rpcgauge wrote it; start a \
               new run, and compare both with `rpcgauge diff`",
         )),
     }
@@ -219,20 +220,20 @@ fn carry_out(
     let mut view = ProgressView::new(how.output.quiet, how.subjects);
     let mut measure = || lab.run(plan, trials, &mut writer, &mut view, how.stop);
     let summary = if plan.has_links() {
-        // A thread that enters a link's network never returns to the machine's, so it measures on
-        // its own thread.
+        // A thread that enters a link's network can never return to the machine's network, so the
+        // measurement gets its own thread.
         thread::scope(|scope| scope.spawn(measure).join())
             .unwrap_or_else(|panic| resume_unwind(panic))
     } else {
         measure()
     };
     view.finish();
-    // The lock is released before the report is written: the report only reads.
+    // Release the lock before writing the report, which only reads.
     drop(writer);
     let summary = summary.map_err(|error| match error {
-        // This text already says that the written records are kept, and how to continue.
+        // This error's text already states that the written records are kept, and how to continue.
         LabError::Records(error) => Failure::cannot(error),
-        // The run cannot be resumed, so the text must not advise it.
+        // The run cannot be resumed, so the text must not suggest it.
         error @ LabError::Changed(_) => Failure::cannot(error),
         error => Failure::cannot(format!(
             "{error}; the trials measured so far are in {}; continue with `rpcgauge run --resume`",
@@ -270,7 +271,7 @@ fn carry_out_load(
         error => Failure::cannot(error),
     })?;
     let findings = Findings::from_run(&run).map_err(Failure::cannot)?;
-    // A failure to write in one place does not prevent the others.
+    // A failure to write in one place must not prevent writing elsewhere.
     let reported = match unwritten {
         None => report(&run, &findings, how.output),
         Some(unwritten) => show::findings(&findings, how.output).and(Err(unwritten)),
@@ -282,7 +283,7 @@ fn carry_out_load(
     Ok(ended(plan, &resume, summary, &findings))
 }
 
-/// Lets the report's rules choose the rates that the lab asks for.
+/// Lets the report's rules choose the rates that the lab measures.
 struct Searching(PlannedSearch);
 
 impl RateSearch for Searching {
@@ -318,7 +319,7 @@ fn report(run: &Run, findings: &Findings, output: &OutputArgs) -> Result<(), Fai
     Ok(())
 }
 
-/// The command that resumes a run, with the `--subjects` folders that it needs again.
+/// The command that resumes a run, including the `--subjects` folders that it needs.
 pub(super) fn resume_command(directory: &Path, folders: &[PathBuf]) -> String {
     let folders = folders
         .iter()
@@ -327,11 +328,11 @@ pub(super) fn resume_command(directory: &Path, folders: &[PathBuf]) -> String {
     format!("rpcgauge run --resume {}{folders}", directory.display())
 }
 
-/// How the whole run ended. Failures from before it was resumed count, too.
+/// How the whole run ended. Failures from before it was resumed are included.
 fn ended(plan: &Plan, resume: &str, summary: Summary, findings: &Findings) -> Ended {
     match summary.ending {
         RunEnding::Stopped if plan.is_live() => {
-            exit::note("interrupted; the report covers the time until then");
+            exit::note("interrupted; the report covers the run up to that point");
             Ended::Interrupted
         }
         RunEnding::Stopped => {

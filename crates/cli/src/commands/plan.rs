@@ -1,4 +1,4 @@
-//! `rpcgauge plan`: prints the resolved trials and how long they take; runs nothing.
+//! `rpcgauge plan`: prints the resolved trials and how long they would take; runs nothing.
 
 use super::{app_study, subjects};
 use crate::args::PlanArgs;

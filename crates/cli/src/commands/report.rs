@@ -1,4 +1,4 @@
-//! `rpcgauge report`: rewrites the report of a run from its directory.
+//! `rpcgauge report`: regenerates the report of a run from its directory.
 
 use rpcgauge_report::{Findings, csv, files, html, json, markdown};
 use rpcgauge_study::run::{Run, RunKind, Writing};
@@ -24,8 +24,8 @@ pub(crate) fn run(args: ReportArgs) -> Outcome {
     };
     let printed = print(&text)?;
     if let Err(error) = files::write_all(&args.run, &findings) {
-        // The report is printed, so this is only a warning: a run may be archived read-only.
-        note(&format!("warning: {error}; the report is printed anyway"));
+        // The report was printed, so this is only a warning: an archived run may be read-only.
+        note(&format!("warning: {error}; the report was only printed"));
     }
     Ok(printed)
 }

@@ -28,7 +28,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     }
     let subjects = subjects::load(&args.subjects)?;
     let limits = inputs::limits(&args.limits)?;
-    // All studies are resolved before the first is run, so that an error in the last one shows
+    // Resolve all studies before the first one runs, so that an error in the last one is reported
     // immediately.
     let mut studies = Vec::new();
     for word in &args.studies {
@@ -51,8 +51,8 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
             true,
         )?);
     }
-    // This comes before Ctrl-C only sets a flag, so that Ctrl-C still ends the wait for a pipe
-    // without a writer.
+    // This must come before the handler that makes Ctrl-C only set a flag. Otherwise Ctrl-C could
+    // not interrupt waiting for a pipe without a writer.
     let prepared = studies.iter().map(services::prepare);
     let prepared = prepared.collect::<Result<Vec<_>, _>>()?;
     let stop = signals::stop_flag()?;
@@ -75,8 +75,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     };
     let mut ended = Ended::Well;
     for (number, (study, prepared)) in studies.iter().zip(&prepared).enumerate() {
-        // Ctrl-C may have been pressed after the previous study was measured, while its report was
-        // written.
+        // Ctrl-C may have been pressed while the report of the previous study was being written.
         if stop.load(Ordering::Relaxed) {
             name_left_out(&studies[number..]);
             return Ok(Ended::Interrupted.code());
@@ -88,8 +87,8 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     Ok(ended.code())
 }
 
-/// Reports the studies that were not begun.
+/// Reports the studies that were not started.
 fn name_left_out(studies: &[Resolved]) {
     let names: Vec<&str> = studies.iter().map(|study| &*study.plan.name).collect();
-    note(&format!("interrupted; not begun: {}", names.join(", ")));
+    note(&format!("interrupted; not started: {}", names.join(", ")));
 }

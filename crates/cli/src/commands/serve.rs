@@ -1,4 +1,4 @@
-//! `rpcgauge serve`: the embedded reference server for any client.
+//! `rpcgauge serve`: runs the embedded reference server for any client.
 
 use std::process::ExitCode;
 use std::str::FromStr as _;
@@ -14,7 +14,7 @@ use crate::exit::{Failure, Outcome, print_json_line, print_plain};
 use crate::inputs;
 use crate::signals;
 
-/// The default number of a workload's items.
+/// Default number of items in a workload.
 const DEFAULT_N: u32 = 100;
 
 pub(crate) fn run(args: ServeArgs) -> Outcome {
@@ -41,7 +41,7 @@ pub(crate) fn run(args: ServeArgs) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The address, and what can be called there.
+/// The server's address, and what can be called there.
 #[derive(Serialize)]
 struct Announcement<'a> {
     address: String,
@@ -65,13 +65,10 @@ fn announce(server: &Server, json: bool) -> Result<(), Failure> {
     }
     let (grpc, certificate) = match announcement.certificate {
         None => ("gRPC (h2c)", String::new()),
-        Some(pem) => (
-            "gRPC (TLS)",
-            format!("Its certificate, for --cacert:\n{pem}"),
-        ),
+        Some(pem) => ("gRPC (TLS)", format!("Certificate (for --cacert):\n{pem}")),
     };
     print_plain(&format!(
-        "listening on {}\n  {grpc}  {}\n  Connect     POST {}\n  REST        POST {}\n{certificate}Ctrl-C stops it.\n",
+        "listening on {}\n  {grpc}  {}\n  Connect     POST {}\n  REST        POST {}\n{certificate}Press Ctrl-C to stop.\n",
         announcement.address, announcement.grpc, announcement.grpc, announcement.rest
     ))
     .map(drop)
@@ -86,8 +83,8 @@ fn workload(args: &ServeArgs) -> Result<WorkloadSpec, Failure> {
     }
     if !args.schema.is_empty() {
         return Err(Failure::input(
-            "--proto and --descriptor-set describe your own method; give --method, --request \
-             and --response too",
+            "--proto and --descriptor-set describe your own method; also give --method, --request \
+             and --response",
         ));
     }
     let has_one_size = matches!(
@@ -96,7 +93,7 @@ fn workload(args: &ServeArgs) -> Result<WorkloadSpec, Failure> {
     );
     if args.n.is_some() && has_one_size {
         return Err(Failure::input(
-            "--n: this workload has only one size; leave --n out, or use another --workload",
+            "--n: this workload has only one size; omit --n, or use another --workload",
         ));
     }
     let n = args.n.unwrap_or(DEFAULT_N);
@@ -110,7 +107,8 @@ fn workload(args: &ServeArgs) -> Result<WorkloadSpec, Failure> {
     })
 }
 
-/// Checks that the messages are within the limits in every encoding, since a client may choose any.
+/// Checks that the messages are within the limits in every encoding, since a client may choose any
+/// of them.
 fn check_limits(args: &ServeArgs, settings: &ServerOptions) -> Result<(), Failure> {
     let workload = Workload::new(&settings.workload).map_err(Failure::input)?;
     let files = args.request.as_ref().zip(args.response.as_ref());

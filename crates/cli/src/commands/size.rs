@@ -1,4 +1,4 @@
-//! `rpcgauge size`: encoded sizes of a sample; runs nothing.
+//! `rpcgauge size`: prints the encoded sizes of a sample; runs nothing.
 
 use std::fmt::Write as _;
 
@@ -39,7 +39,7 @@ fn message_type(args: &SizeArgs) -> Result<MessageType, Failure> {
     if let Some(name) = &args.message {
         return schema.message_type(name).map_err(Failure::input);
     }
-    // clap requires one of the two.
+    // clap requires --message or --method.
     let method = schema
         .method(args.method.as_deref().unwrap_or_default())
         .map_err(Failure::input)?;
@@ -91,7 +91,7 @@ fn table(message: &Message, rows: &[SizeRow]) -> String {
         .iter()
         .find(|row| row.encoding == Encoding::Json)
         .and_then(|row| row.bytes.first().copied());
-    // Writing into a String cannot fail.
+    // Writing to a String cannot fail.
     let _ = write!(text, "{:<18}", "encoding");
     for compression in COMPRESSIONS {
         let _ = write!(text, "{:>12}", compression.to_string());

@@ -41,7 +41,7 @@ fn list(json: bool) -> Outcome {
     let width = lengths.max().unwrap_or(0);
     let mut text = String::new();
     for study in &listed {
-        // Writing into a String cannot fail.
+        // Writing to a String cannot fail.
         let name = format!("{:<width$}  ", study.name);
         let _ = writeln!(text, "{}", show::wrapped(&name, &study.question));
     }

@@ -32,7 +32,7 @@ pub(crate) fn run(args: SubjectsArgs) -> Outcome {
     }
 }
 
-/// Loads the built-in subjects and the user's own; warns about each that is left out.
+/// Loads the built-in subjects and the user's own. Warns about each one that is left out.
 pub(crate) fn load(folders: &SubjectFolders) -> Result<Subjects, Failure> {
     let subjects = Subjects::load(&folders.folders)?;
     for error in subjects.left_out() {
@@ -41,12 +41,12 @@ pub(crate) fn load(folders: &SubjectFolders) -> Result<Subjects, Failure> {
     Ok(subjects)
 }
 
-/// Prepares the stacks that plans measure, and returns how to start them. Builds them and generates
-/// code for the messages if that was not done yet. A stack that cannot be started is left out, with
-/// the reason.
+/// Prepares the stacks that the plans measure, and returns how to start them. If necessary, builds
+/// them and generates code for the messages. A stack that cannot be prepared is left out, with the
+/// reason.
 ///
 /// # Errors
-/// It was interrupted, there is no cache folder, or no variant is left.
+/// Ctrl-C was pressed, there is no cache folder, or no variant is left.
 pub(crate) fn commands<'p>(
     subjects: &Subjects,
     plans: impl IntoIterator<Item = &'p Plan>,
@@ -70,7 +70,7 @@ pub(crate) fn commands<'p>(
     }
 }
 
-/// How the lab starts the embedded reference server: as this program, which speaks the subject
+/// How the lab starts the embedded reference server: as this program, which implements the subject
 /// contract.
 pub(crate) fn reference() -> Result<SubjectCommand, Failure> {
     let program = std::env::current_exe().map_err(|error| {
@@ -133,7 +133,7 @@ impl BuildProgress {
     fn step(&mut self, what: &str, step: Step<'_>) {
         let (line, time) = match step {
             Step::Waiting => (
-                format!("{what}: another rpcgauge is doing it"),
+                format!("{what}: waiting for another rpcgauge that is already doing this"),
                 String::new(),
             ),
             Step::Running {
@@ -171,7 +171,7 @@ pub(crate) fn with_progress<T>(
     made
 }
 
-/// Shows the last lines that a failed command printed.
+/// Shows the last lines of a failed command's output.
 pub(crate) fn show_tail(error: &SubjectsError) {
     show_tail_on(&Screen::new(true, ""), error);
 }
@@ -184,8 +184,8 @@ fn show_tail_on(screen: &Screen, error: &SubjectsError) {
     }
 }
 
-/// Builds the named subjects, with code for the built-in messages. Continues after one that cannot
-/// be built.
+/// Builds the named subjects, with code for the built-in messages. Continues if one of them fails
+/// to build.
 fn build_all(subjects: &Subjects, names: &[String]) -> Outcome {
     let stop = signals::stop_flag()?;
     let mut code = code_of_left_out(subjects, names);
@@ -200,7 +200,7 @@ fn build_all(subjects: &Subjects, names: &[String]) -> Outcome {
                 let size = units::size(built.bytes() as f64);
                 let time = units::time(start.elapsed().as_nanos() as f64);
                 let how = if was_built {
-                    "built before".to_owned()
+                    "already built".to_owned()
                 } else {
                     format!("built in {time}")
                 };
@@ -217,7 +217,7 @@ fn build_all(subjects: &Subjects, names: &[String]) -> Outcome {
     Ok(code)
 }
 
-/// The exit code if all subjects are meant and some are left out: then the command fails.
+/// The exit code so far: failure if all subjects were requested but some were left out.
 fn code_of_left_out(subjects: &Subjects, names: &[String]) -> ExitCode {
     if names.is_empty() && !subjects.left_out().is_empty() {
         ExitCode::from(BAD_INPUT)
@@ -234,7 +234,7 @@ fn named<'a>(subjects: &'a Subjects, names: &[String]) -> Result<Vec<&'a Package
     }
 }
 
-/// Checks the named subjects. Continues after one that fails. If none is named, subjects without
+/// Checks the named subjects. Continues if one of them fails. If `names` is empty, subjects without
 /// their toolchain are left out, with a note.
 fn check_all(
     subjects: &Subjects,
@@ -244,7 +244,7 @@ fn check_all(
 ) -> Outcome {
     if stack.is_some() && names.len() != 1 {
         return Err(Failure::input(
-            "--stack names a stack of one subject: give its name too",
+            "--stack names a stack of one subject: also give the subject's name",
         ));
     }
     let stop = signals::stop_flag()?;
@@ -264,8 +264,8 @@ fn check_all(
     Ok(code)
 }
 
-/// Checks everything that a subject declares. Prints failures as they occur, then the number of
-/// passed checks.
+/// Checks everything that a subject declares. Prints failures as they occur, then how many checks
+/// passed.
 fn check(
     package: &Package,
     stack: Option<&str>,
@@ -308,7 +308,7 @@ fn check(
     ended?;
     let mut text = String::new();
     for (who, right, all) in &counts {
-        // Writing into a String cannot fail.
+        // Writing to a String cannot fail.
         let _ = writeln!(text, "{who}: {right} of {all} checks passed");
     }
     print_plain(&text)?;
@@ -335,7 +335,7 @@ fn list(subjects: &Subjects, json: bool) -> Outcome {
             "not-built" => format!("not built; `rpcgauge subjects build {}`", subject.name),
             state => state.to_owned(),
         };
-        // Writing into a String cannot fail.
+        // Writing to a String cannot fail.
         let _ = writeln!(text, "{}: {}, {state}", subject.name, subject.language);
         for stack in &subject.stacks {
             let roles = words(&stack.features.roles);
@@ -343,8 +343,7 @@ fn list(subjects: &Subjects, json: bool) -> Outcome {
             let _ = writeln!(text, "  {:<24} {roles:<16} {encodings}", stack.name);
         }
     }
-    text +=
-        "\nA study names one as server, client or codec = \"SUBJECT/STACK\" (docs/studies.md).\n";
+    text += "\nIn a study, name one with server, client or codec = \"SUBJECT/STACK\" (docs/studies.md).\n";
     print_plain(&text)
 }
 

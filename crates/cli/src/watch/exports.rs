@@ -1,4 +1,4 @@
-//! Where a load's figures are written in addition to its run directory.
+//! Outputs of a load's figures in addition to its run directory.
 
 use std::io::Write as _;
 
@@ -10,7 +10,8 @@ use super::output_file::OutputFile;
 use crate::args::ExportArgs;
 use crate::exit::Failure;
 
-/// Output files that are open and an address that is bound, before anything is called.
+/// Open output files and a bound address. They are acquired before the first call, so that errors
+/// show early.
 #[derive(Debug, Default)]
 pub(crate) struct Exports {
     /// Latency percentiles of the whole run.
@@ -42,7 +43,7 @@ impl Exports {
         })
     }
 
-    /// Writes what is known at the end of a run.
+    /// Writes the exports that need the complete run.
     pub(crate) fn finish(self, run: &Run) -> Result<(), Failure> {
         let Some(mut file) = self.hgrm else {
             return Ok(());

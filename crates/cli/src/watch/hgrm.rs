@@ -5,15 +5,15 @@ use std::fmt::Write as _;
 use rpcgauge_study::histogram::{Unpacked, times};
 use rpcgauge_study::record::{TrialOutcome, TrialRecord};
 
-/// Percentile steps per half of the remaining distance to 100%, as in HdrHistogram's own output.
+/// Steps per halving of the distance to 100%, as in HdrHistogram's own output.
 const TICKS_PER_HALF_DISTANCE: u32 = 5;
 
 /// Times are recorded in ns and written in ms.
 const NS_PER_MS: f64 = 1e6;
 
-/// The percentiles of the calls that succeeded in `trials`, ms, in the text format of
-/// HdrHistogram's `outputPercentileDistribution`, but with six decimals instead of three, so that
-/// times of a few microseconds keep their digits.
+/// The latency percentiles, in ms, of the successful calls in `trials`. The text is in the format
+/// of HdrHistogram's `outputPercentileDistribution`, but with six decimals instead of three, so
+/// that times of a few microseconds keep their precision.
 pub(crate) fn text(trials: &[TrialRecord]) -> String {
     let measured = trials.iter().filter_map(|trial| match &trial.outcome {
         TrialOutcome::Measured(measured) => Some(measured.latency.unpack()),
@@ -40,7 +40,7 @@ fn percentiles(of: &Unpacked) -> String {
             step.quantile_iterated_to(),
         );
         let _ = write!(text, "{value:12.6} {quantile:.12} {calls:10}");
-        // The format omits the last value, which is infinite.
+        // The format leaves out the last value, which is infinite.
         if quantile < 1.0 {
             let _ = write!(text, " {:14.2}", 1.0 / (1.0 - quantile));
         }

@@ -1,4 +1,4 @@
-//! The latencies of each second, as an HdrHistogram interval log (`.hlog`).
+//! Writes each second's latencies as an HdrHistogram interval log (`.hlog`).
 
 use std::io::{self, Write};
 use std::time::{Duration, Instant, SystemTime};
@@ -11,7 +11,7 @@ use rpcgauge_load::Histogram;
 
 use super::sampler::Snapshot;
 
-/// Histograms are in ns; the maximum that the log shows with each, for people, is in ms.
+/// Histograms are in ns. The maximum in each line of the log, which is for people, is in ms.
 const NS_PER_MS: f64 = 1e6;
 
 /// Writes an interval log, version 1.3.
@@ -42,8 +42,8 @@ impl<'a, W: Write> IntervalLog<'a, W> {
         })
     }
 
-    /// Writes an interval: one line for the calls that succeeded, and one for those that failed, if
-    /// any. `variant` is the tag if there are several variants.
+    /// Writes an interval: one line for successful calls, and one for failed calls, if any.
+    /// `variant` is the tag if there are several variants.
     pub(super) fn write(&mut self, snapshot: &Snapshot, variant: Option<&str>) -> io::Result<()> {
         let ended = snapshot.at.saturating_duration_since(self.began);
         let (interval, times) = (snapshot.progress.interval, &snapshot.progress.times);

@@ -1,6 +1,6 @@
 //! Shows and exports a load while it runs.
 //!
-//! The measuring thread takes a snapshot of its trial every second ([`sampler`]) and passes it to
+//! The measuring thread takes a snapshot of its trial every second ([`sampler`]) and sends it to
 //! another thread ([`watcher`]), which shows and exports it.
 
 mod exports;

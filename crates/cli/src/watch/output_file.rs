@@ -1,4 +1,4 @@
-//! A file that a run writes to a path that the user chooses.
+//! An output file whose path the user chooses.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write};
@@ -7,13 +7,13 @@ use std::path::PathBuf;
 
 use crate::exit::Failure;
 
-/// A file that is opened before anything is measured, so that an unwritable one is refused early.
-/// The first write replaces its old content; a new file that is never written is removed.
+/// A file that is opened before measuring, so that an unwritable path is reported early. The first
+/// write replaces the old content. A new file that is never written is removed.
 #[derive(Debug)]
 pub(crate) struct OutputFile {
     path: PathBuf,
     file: File,
-    /// Whether the file did not exist before.
+    /// Whether opening created the file.
     is_new: bool,
     is_begun: bool,
 }
@@ -41,8 +41,8 @@ impl OutputFile {
         }
     }
 
-    /// Whether both are the same regular file, even under different names. A device may be written
-    /// to twice.
+    /// Whether both are the same regular file, even under different names. The same device may be
+    /// used for both.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         let identity = |file: &File| {
             let found = file.metadata().ok().filter(Metadata::is_file)?;
@@ -62,7 +62,7 @@ impl OutputFile {
 impl Write for OutputFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if !self.is_begun {
-            // A device or a pipe cannot be truncated.
+            // Only a regular file can be truncated.
             if self.file.metadata()?.is_file() {
                 self.file.set_len(0)?;
             }
@@ -79,7 +79,7 @@ impl Write for OutputFile {
 impl Drop for OutputFile {
     fn drop(&mut self) {
         if self.is_new && !self.is_begun {
-            // It was only opened to check that it can be written.
+            // It was only created to check that the path is writable.
             let _ = fs::remove_file(&self.path);
         }
     }

@@ -12,13 +12,13 @@ use super::trial::TrialStart;
 /// The time between two snapshots.
 pub(super) const INTERVAL: Duration = Duration::from_secs(1);
 
-/// A message from the measuring thread to the watching one.
+/// A message from the measuring thread to the watching thread.
 pub(super) enum Message {
     Trial(TrialStart),
     Snapshot(Box<Snapshot>),
 }
 
-/// The state of a trial's measured part at a moment.
+/// The state of a trial's measured part at one moment.
 #[derive(Debug)]
 pub(super) struct Snapshot {
     pub(super) variant: String,
@@ -28,12 +28,12 @@ pub(super) struct Snapshot {
 
 /// Takes snapshots and sends them.
 ///
-/// A snapshot costs the measuring thread little: it swaps three histograms for empty ones and sends
-/// a message to an unbounded channel, which never blocks. It allocates histograms only for the
-/// first snapshots and when the other thread is slow to return used ones.
+/// Sampling costs the measuring thread little: it swaps three histograms for empty ones and sends a
+/// message to an unbounded channel, which never blocks. It only allocates histograms for the first
+/// snapshots and when the other thread is slow to return used ones.
 pub(super) struct Sampler {
     pub(super) messages: Sender<Message>,
-    /// Emptied sets of histograms, to be reused.
+    /// Cleared sets of histograms for reuse.
     pub(super) emptied: Receiver<IntervalTimes>,
 }
 
@@ -48,13 +48,14 @@ impl Watch for Sampler {
             at: Instant::now(),
             progress,
         };
-        // If the watching thread has ended, its error is returned when it is joined.
+        // If the watching thread has ended, joining it returns its error.
         let _ = self.messages.send(Message::Snapshot(Box::new(snapshot)));
         self.emptied.try_recv().unwrap_or_default()
     }
 }
 
-/// An example snapshot three seconds into a trial, with these latencies (µs) in its last second and fixed counts.
+/// An example snapshot three seconds into a trial, with these latencies (µs) in its last second and
+/// fixed counts.
 #[cfg(test)]
 pub(super) fn example(latencies_us: impl IntoIterator<Item = u64>) -> TrialProgress {
     use std::time::Duration;

@@ -3,27 +3,28 @@
 use rpcgauge_load::{Histogram, TrialProgress};
 use rpcgauge_report::units;
 
-/// p99 is shown from this number of calls on, so that at least one call lies beyond it.
+/// Minimum number of calls for showing p99, so that at least one call lies beyond it.
 const CALLS_FOR_P99: u64 = 100;
 
-/// Maximum number of kinds of failures that are named; the rest are counted together.
+/// Maximum number of failure kinds to list; the rest are counted together.
 const MAX_KINDS: usize = 3;
 
-/// The status in the last interval.
+/// The status of the last interval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Status {
-    /// `0:07 left`.
+    /// For example `0:07 left`.
     left: String,
-    /// Calls per second, and in flight.
+    /// Calls per second, and calls in flight.
     rate: String,
-    /// Latency of the calls that succeeded in the interval.
+    /// Latency of the interval's successful calls.
     latency: String,
-    /// Failures since the measured part began, by kind.
+    /// Failures in the measured part so far, by kind.
     failures: String,
 }
 
 impl Status {
-    /// From a snapshot; `sent_before` is the number of calls sent at the previous one.
+    /// Creates the status from a snapshot. `sent_before` is the number of calls sent at the
+    /// previous snapshot.
     pub(super) fn new(progress: &TrialProgress, sent_before: u64, left: String) -> Self {
         let seconds = progress.interval.as_secs_f64();
         let rate = |calls: u64| {
@@ -54,7 +55,7 @@ impl Status {
         }
     }
 
-    /// The status in one line, for output that is not a terminal.
+    /// The status on one line, for output that is not a terminal.
     pub(super) fn line(&self, variant: Option<&str>) -> String {
         format!("{}; {}", self.head(variant), self.details())
     }

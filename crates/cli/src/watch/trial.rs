@@ -1,4 +1,4 @@
-//! A running trial: its variant, and how long it will take.
+//! A running trial: its variant, and its estimated time.
 
 use std::time::Duration;
 
@@ -12,17 +12,17 @@ use crate::screen::clock;
 #[derive(Debug, Clone)]
 pub(crate) struct TrialStart {
     pub(super) variant: String,
-    /// When it ends.
+    /// When the trial stops.
     stop: Stop,
-    /// The estimated time of the trials after it.
+    /// Estimated time of the trials after this one.
     after: Duration,
-    /// The estimated time of this trial and those after it; `None` in a search, whose number of
+    /// Estimated time of this trial and those after it; `None` in a search, where the number of
     /// trials is unknown.
     remaining: Option<Duration>,
 }
 
 impl TrialStart {
-    /// A trial of `variant` that begins at this progress of its run.
+    /// Creates the start of a trial of `variant` at this progress of its run.
     pub(crate) fn new(variant: &Variant, progress: RunProgress) -> Self {
         let left = u32::try_from(progress.total - progress.done.min(progress.total));
         let left = left.unwrap_or(u32::MAX).max(1);
@@ -34,13 +34,13 @@ impl TrialStart {
         }
     }
 
-    /// The estimated time of this trial and those after it; in a search, of this trial only.
+    /// Estimated time of this trial and those after it; in a search, of this trial only.
     pub(super) fn remaining(&self) -> Duration {
         let of_it = self.stop.time_ms.map(Duration::from_millis);
         self.remaining.or(of_it).unwrap_or_default()
     }
 
-    /// `0:07 left`.
+    /// For example `0:07 left`.
     pub(super) fn words(&self, left: Duration) -> String {
         let of = if self.remaining.is_none() {
             " of this trial"
@@ -50,7 +50,7 @@ impl TrialStart {
         format!("{} left{of}", clock(left))
     }
 
-    /// The estimated remaining time of the run, or in a search of the trial, as of `progress`.
+    /// Estimated remaining time of the run (in a search, of the trial) as of `progress`.
     pub(super) fn left(&self, progress: &TrialProgress) -> Duration {
         let by_time = self.stop.time_ms.map(Duration::from_millis);
         let by_time = by_time.map(|time| time.saturating_sub(progress.elapsed));
@@ -61,7 +61,7 @@ impl TrialStart {
         });
         match by_time.into_iter().chain(by_calls).min() {
             Some(of_the_trial) => of_the_trial + self.after,
-            // It ends for another reason, such as its schedule.
+            // The trial stops for another reason, such as the end of its schedule.
             None => self.remaining().saturating_sub(progress.elapsed),
         }
     }
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn what_is_left_is_what_ends_first_and_the_trials_after_it() {
-        // 1,504 calls in 3 s.
+        // The example has 1,504 calls in 3 s.
         let snapshot = example([]);
         let left = |calls, time_ms| trial(calls, time_ms).left(&snapshot).as_millis();
         assert_eq!(left(None, Some(10_000)), 27_000);

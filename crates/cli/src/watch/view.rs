@@ -1,4 +1,4 @@
-//! Shows a load on standard error, from the lab's events and the snapshots.
+//! Shows a load on standard error, using the lab's events and snapshots.
 
 use rpcgauge_lab::{Event, Observer, Watch};
 use rpcgauge_report::units;
@@ -17,19 +17,19 @@ const BAR: &str = "{bar:12} {prefix}\n{wide_msg}";
 
 pub(crate) struct LoadView {
     screen: Screen,
-    /// `None` if there is nothing to show or write: snapshots slow down the calls a little, and so
-    /// may a second thread, because the kernel then counts references to the file at every read and
+    /// `None` if there is nothing to show or write. Snapshots slow down the calls a little. A
+    /// second thread may, too, because the kernel then counts file references on every read and
     /// write.
     watcher: Option<Watcher>,
-    /// Blocks of a comparison; 1 without one.
+    /// Number of blocks in a comparison; 1 without a comparison.
     blocks: u32,
     /// The next block to announce.
     next_block: u32,
 }
 
 impl LoadView {
-    /// Starts to show `plan` on standard error (`quiet` shows only warnings), and to write the
-    /// exports of each second.
+    /// Starts showing `plan` on standard error (only warnings if `quiet`) and writing the exports
+    /// of each second.
     pub(crate) fn start(plan: &Plan, quiet: bool, exports: &mut Exports) -> Result<Self, Failure> {
         let screen = Screen::new(quiet, BAR);
         let several = plan.variants.len() > 1;
@@ -46,7 +46,7 @@ impl LoadView {
         })
     }
 
-    /// Waits until everything is shown and written, and removes the bar.
+    /// Waits until everything is shown and written, then removes the bar.
     pub(crate) fn finish(self) -> Result<(), Failure> {
         let ended = self.watcher.map_or(Ok(()), Watcher::finish);
         self.screen.finish();
@@ -54,12 +54,12 @@ impl LoadView {
     }
 }
 
-/// Serves the metrics of a load, and reports the URL: with port 0 the system chooses the port.
+/// Serves a load's metrics and reports the URL, because the system chooses the port if it is 0.
 fn serve(plan: &Plan, endpoint: Endpoint) -> Result<Metrics, Failure> {
     let targets = plan.variants.iter().map(|variant| {
         let called = match &variant.settings.target {
-            // Without the query, which may hold a secret: any program that reaches the port can
-            // read it.
+            // Leave out the query, which may contain a secret: any program that can connect to the
+            // port can read it.
             Target::Live(live) => live.service.url.clone().without_query().to_string(),
             target @ (Target::Call(_) | Target::Codec(_)) => target.called(),
         };
@@ -70,7 +70,7 @@ fn serve(plan: &Plan, endpoint: Endpoint) -> Result<Metrics, Failure> {
     endpoint
         .serve(metrics.clone())
         .map_err(|error| Failure::cannot(format!("cannot serve metrics: {error}")))?;
-    note(&format!("metrics are at {url}"));
+    note(&format!("serving metrics at {url}"));
     Ok(metrics)
 }
 

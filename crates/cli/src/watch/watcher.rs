@@ -1,4 +1,4 @@
-//! The thread that shows and exports the snapshots, so that the measuring thread never waits.
+//! The thread that shows and exports snapshots, so that the measuring thread never waits.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -17,10 +17,10 @@ use super::trial::TrialStart;
 use crate::exit::Failure;
 use crate::screen::Screen;
 
-/// Sets of histograms that are allocated before the first snapshot.
+/// Sets of histograms allocated before the first snapshot.
 const READY: usize = 2;
 
-/// Snapshots per line if standard error is not a terminal.
+/// Snapshots per line of output, if standard error is not a terminal.
 const SNAPSHOTS_PER_LINE: u32 = 5;
 
 pub(super) struct Watcher {
@@ -29,7 +29,7 @@ pub(super) struct Watcher {
 }
 
 impl Watcher {
-    /// Starts the thread; if there are `several` variants, it names them.
+    /// Starts the thread. With `several` variants, its output names them.
     pub(super) fn start(
         screen: Screen,
         several: bool,
@@ -58,7 +58,7 @@ impl Watcher {
     }
 
     pub(super) fn begin(&self, trial: TrialStart) {
-        // If the thread has ended, its error is returned when it is joined.
+        // If the thread has ended, joining it returns its error.
         let _ = self.sampler.messages.send(Message::Trial(trial));
     }
 
@@ -83,7 +83,7 @@ struct WatchThread {
     metrics: Option<Metrics>,
     several: bool,
     began: Instant,
-    /// The running trials by variant: those of a comparison alternate.
+    /// Running trials by variant. A comparison alternates between them.
     trials: BTreeMap<String, WatchedTrial>,
     snapshots: u32,
 }
@@ -95,7 +95,7 @@ struct WatchedTrial {
 }
 
 impl WatchThread {
-    /// Runs until the sampler is dropped. Fails if not everything could be written.
+    /// Runs until the sampler is dropped. Fails if some output could not be written.
     fn run(
         mut self,
         messages: &Receiver<Message>,
@@ -120,7 +120,7 @@ impl WatchThread {
                     }
                     let mut times = snapshot.progress.times;
                     times.clear();
-                    // After the last snapshot the sampler is gone and no longer needs them.
+                    // After the last snapshot, the sampler is gone and does not need them.
                     let _ = to_empty.send(times);
                 }
             }
@@ -160,7 +160,7 @@ impl WatchThread {
         let left = trial.start.left(progress);
         let status = Status::new(progress, trial.sent_before, trial.start.words(left));
         trial.sent_before = progress.sent;
-        // The last snapshot of a trial, at its end, may have too few calls to describe a second.
+        // A trial's last snapshot may cover too little time to describe a second.
         if progress.interval < INTERVAL / 2 {
             return;
         }

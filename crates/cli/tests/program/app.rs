@@ -68,7 +68,7 @@ fn every_response_is_right_in_every_configuration() {
         "connections=kept, delay=0: 3 of 3 checks passed",
         "connections=per-call, delay=0: 3 of 3 checks passed",
         "connections=kept, delay=5: 3 of 3 checks passed",
-        "shop: correct, and the same, in 3 configurations",
+        "shop: responses are correct and identical in 3 configurations",
     ] {
         assert!(checked.contains(line), "{line} is not in:\n{checked}");
     }
@@ -311,7 +311,7 @@ fn what_is_up_ends_with_rpcgauge_however_that_ends() {
             let mut rest = String::new();
             let mut stdout = rpcgauge.stdout.take().expect("its output");
             stdout.read_to_string(&mut rest).expect("its last line");
-            assert_eq!(rest, "shop is stopped\n");
+            assert_eq!(rest, "shop has stopped\n");
         }
     }
     // The next start removes the folders of the killed one. Two that run at the same time have

@@ -222,7 +222,7 @@ fn a_build_makes_the_code_for_the_built_in_messages() {
     };
     assert!(names().iter().all(|name| name.starts_with("builtin-")));
     let text = build().well();
-    assert!(text.starts_with("made: built before, "), "{text}");
+    assert!(text.starts_with("made: already built, "), "{text}");
     assert_eq!(count(&place), 1);
     assert_eq!(fs::read(folder.join("built")).expect("built"), b"x");
     let check = ["subjects", "check", "made", "--subjects", "mine"];

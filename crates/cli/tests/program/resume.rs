@@ -152,7 +152,7 @@ fn a_run_that_does_not_say_what_it_was_measured_with_is_reported_with_a_caution_
     interrupt_after_first(&place);
     place
         .run(&["run", "--resume", "run", "--quiet"])
-        .refused(&["cannot resume run: it does not say what it was measured with"]);
+        .refused(&["cannot resume run: it does not record what it was measured with"]);
 }
 
 #[test]

@@ -144,7 +144,7 @@ fn studies_that_are_left_when_it_is_interrupted_are_named() {
     interrupt(&child);
     let finished: Finished = child.wait_with_output().expect("it ends").into();
     assert_eq!(finished.code, Some(130), "{}", finished.stderr);
-    let not_begun = "interrupted; not begun: second";
+    let not_begun = "interrupted; not started: second";
     assert!(finished.stderr.contains(not_begun), "{}", finished.stderr);
     let runs = fs::read_dir(place.path().join("runs")).expect("runs");
     assert_eq!(runs.count(), 1, "the second study was not begun");

@@ -1,4 +1,4 @@
-//! The output of `app up` and `app load`: addresses, and the results of a load.
+//! Formats the output of `app up` and `app load`: addresses, and the results of a load.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,7 +9,7 @@ use rpcgauge_report::app::{mean, of_rate};
 use rpcgauge_report::units;
 use rpcgauge_study::app::{App, AppLoad, SliceFigures};
 
-/// All addresses, the values that checks have kept, and commands to try.
+/// All addresses, the values kept by checks, and commands to try.
 pub(super) fn addresses(
     application: &Application<'_>,
     kept: &BTreeMap<String, String>,
@@ -146,12 +146,12 @@ fn head(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
-/// A table with a name and figures in each row.
+/// A table whose rows consist of a name and figures.
 fn figures(rows: &[Vec<String>]) -> String {
     aligned("", rows, |text, width| format!("{text:>width$}"))
 }
 
-/// A line for each row; the first column is left-aligned, `cell` formats the others.
+/// One line per row. The first column is left-aligned; `cell` formats the others.
 fn aligned(indent: &str, rows: &[Vec<String>], cell: impl Fn(&str, usize) -> String) -> String {
     let columns = rows.first().map_or(0, Vec::len);
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();

@@ -1,5 +1,5 @@
-//! The compared ways to call: settings of the embedded server, or stacks of subjects with their
-//! codecs.
+//! The ways to call that are compared: settings of the embedded server, or stacks of subjects and
+//! their codecs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,11 +17,11 @@ use crate::exit::Failure;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Way {
     pub(super) name: String,
-    /// Its settings, as a study writes them.
+    /// Settings of the variant, as a study writes them.
     pub(super) settings: Vec<(&'static str, String)>,
 }
 
-/// The ways to call the embedded server. `rest-json` is what most services do, `grpc` is its usual
+/// The ways to call the embedded server. `rest-json` is what most services use, `grpc` is its usual
 /// alternative, and each of the others changes one setting of these two.
 const EMBEDDED: [(&str, &[(&str, &str)]); 6] = [
     ("rest-json", &[("protocol", "rest")]),
@@ -35,7 +35,7 @@ const EMBEDDED: [(&str, &[(&str, &str)]); 6] = [
     ("hybrid", &[("protocol", "grpc"), ("encoding", "hybrid")]),
 ];
 
-/// The encodings in which the stacks of each protocol are compared.
+/// The encodings in which stacks are compared, by protocol.
 const ENCODINGS: [(Protocol, &[Encoding]); 3] = [
     (Protocol::Grpc, &[Encoding::Protobuf]),
     (Protocol::Rest, &[Encoding::Json, Encoding::ProtoJson]),
@@ -51,7 +51,7 @@ impl Way {
         self.setting("compression").is_some()
     }
 
-    /// Whether it goes over a Unix socket.
+    /// Whether it uses a Unix socket.
     pub(super) fn is_over_unix(&self) -> bool {
         self.setting("transport") == Some(Transport::Unix.as_str())
     }
@@ -62,10 +62,10 @@ impl Way {
     }
 }
 
-/// The ways that the options choose, and the name of the one that all others are compared with.
+/// The ways selected by the options, and the name of the way that all others are compared with.
 ///
 /// # Errors
-/// An option names something unknown, or leaves nothing to compare.
+/// An option has an unknown name, or leaves nothing to compare.
 pub(super) fn chosen(
     args: &CompareArgs,
     stacks: &BTreeMap<String, Features>,
@@ -94,7 +94,7 @@ pub(super) fn chosen(
     match (ways.len(), args.only.is_empty()) {
         (2.., _) => Ok((ways, against)),
         (_, false) => Err(Failure::input(format!(
-            "--only leaves nothing to compare with \"{against}\"; name another variant"
+            "--only leaves nothing to compare with \"{against}\"; select another variant"
         ))),
         (_, true) => Err(Failure::input(format!(
             "there is nothing to compare with \"{against}\"; give another --stack or --client"
@@ -113,8 +113,8 @@ fn embedded() -> Vec<Way> {
     ways.collect()
 }
 
-/// Each server called by rpcgauge's own client, and by each client with a protocol and encoding in
-/// common.
+/// Each server, called by rpcgauge's own client and by each client that has a protocol and encoding
+/// in common with it.
 fn of_stacks(args: &CompareArgs, stacks: &BTreeMap<String, Features>) -> Result<Vec<Way>, Failure> {
     let find =
         |option: &str, name: &str, role: Role| {
@@ -131,7 +131,8 @@ fn of_stacks(args: &CompareArgs, stacks: &BTreeMap<String, Features>) -> Result<
     for (option, names) in [("--stack", &args.stack), ("--client", &args.client)] {
         let mut places = names.iter().enumerate();
         if let Some((_, twice)) = places.find(|(place, name)| names[..*place].contains(name)) {
-            let message = format!("{option} {twice}: it is given twice; name each stack once");
+            let message =
+                format!("{option} {twice}: this stack is given twice; list each stack once");
             return Err(Failure::input(message));
         }
     }
@@ -158,8 +159,8 @@ fn of_stacks(args: &CompareArgs, stacks: &BTreeMap<String, Features>) -> Result<
             }
         }
         if args.stack.is_empty() {
-            // Calls by rpcgauge's own client show which part of the other clients' times is the
-            // kernel's and the server's.
+            // Calls by rpcgauge's own client show how much of the other clients' times the kernel
+            // and the server take.
             let by_engine = called.into_iter().map(|spoken| way(server, None, spoken));
             ways.extend(by_engine);
         }
@@ -169,7 +170,7 @@ fn of_stacks(args: &CompareArgs, stacks: &BTreeMap<String, Features>) -> Result<
         if !ways.iter().any(is_called) {
             let servers = servers.join(", ");
             return Err(Failure::input(format!(
-                "--client {client}: it has no protocol and encoding in common with {servers}; give --stack \
+                "--client {client}: it shares no protocol and encoding with {servers}; give --stack \
                  a server that it can call"
             )));
         }
@@ -177,8 +178,8 @@ fn of_stacks(args: &CompareArgs, stacks: &BTreeMap<String, Features>) -> Result<
     Ok(told_apart(ways))
 }
 
-/// The work of the stacks' codecs in a call: a server decodes the request and encodes the response,
-/// a client the reverse.
+/// The codec work of the stacks in a call: a server decodes the request and encodes the response,
+/// and a client does the reverse.
 pub(super) fn codecs(ways: &[Way], stacks: &BTreeMap<String, Features>) -> Vec<Way> {
     const ROLES: [(&str, [(Operation, Sample); 2]); 2] = [
         (
@@ -238,7 +239,7 @@ fn of_codec(codec: &str, encoding: Encoding, operation: Operation, sample: Sampl
     }
 }
 
-/// Makes equal names of ways unique by adding the settings in which they differ.
+/// Makes names unique by appending the settings in which ways of the same name differ.
 fn told_apart(mut ways: Vec<Way>) -> Vec<Way> {
     let all = ways.clone();
     for way in &mut ways {
@@ -257,7 +258,8 @@ fn told_apart(mut ways: Vec<Way>) -> Vec<Way> {
 
 type Spoken = (Protocol, HttpVersion, Encoding);
 
-/// What a server and its client both speak; without a client, everything that the server speaks.
+/// What a server and its client have in common. Without a client, everything that the server
+/// supports.
 fn spoken<'f>(
     server: &'f Features,
     client: Option<&'f Features>,
@@ -292,8 +294,8 @@ fn way(server: &str, client: Option<&String>, (protocol, http, encoding): Spoken
     Way { name, settings }
 }
 
-/// A stack's name for use in a variant's name: names become parts of file names, which must not
-/// contain a /.
+/// A stack's name as part of a variant's name. Variant names become parts of file names, which must
+/// not contain a /.
 fn plain(stack: &str) -> String {
     stack.replace('/', ":")
 }

@@ -1,4 +1,4 @@
-//! Runs a client, and a server if one is given, over a link, and reports what the link did.
+//! Runs a client, and optionally a server, over a link, and reports what the link did.
 
 use std::fs::File;
 use std::os::unix::process::ExitStatusExt as _;
@@ -57,7 +57,7 @@ pub(super) fn run(link: &NamedLink, client: Command, server: Option<&str>, seed:
     Ok(code(status))
 }
 
-/// The prefix that starts a command in the server's namespace.
+/// The command prefix that enters the server's namespace.
 fn way_in(network: &Network, in_user_namespace: bool) -> String {
     let network = network.server().path();
     let user = if in_user_namespace {
@@ -71,7 +71,7 @@ fn way_in(network: &Network, in_user_namespace: bool) -> String {
     format!("nsenter {user}--net={}", network.display())
 }
 
-/// Runs the client to its end, and forwards signals to it.
+/// Runs the client to completion, forwarding signals to it.
 fn attend(
     mut command: Command,
     network: &Network,
@@ -79,8 +79,8 @@ fn attend(
 ) -> Result<ExitStatus, Failure> {
     let _inside = network.client().enter().map_err(failure)?;
     let name = command.get_program().to_string_lossy().into_owned();
-    // Only this program's own process group may read from the terminal, so at a terminal the client
-    // stays in it. Otherwise the client gets its own group, so that what it starts ends with it.
+    // At a terminal, only this program's own process group may read from it, so the client stays in
+    // that group. Otherwise the client gets its own group, so that its child processes end with it.
     let is_at_terminal = is_foreground();
     let started = if is_at_terminal {
         end_with_this_program(&mut command, None);
@@ -90,12 +90,11 @@ fn attend(
     };
     let mut client =
         started.map_err(|error| Failure::input(format!("cannot start {name}: {error}")))?;
-    // The client is not reaped yet, so that its process group's id is not reused.
+    // Do not reap the client yet, so that its process group's id is not reused.
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     while let Ok(None) = waitid(WaitId::Pid(Pid::from_child(&client)), options) {
         for signal in signals.pending() {
-            // At a terminal Ctrl-C reaches the client itself, since it is in the same process
-            // group.
+            // At a terminal, Ctrl-C also reaches the client, which is in the same process group.
             if !(is_at_terminal && signal == SIGINT && is_foreground()) {
                 pass_on(signal, &client);
             }
@@ -110,25 +109,25 @@ fn attend(
         .map_err(|error| Failure::cannot(format!("cannot wait for {name}: {error}")))
 }
 
-/// Whether this program is in the foreground of its terminal, which need not be standard input.
+/// Whether this program is in the foreground of its terminal. Standard input may be something else.
 fn is_foreground() -> bool {
     File::open("/dev/tty").is_ok_and(|terminal| tcgetpgrp(terminal) == Ok(getpgrp()))
 }
 
 fn pass_on(signal: i32, client: &Child) {
     if let Some(signal) = Signal::from_named_raw(signal) {
-        // This fails only if the client has ended.
+        // This fails only if the client has exited.
         let _ = kill_process(Pid::from_child(client), signal);
     }
 }
 
-/// The exit code as in a shell: 128 + signal if a signal ended the process.
+/// The exit code as reported by a shell: 128 + signal if a signal ended the process.
 fn code(status: ExitStatus) -> ExitCode {
     let code = status.code().or(status.signal().map(|signal| 128 + signal));
     ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }
 
-/// The lines that report what the link did.
+/// Lines that report what the link did.
 fn said(counts: &LinkCounts, priority: Priority) -> Vec<String> {
     let time = |ns: u64| units::time(ns as f64);
     let LinkCounts {
@@ -140,7 +139,7 @@ fn said(counts: &LinkCounts, priority: Priority) -> Vec<String> {
         .map(|(name, way)| format!("{name}: {}", direction(way)))
         .into();
     lines.push(format!(
-        "round trip of probes {}, set {}, after subtracting {} that this machine itself adds",
+        "round trip of probes {}, configured {}, after subtracting {} that this machine itself adds",
         time(calibration.median_ns),
         time(calibration.set_ns),
         time(calibration.base_ns()),
@@ -171,7 +170,7 @@ fn said(counts: &LinkCounts, priority: Priority) -> Vec<String> {
             Priority::High | Priority::Normal => "real-time priority would help: run as root",
         };
         lines.push(format!(
-            "the link was not held, so times over it say little: {help}"
+            "the link was not held, so times measured over it are unreliable: {help}"
         ));
     }
     lines

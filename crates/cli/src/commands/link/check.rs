@@ -46,7 +46,7 @@ pub(super) fn run(names: &[String]) -> Outcome {
     }
 }
 
-/// Options with the client's and the server's core, if there are two.
+/// Options with one core each for the client and the server, if there are two.
 pub(crate) fn options() -> Result<Options, Failure> {
     let placements = Placements::detect().map_err(Failure::cannot)?;
     let Ok(layout) = placements.layout(Placement::TwoCores) else {
@@ -68,7 +68,7 @@ fn text(name: &str, checked: &Checked, not_held: &[String]) -> String {
         _ => format!("{name}: not held"),
     }];
     lines.push(format!(
-        "round trip  {}, set {}; worst {}; this machine itself adds {}",
+        "round trip  {}, configured {}; worst {}; this machine itself adds {}",
         time(probes.median_ns),
         time(probes.set_ns),
         time(probes.worst_ns),
@@ -78,7 +78,7 @@ fn text(name: &str, checked: &Checked, not_held: &[String]) -> String {
         lines.push(format!("{name:<11} {}", direction(way)));
     }
     if checked.priority != Priority::RealTime {
-        lines.push("without real-time priority, which root has".to_owned());
+        lines.push("without real-time priority, which requires root".to_owned());
     }
     lines.extend(not_held.iter().map(|what| format!("not held: {what}")));
     lines.join("\n  ") + "\n"

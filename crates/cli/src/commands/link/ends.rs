@@ -1,4 +1,4 @@
-//! The programs at the ends of a link.
+//! The client and server programs at the ends of a link.
 
 use std::ffi::OsString;
 use std::fs;
@@ -13,15 +13,15 @@ use rpcgauge_link::{Network, SERVER};
 use super::failure;
 use crate::exit::{Failure, note};
 
-/// How long a server may take until it listens.
+/// How long a server may take to start listening.
 const STARTUP: Duration = Duration::from_secs(60);
-/// How long a server may listen only where no client can reach it before that is an error: some
-/// servers open an internal port first.
+/// How long a server may listen only on addresses that no client can reach before it is an error.
+/// Some servers open an internal port first.
 const ELSEWHERE: Duration = Duration::from_secs(2);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
-/// How long a server may take to end when it is asked to.
+/// How long a server may take to exit when asked to.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// The environment variable with the server's address, for client and server.
+/// Environment variable with the server's address, set for the client and the server.
 const VARIABLE: &str = "RPCGAUGE_SERVER";
 
 pub(super) fn shell(command: &str) -> Command {
@@ -32,7 +32,7 @@ pub(super) fn shell(command: &str) -> Command {
     shell
 }
 
-/// A program with its arguments.
+/// A program and its arguments; `None` if `words` is empty.
 pub(super) fn program(words: &[OsString]) -> Option<Command> {
     let (name, arguments) = words.split_first()?;
     let mut command = Command::new(name);
@@ -40,11 +40,11 @@ pub(super) fn program(words: &[OsString]) -> Option<Command> {
     Some(command)
 }
 
-/// A listening server. It is stopped on drop.
+/// A listening server. Dropping it stops the server.
 pub(super) struct Server(Child);
 
 impl Server {
-    /// Starts a command and waits until it can be reached.
+    /// Starts a command and waits until clients can connect to it.
     pub(super) fn start(
         command: &str,
         network: &Network,
@@ -73,18 +73,18 @@ impl Server {
                 && elsewhere.get_or_insert_with(Instant::now).elapsed() > ELSEWHERE
             {
                 return Err(Failure::input(format!(
-                    "the server listens only on {address}, where no client over the link can reach it; make it listen on \
+                    "the server listens only on {address}, which no client over the link can reach; make it listen on \
                      {SERVER} or 0.0.0.0"
                 )));
             }
             if is_over() {
                 return Err(Failure::interrupted(
-                    "interrupted before the server listened",
+                    "interrupted before the server was listening",
                 ));
             }
             if start.elapsed() > STARTUP {
                 return Err(Failure::cannot(format!(
-                    "the server listens on no TCP port after {} s: {command}",
+                    "the server is not listening on a TCP port after {} s: {command}",
                     STARTUP.as_secs()
                 )));
             }
@@ -92,12 +92,12 @@ impl Server {
         }
     }
 
-    /// Notes if the server has failed before its client ended.
+    /// Reports a server that failed before its client exited.
     pub(super) fn note_end(&mut self) {
         if let Ok(Some(status)) = self.0.try_wait()
             && !status.success()
         {
-            note(&format!("the server has ended: {status}"));
+            note(&format!("the server exited: {status}"));
         }
     }
 }
@@ -108,7 +108,7 @@ impl Drop for Server {
     }
 }
 
-/// The addresses at which sockets listen in the namespace of the calling thread.
+/// The addresses of listening sockets in the calling thread's network namespace.
 fn listening() -> Vec<SocketAddr> {
     let tables = ["tcp", "tcp6"].map(|version| {
         fs::read_to_string(format!("/proc/thread-self/net/{version}")).unwrap_or_default()

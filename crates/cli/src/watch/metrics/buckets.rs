@@ -1,4 +1,4 @@
-//! An OpenMetrics histogram: counts of the values up to fixed bounds.
+//! An OpenMetrics histogram: counts of values up to fixed bounds.
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,15 +7,15 @@ use prometheus_client::encoding::{EncodeMetric, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::{MetricType, TypedMetric};
 use rpcgauge_load::Histogram;
 
-/// The bounds within a decade. Six are enough for good interpolation between two bounds.
+/// Bounds within a decade. Six are enough for good interpolation between neighboring bounds.
 const STEPS: [u64; 6] = [10, 15, 20, 30, 50, 70];
 
-/// Decades, from 10 µs on; the last bound is 100 s.
+/// Number of decades, starting at 10 µs. The last bound is 100 s.
 const DECADES: u32 = 7;
 
 const BOUNDS: usize = STEPS.len() * DECADES as usize + 1;
 
-/// The bounds, ns, in order.
+/// All bounds in ns, in ascending order.
 fn bounds() -> [u64; BOUNDS] {
     std::array::from_fn(|place| {
         let decade = place / STEPS.len();
@@ -25,15 +25,15 @@ fn bounds() -> [u64; BOUNDS] {
 
 /// Counts of times by bound, within the 0.1% precision of the recorded histograms.
 ///
-/// The client library's own histogram observes one value at a time; for the calls of one second
+/// The client library's own histogram observes one value at a time. For a second's worth of calls,
 /// that takes milliseconds of a core that the calls may need.
 #[derive(Debug)]
 pub(super) struct Buckets(Mutex<Counts>);
 
 #[derive(Debug)]
 struct Counts {
-    /// For each bound, the times above the previous bound and up to this one; last, the times above
-    /// all bounds.
+    /// For each bound, the number of times above the previous bound and up to this one. The last
+    /// entry counts times above all bounds.
     counts: [u64; BOUNDS + 1],
     sum_ns: f64,
 }

@@ -18,17 +18,17 @@ use tokio::time::{sleep, timeout};
 use super::Metrics;
 use crate::exit::Failure;
 
-/// How long a connection may last: it carries one request and its response.
+/// Maximum lifetime of a connection, which serves a single request.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Maximum number of concurrent connections. A new one closes the oldest, so that silent
-/// connections do not block scrapes.
+/// Maximum number of concurrent connections. A new connection closes the oldest, so that idle
+/// connections cannot block scrapes.
 const MAX_CONNECTIONS: usize = 32;
 
 /// Maximum size of a request head.
 const MAX_HEAD_BYTES: usize = 8 * 1024;
 
-/// How long to wait after a failed accept, for example if no file descriptor is left.
+/// How long to wait after a failed accept, for example when no file descriptor is free.
 const ACCEPT_BACKOFF: Duration = Duration::from_millis(100);
 
 const PATH: &str = "/metrics";
@@ -43,12 +43,12 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
-    /// Binds to an address, `HOST:PORT`.
+    /// Binds to an address in the form `HOST:PORT`.
     pub(crate) fn bind(given: &str) -> Result<Self, Failure> {
         let addresses = given.to_socket_addrs().map_err(|_| {
             Failure::input(format!(
-                "--metrics {given}: is not an address to listen on; write HOST:PORT, as in \
-                 127.0.0.1:9464; port 0 chooses a free one"
+                "--metrics {given}: is not an address to listen on; write HOST:PORT, such as \
+                 127.0.0.1:9464; port 0 picks a free port"
             ))
         })?;
         let addresses: Vec<SocketAddr> = addresses.collect();
@@ -64,12 +64,12 @@ impl Endpoint {
         listening.map_err(|error| {
             Failure::input(format!(
                 "--metrics {given}: cannot listen there: {error}; use another port, or 0 for a \
-                 free one"
+                 free port"
             ))
         })
     }
 
-    /// Serves `metrics` from now on, until the program ends.
+    /// Starts serving `metrics`. Serves until the program exits.
     pub(crate) fn serve(self, metrics: Metrics) -> io::Result<()> {
         let mut runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = runtime.enable_all().build()?;
@@ -82,7 +82,7 @@ impl Endpoint {
         let listener = tokio::net::TcpListener::from_std(self.listener)?;
         let mut http = http1::Builder::new();
         http.keep_alive(false).max_buf_size(MAX_HEAD_BYTES);
-        // The most recently accepted connections, including ended ones.
+        // The most recently accepted connections, including closed ones.
         let mut connections: VecDeque<AbortHandle> = VecDeque::new();
         loop {
             let Ok((stream, _)) = listener.accept().await else {
@@ -147,7 +147,7 @@ mod tests {
         let metrics = Metrics::new([("a".to_owned(), "http://x/".to_owned())]);
         endpoint.serve(metrics).expect("a thread");
         let mut stream = TcpStream::connect(address).expect("it listens");
-        // The server may close the connection before everything is sent.
+        // The server may close the connection before the whole request is sent.
         let _ = stream.write_all(request);
         let mut response = Vec::new();
         let _ = stream.read_to_end(&mut response);

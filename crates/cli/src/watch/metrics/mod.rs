@@ -1,6 +1,6 @@
-//! The figures of a load while it runs, in OpenMetrics text for a monitoring system to collect.
+//! A load's figures while it runs, in OpenMetrics text for a monitoring system to scrape.
 //!
-//! They count the measured calls, as the reports do, over all trials of each target so far. Each
+//! Like the reports, they cover only measured calls, over all trials of each target so far. Each
 //! snapshot of a trial updates them.
 
 mod buckets;
@@ -24,19 +24,19 @@ use rpcgauge_load::{ByteCount, Histogram, IntervalTimes, Traffic, TrialProgress}
 use self::buckets::Buckets;
 pub(super) use self::endpoint::Endpoint;
 
-/// Label names with values; the first is always `target`.
+/// Label names and values. The first label is always `target`.
 type Labels = Vec<(&'static str, String)>;
 
-/// A metric family: its name without its unit, its help, and how to get its value from `From`.
+/// A metric family: its name without the unit, its help, and a function that reads its value.
 type Row<From, To> = (&'static str, &'static str, fn(&From) -> To);
 
 const CALLS: [Row<TrialProgress, u64>; 4] = [
     (
         "calls_started",
-        "Calls that were begun, or failed before they were",
+        "Calls that were started, or failed before they could start",
         |s| s.started,
     ),
-    ("calls_sent", "Calls given to the transport", |s| s.sent),
+    ("calls_sent", "Calls handed to the transport", |s| s.sent),
     ("calls_answered", "Calls that succeeded", |s| s.answered),
     ("calls_retried", "Retries of calls", |s| s.retried),
 ];
@@ -44,12 +44,12 @@ const CALLS: [Row<TrialProgress, u64>; 4] = [
 const GAUGES: [Row<TrialProgress, u64>; 2] = [
     (
         "calls_in_flight",
-        "Calls that were begun but have not ended",
+        "Calls that were started but have not ended",
         |s| s.in_flight,
     ),
     (
         "calls_waiting",
-        "Calls that are due but not begun, including those of the warm-up",
+        "Calls that are due but not started, including warm-up calls",
         |s| s.waiting,
     ),
 ];
@@ -64,49 +64,49 @@ type TimesOf = fn(&IntervalTimes) -> &Histogram;
 const TIMES: [(&str, &str, TimesOf); 3] = [
     (
         "latency",
-        "Latency of the calls that succeeded, from when they were due",
+        "Latency of successful calls, from when they were due",
         |times| &times.latency,
     ),
     (
         "failed_latency",
-        "Latency of the calls that failed, from when they were due",
+        "Latency of failed calls, from when they were due",
         |times| &times.failed_latency,
     ),
     (
         "send_delay",
-        "Delay from when calls were due to when they were begun",
+        "Delay from when calls were due to when they were started",
         |times| &times.send_delay,
     ),
 ];
 
-/// The metrics of all targets, shared with the endpoint. Because of the lock, a scrape sees whole
-/// snapshots.
+/// The metrics of all targets, shared with the endpoint. The lock ensures that a scrape sees only
+/// complete snapshots.
 #[derive(Clone)]
 pub(super) struct Metrics(Arc<Mutex<Figures>>);
 
 struct Figures {
     registry: Registry,
-    /// As in [`CALLS`].
+    /// In the order of [`CALLS`].
     calls: [Counts; 4],
     failed: Counts,
-    /// As in [`GAUGES`].
+    /// In the order of [`GAUGES`].
     gauges: [Family<Labels, Gauge<u64, AtomicU64>>; 2],
-    /// As in [`BYTES`].
+    /// In the order of [`BYTES`].
     bytes: [Counts; 2],
-    /// As in [`TIMES`].
+    /// In the order of [`TIMES`].
     times: [Family<Labels, Buckets>; 3],
 }
 
-/// Counts over all trials; each trial counts from 0.
+/// Totals over all trials, although each trial counts from 0.
 #[derive(Default)]
 struct Counts {
     total: Family<Labels, Counter>,
-    /// The part that the running trials have counted.
+    /// The part of the total that comes from running trials.
     current: HashMap<Labels, u64>,
 }
 
-/// An info metric with one sample for each target; the client library's own has only one set of
-/// labels.
+/// An info metric with one sample per target. The client library's own info metric supports only
+/// one set of labels.
 #[derive(Debug)]
 struct Targets(Vec<Labels>);
 
@@ -122,7 +122,7 @@ impl EncodeMetric for Targets {
 }
 
 impl Metrics {
-    /// Metrics of these targets, each with its name and its URL.
+    /// Creates metrics for these targets, each given as its name and URL.
     pub(super) fn new(targets: impl IntoIterator<Item = (String, String)>) -> Self {
         let mut figures = Figures::new();
         let mut infos = Vec::new();
@@ -146,7 +146,7 @@ impl Metrics {
 
     fn text(&self) -> String {
         let mut text = String::new();
-        // Writing into a String cannot fail.
+        // Writing to a String cannot fail.
         let _ = encode(&mut text, &self.lock().registry);
         text
     }
@@ -235,11 +235,11 @@ impl Figures {
 }
 
 impl Counts {
-    /// Adds what the current trial has counted since the last update; `now` is its total.
+    /// Adds what the current trial has counted since the last update. `now` is the trial's total.
     fn count(&mut self, labels: &Labels, now: u64) {
         let before = self.current.entry(labels.clone()).or_default();
-        // A trial's count can shrink, if bytes turn out to be unsent or of another class. A counter
-        // must not: a decrease would be read as a restart.
+        // A trial's count can shrink if bytes turn out to be unsent or in another class. A counter
+        // must not, because a decrease would be read as a restart.
         let more = now.saturating_sub(*before);
         *before += more;
         self.total.get_or_create(labels).inc_by(more);

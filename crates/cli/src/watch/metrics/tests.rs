@@ -60,7 +60,8 @@ fn failures_have_their_kind_as_a_label() {
     assert_eq!(value(&text, &of("deadline")), 2.0);
 }
 
-/// The samples of a family come in any order. One bucket of each histogram is enough.
+/// The samples of a family come in any order, so lines are sorted. One bucket per histogram is
+/// enough.
 #[test]
 fn every_family_has_its_name_its_type_and_its_unit() {
     let metrics = Metrics::new([("a".to_owned(), "http://x/\"q\"\\".to_owned())]);
