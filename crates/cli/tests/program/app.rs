@@ -160,7 +160,10 @@ fn processes_start_at_once_and_may_wait_for_each_other() {
     // The catalogue is the first in the file.
     let place = shop_with("app.toml", alone, &waits);
     let checked = run(&place, &["app", "check", "./shop"]).well();
-    assert!(checked.contains("shop: correct, and the same"), "{checked}");
+    assert!(
+        checked.contains("shop: responses are correct and identical"),
+        "{checked}"
+    );
 }
 
 /// The command that runs the store of [`with_store`].
@@ -272,7 +275,7 @@ fn up(place: &Place) -> (Child, Vec<String>, PathBuf) {
     let (mut addresses, mut logs) = (Vec::new(), PathBuf::new());
     let mut lines = BufReader::new(rpcgauge.stdout.take().expect("its output"));
     let mut line = String::new();
-    while !line.starts_with("Ctrl-C") {
+    while !line.starts_with("Press Ctrl-C") {
         line.clear();
         assert!(lines.read_line(&mut line).expect("a line") > 0, "it ended");
         let words: Vec<&str> = line.split_whitespace().collect();

@@ -313,7 +313,7 @@ fn a_check_of_all_says_which_it_leaves_out() {
     assert_eq!(one.code, Some(3), "{one:?}");
     place
         .run(&["subjects", "check", "--stack", "http"])
-        .refused(&["--stack", "give its name"]);
+        .refused(&["--stack", "give the subject's name"]);
 }
 
 #[test]
