@@ -1,5 +1,5 @@
 //! Checks the code against the rules of ARCHITECTURE.md: which crates may use which others, and
-//! which dependencies and names must be absent.
+//! which dependencies and names are banned.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,7 +8,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// For each crate, the sibling crates that its own code may use. Tests may use more.
+/// The sibling crates that each crate's own code may use. Tests may use more.
 const ALLOWED: [(&str, &[&str]); 13] = [
     ("rpcgauge-contract", &["rpcgauge-message", "rpcgauge-trial"]),
     ("rpcgauge-message", &[]),
@@ -62,7 +62,7 @@ const ALLOWED: [(&str, &[&str]); 13] = [
     ),
 ];
 
-/// Libraries that must never reach a crate's own code, with the reason.
+/// Libraries that a crate's own code must not use, with the reason.
 const ABSENT: [(&str, &str, &str); 8] = [
     ("rpcgauge-wire", "mio", "wire is sans-I/O"),
     ("rpcgauge-wire", "libc", "wire is sans-I/O and has no clock"),
@@ -86,7 +86,7 @@ const ABSENT: [(&str, &str, &str); 8] = [
     ),
 ];
 
-/// Words that may occur only in certain places of the crates' own code, with the reason.
+/// Text that may appear only in certain places of the crates' own code, with the reason.
 const ONLY_IN: [(&str, &[&str], &str); 2] = [
     (
         "process::Command",
@@ -104,14 +104,14 @@ const ONLY_IN: [(&str, &[&str], &str); 2] = [
     ),
 ];
 
-/// Words that must not occur in certain crates' own code, with the reason.
+/// Text that must not appear in certain crates' own code, with the reason.
 const NOT_IN: [(&str, &str, &str); 3] = [
     ("std::net", "crates/wire/src", "wire is sans-I/O"),
     ("Instant", "crates/wire/src", "wire has no clock"),
     ("SystemTime", "crates/wire/src", "wire has no clock"),
 ];
 
-/// The maximum number of packages in Cargo.lock.
+/// Maximum number of packages in Cargo.lock.
 const MAX_PACKAGES: usize = 250;
 
 fn root() -> PathBuf {
@@ -121,7 +121,7 @@ fn root() -> PathBuf {
         .expect("the checkout")
 }
 
-/// Each workspace crate's own (not dev, not build) dependencies.
+/// Each workspace crate's own dependencies, without those for development or build scripts.
 fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
     let output = Command::new(env!("CARGO"))
         .args([
@@ -165,7 +165,7 @@ fn crates_use_only_the_siblings_they_may() {
     assert_eq!(
         dependencies.keys().map(String::as_str).collect::<Vec<_>>(),
         allowed.keys().copied().collect::<Vec<_>>(),
-        "the workspace's crates are those of ARCHITECTURE.md"
+        "the workspace's crates must match ARCHITECTURE.md"
     );
     for (name, own) in &dependencies {
         for sibling in own.iter().filter(|name| name.starts_with("rpcgauge")) {
@@ -214,7 +214,7 @@ fn processes_and_clocks_stay_where_they_belong() {
                 *found.entry(word).or_default() += 1;
                 assert!(
                     places.iter().any(|place| shown.starts_with(place)),
-                    "{shown} holds {word}, but {reason}"
+                    "{shown} contains {word}, but {reason}"
                 );
             }
         }
@@ -223,7 +223,7 @@ fn processes_and_clocks_stay_where_they_belong() {
                 *found.entry(word).or_default() += 1;
                 assert!(
                     !shown.starts_with(place),
-                    "{shown} holds {word}, but {reason}"
+                    "{shown} contains {word}, but {reason}"
                 );
             }
         }
@@ -232,12 +232,12 @@ fn processes_and_clocks_stay_where_they_belong() {
     for word in words.chain(NOT_IN.map(|(word, ..)| word)) {
         assert!(
             found.contains_key(word),
-            "{word} is nowhere: this rule checks nothing any more"
+            "{word} was not found: its rule no longer checks anything"
         );
     }
 }
 
-/// Source files of the crates' own code: no tests, benches or examples.
+/// Source files of the crates' own code, without tests, benches and examples.
 fn rust_sources(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).expect("a folder") {
@@ -256,7 +256,7 @@ fn rust_sources(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The code before its unit tests, without comments.
+/// The code before the unit tests, without comments.
 fn own_code(source: &str) -> String {
     source
         .split("#[cfg(test)]")

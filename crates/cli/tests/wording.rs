@@ -1,5 +1,5 @@
-//! Checks the project's wording in code, comments, messages and documents: it must use the terms of
-//! the field, which an engineer would type into a search box.
+//! Checks the project's wording in code, comments, messages and documents: it must use the
+//! established terms that an engineer would search for.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::process::Command;
 
 /// Phrases to avoid, and what to write instead. Each word of a phrase matches in any case, or
 /// exactly if it has capitals. `a|b` is either word, `a*` any word with this prefix, `!a|b`
-/// anything but these words, including the end of a sentence. A phrase may continue in the next
+/// anything but these words, including the end of a sentence. A phrase may continue on the next
 /// line of a comment.
 const ADVICE: [(&str, &str); 28] = [
     ("MOST_*|LONGEST_*|LARGEST_*|DEEPEST_*", "MAX_"),
@@ -61,7 +61,7 @@ const ADVICE: [(&str, &str); 28] = [
     ),
 ];
 
-/// Exceptions: files in which a phrase is right, each with the phrase.
+/// Exceptions: files in which a phrase is correct, each with the phrase.
 const RIGHT: [(&str, &str); 0] = [];
 
 #[test]
@@ -81,7 +81,7 @@ fn texts_use_the_words_of_the_field() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
-/// The tracked files that people write, except this one.
+/// The tracked files that people write, excluding this one.
 fn texts(root: &Path) -> Vec<PathBuf> {
     const KINDS: [&str; 9] = ["rs", "md", "py", "go", "kt", "ts", "proto", "toml", "sh"];
     let output = Command::new("git")
@@ -106,7 +106,7 @@ fn texts(root: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Finds each phrase to avoid, with its line and what to write instead.
+/// Finds all phrases to avoid, each with its line and what to write instead.
 fn review(text: &str) -> Vec<(usize, String, &'static str)> {
     let words = words(text);
     let phrases = ADVICE.map(|(phrase, advice)| {
@@ -150,8 +150,8 @@ fn fits(part: &str, word: &str) -> bool {
     })
 }
 
-/// The words of a text with their lines. There is an empty word between two that are separated by
-/// anything but space or the beginning of a comment line.
+/// The words of a text with their lines. An empty word separates words with anything between them
+/// other than space or the beginning of a comment line.
 fn words(text: &str) -> Vec<(usize, &str)> {
     let mut all = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {

@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::common::{Finished, Place, interrupt, wait_until};
 
-/// A copy of the example in `shop`, with its own temporary folder.
+/// A place with a copy of the example in `shop`, and its own temporary folder.
 pub(crate) fn shop() -> Place {
     let place = Place::new();
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/app-shop");
@@ -40,7 +40,7 @@ pub(crate) fn shop_with(file: &str, from: &str, to: &str) -> Place {
     place
 }
 
-/// rpcgauge with the place's own temporary folder, and a cache with Locust that all tests share.
+/// rpcgauge with the place's temporary folder, and a cache with Locust that all tests share.
 pub(crate) fn command(place: &Place, args: &[&str]) -> Command {
     let mut command = place.command(args);
     command.env("TMPDIR", place.path().join("tmp"));
@@ -53,7 +53,7 @@ pub(crate) fn run(place: &Place, args: &[&str]) -> Finished {
     output.expect("the program starts").into()
 }
 
-/// Asserts that no process has left its folder behind.
+/// Asserts that no process left its folder behind.
 #[track_caller]
 pub(crate) fn nothing_is_left(place: &Place) {
     let left = fs::read_dir(place.path().join("tmp")).expect("the folder");
@@ -157,7 +157,7 @@ fn processes_start_at_once_and_may_wait_for_each_other() {
     let waits = format!(
         r#"run = ["sh", "-c", "until python3 -c \"{connects}\"; do sleep 0.1; done; exec python3 catalogue.py ${{port.http}} ${{delay}}"]"#
     );
-    // The catalogue is the first in the file.
+    // The catalogue is the first service in the file.
     let place = shop_with("app.toml", alone, &waits);
     let checked = run(&place, &["app", "check", "./shop"]).well();
     assert!(
@@ -170,7 +170,7 @@ fn processes_start_at_once_and_may_wait_for_each_other() {
 pub(crate) const STORE: &str =
     "exec python3 -m http.server ${port.http} --bind 127.0.0.1 --directory ${data}";
 
-/// The example with a simple database: a file server with its own folder, and a seed.
+/// The example with a simple database: a file server with its own folder, and a seed command.
 pub(crate) fn with_store(run: &str, seed: &str) -> Place {
     let place = shop();
     let name = place.path().join("shop/app.toml");
@@ -186,7 +186,7 @@ seed = ["sh", "-c", "{seed}"]
     );
     let asks = r#"run = ["python3", "shop.py", "${port.http}"]"#;
     assert!(text.contains(asks));
-    // A service starts only once the store is seeded.
+    // The service starts only after the store is seeded.
     let read = "import urllib.request as r; r.urlopen('http://127.0.0.1:${store.port.http}/stock')";
     let waits = format!(
         r#"run = ["sh", "-c", "python3 -c \"{read}\" && exec python3 shop.py ${{port.http}}"]"#
@@ -206,8 +206,8 @@ fn what_backs_an_application_is_seeded_once_and_its_data_goes_with_it() {
     checked.well();
     let folder = built.trim_end().rsplit(": ").next().expect("a folder");
     let seeded = fs::read_to_string(Path::new(folder).join("seeded")).expect("the seed's note");
-    // The store is seeded once for all configurations; the cache may contain the line of an earlier
-    // test.
+    // The store is seeded once for all configurations. The cache may also contain lines from
+    // earlier tests.
     assert!(seeded.lines().all(|line| line == "once"), "{seeded}");
     nothing_is_left(&place);
 }
@@ -267,8 +267,8 @@ fn what_cannot_be_is_refused_before_anything_starts() {
         .refused(&["app.toml:", "has no key \"entri\"; did you mean \"entry\"?"]);
 }
 
-/// Starts the example. Returns the addresses of its services and of its Prometheus, and the folder
-/// of its logs.
+/// Starts the example. Returns its process, the addresses of its services and Prometheus, and the
+/// folder of its logs.
 fn up(place: &Place) -> (Child, Vec<String>, PathBuf) {
     let mut command = command(place, &["app", "up", "./shop"]);
     let mut rpcgauge = command.stdout(Stdio::piped()).spawn().expect("it starts");
@@ -296,7 +296,7 @@ fn what_is_up_ends_with_rpcgauge_however_that_ends() {
     let place = shop();
     for is_killed in [false, true] {
         let (mut rpcgauge, addresses, _) = up(&place);
-        // Not every machine has a Prometheus.
+        // Not every machine has Prometheus.
         assert!(addresses.len() >= 2, "{addresses:?}");
         let is_there = |address: &String| TcpStream::connect(address).is_ok();
         assert!(addresses.iter().all(is_there));
@@ -317,8 +317,8 @@ fn what_is_up_ends_with_rpcgauge_however_that_ends() {
             assert_eq!(rest, "shop has stopped\n");
         }
     }
-    // The next start removes the folders of the killed one. Two that run at the same time have
-    // separate folders.
+    // The next start removes the folders of the killed instance. Two instances that run at the same
+    // time have separate folders.
     let both = [up(&place), up(&place)];
     assert!(both[0].2.is_dir() && both[0].2 != both[1].2, "{both:?}");
     for (mut rpcgauge, _, _) in both {

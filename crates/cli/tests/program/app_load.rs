@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::app::{run, shop, shop_with};
 use crate::common::{Finished, Place};
 
-/// A load of the example that is as short as possible.
+/// The shortest possible load of the example.
 pub(crate) const SHORT_LOAD: [&str; 7] = [
     "app",
     "load",
@@ -42,7 +42,7 @@ fn a_load_is_what_the_users_see() {
     assert!(offers > pages && pages > 0, "{printed}");
     assert_eq!((&*row("offer")[2], &*row("page")[2]), ("0", "0"));
     // The application's own metrics: each page makes five calls to the catalogue, and both services
-    // used CPU.
+    // use CPU.
     let within = |title: &str| -> f64 {
         let cells = row(title);
         let rate = cells[cells.len() - 3].replace(',', "");
@@ -55,7 +55,7 @@ fn a_load_is_what_the_users_see() {
     .map(within);
     assert!((3.0..7.0).contains(&(calls / pages)), "{printed}");
     assert!(printed.contains("\nprocess    cores"), "{printed}");
-    // A locustfile that cannot be imported, and one whose requests fail.
+    // A locustfile that cannot be imported, one that exits, and one whose requests fail.
     place.file("shop/locustfile.py", "import no_such_module\n");
     let refused = run(&place, &args);
     assert_eq!(refused.code, Some(3), "{refused:?}");
@@ -121,7 +121,7 @@ fn a_request_at_a_rate_is_sent_so_often_whatever_becomes_of_it() {
     let head = "50 requests \"offer\" per second (open loop), 1.0 s, connections=kept, delay=0";
     assert!(printed.starts_with(head), "{printed}");
     assert_eq!(row(&printed, "offer")[..2], ["50", "0"], "{printed}");
-    // An error that a check expects is a successful response.
+    // An error response that a check expects is a success.
     let printed = load(&shop(), "no such product", "20").well();
     assert_eq!(row(&printed, "no such product")[..2], ["20", "0"]);
     // A lock admits one request at a time, for 50 ms: about 20 per second.
@@ -136,7 +136,8 @@ fn a_request_at_a_rate_is_sent_so_often_whatever_becomes_of_it() {
     assert_eq!(cells[..2], ["40", "0"], "{printed}");
     assert!(cells[2].parse::<f64>().expect("a rate") < 30.0, "{printed}");
     assert!(printed.contains("it did not keep up"), "{printed}");
-    // After some correct responses, a status or body other than the check expects fails.
+    // Responses after the first few have a status or body that the check does not expect, so they
+    // fail.
     let turns =
         "served = service.METRICS.values.get(('handler_seconds', '{path=\"offers\"}'), (0, 0))[1]";
     for (then, said) in [
@@ -180,7 +181,7 @@ fn without_locust_nothing_is_started_and_the_error_says_what_to_do() {
         "#!/bin/sh\n[ \"$1\" = --version ] && echo 'Python 3.10.2'\n",
     );
     fs::set_permissions(&python, fs::Permissions::from_mode(0o755)).expect("permissions");
-    // These commands use an empty cache, so that Locust is not installed.
+    // These commands use an empty cache, in which Locust is not installed.
     let mut too_old = place.command(&SHORT_LOAD);
     too_old.env("PATH", python.parent().expect("a folder"));
     let mut offline = place.command(&SHORT_LOAD);

@@ -8,7 +8,7 @@ use crate::app::{STORE, command, nothing_is_left, run, shop, shop_with, with_sto
 use crate::app_load::SHORT_LOAD;
 use crate::common::{Place, interrupt, json, report, wait_until};
 
-/// Compares the shop with a catalogue that sleeps for 5 ms with one that does not.
+/// Compares the shop with a catalogue that sleeps for 5 ms to one with a catalogue that does not.
 const STUDY: &str = r#"
 question = "What does a slow catalogue cost the shop's users?"
 invocations = 2
@@ -46,7 +46,7 @@ fn place(study: &str) -> Place {
     place
 }
 
-/// The verdict on a metric of all requests.
+/// The verdict on a metric over all requests.
 fn verdict<'r>(report: &'r Value, metric: &str) -> &'r Value {
     let comparisons = report["comparisons"].as_array().expect("comparisons");
     let is_it =
@@ -93,14 +93,14 @@ fn a_slow_inner_call_is_found_where_it_is() {
             "{found}"
         );
     }
-    // Services are ready before the warm-ups of three sets, 300 ms each.
+    // Services are ready before the three sets are warmed up for 300 ms each.
     let ready_at = report["starts"][0]["ready_at_ms"].as_u64();
     let begun_at = slices(&place)[0]["started_at_ms"].as_u64();
     assert!(
         begun_at.expect("a time") >= ready_at.expect("a time") + 3 * 300,
         "{begun_at:?} {ready_at:?}"
     );
-    // Each page makes five calls within its handler, whose time is part of the response time.
+    // Each page makes five calls in its handler, whose time is part of the response time.
     let variants = report["variants"].as_array().expect("variants");
     let slow = variants
         .iter()
@@ -130,7 +130,7 @@ fn a_slow_inner_call_is_found_where_it_is() {
     ] {
         assert!(printed.contains(part), "{part} is not in:\n{printed}");
     }
-    // The report is the same when it is made again from the directory.
+    // Regenerating the report from the directory gives the same text.
     let again = place.run(&["report", "run"]).well();
     assert_eq!(
         again,
@@ -177,7 +177,7 @@ fn a_run_that_was_interrupted_and_killed_goes_on_with_the_invocations_that_are_n
     let resume = ["run", "--resume", "run", "--quiet"];
     // Locust may have to be installed first, which can take longer than the test's timeout.
     run(&place, &SHORT_LOAD).well();
-    // Ctrl-C keeps the measured slices, and leaves nothing else behind.
+    // Ctrl-C keeps the measured slices and leaves nothing else behind.
     let mut child = begin(&["run", "study.toml", "--out", "run", "--only", "slow,quick"]);
     wait_until("a slice", || measured() > 1);
     let shown = place.run(&["report", "run"]).well();
@@ -188,14 +188,14 @@ fn a_run_that_was_interrupted_and_killed_goes_on_with_the_invocations_that_are_n
     let kept = report(&place.path().join("run"));
     assert!(kept["measured"].as_u64().expect("a count") >= 2);
     nothing_is_left(&place);
-    // The run is resumed with its first invocation, and killed in the second.
+    // The resumed run repeats its first invocation, and is killed in the second.
     let mut child = begin(&resume);
     wait_until("the second invocation", || {
         text().contains("\"slice\",\"invocation\":1")
     });
     child.kill().expect("it is ours");
     child.wait().expect("it ends");
-    // What is not comparable with the first invocation is not measured.
+    // Slices that would not be comparable with the first invocation are not measured.
     let sources = place.path().join("shop/catalogue.py");
     let sources = fs::read_to_string(sources).expect("the catalogue");
     place.file("shop/catalogue.py", &format!("{sources}\n# faster\n"));
@@ -219,7 +219,7 @@ fn a_run_that_was_interrupted_and_killed_goes_on_with_the_invocations_that_are_n
         whole["plan"]["folder"].is_null(),
         "a report names no folder"
     );
-    // There is nothing left to do.
+    // Nothing is left to do.
     let before = text();
     run(&place, &resume).well();
     assert_eq!(text(), before);
@@ -228,7 +228,7 @@ fn a_run_that_was_interrupted_and_killed_goes_on_with_the_invocations_that_are_n
 #[test]
 fn a_service_that_dies_in_a_slice_ends_its_invocation_and_no_more() {
     let place = shop();
-    // It dies only in the first invocation, after some load.
+    // The service dies only in the first invocation, after some load.
     let died = place.path().join("died").display().to_string();
     let dies = format!(
         "    import os\n    served = service.METRICS.values.get(('handler_seconds', '{{path=\"products\"}}'), (0, 0))[1]\n    \
@@ -275,7 +275,7 @@ fn a_service_that_dies_in_a_slice_ends_its_invocation_and_no_more() {
         .filter(|slice| slice["invocation"] == 1);
     assert_eq!(whole.count(), 6);
     assert!(ended.stdout.contains("Failed slices"), "{ended:?}");
-    // Failed slices count as done, unless `--retry-failed` is given.
+    // Failed slices are not repeated unless `--retry-failed` is given.
     let resume = ["run", "--resume", "run", "--quiet"];
     assert_eq!(run(&place, &resume).code, Some(1));
     run(&place, &[&resume[..], &["--retry-failed"]].concat()).well();
@@ -292,7 +292,7 @@ fn a_service_that_dies_in_a_slice_ends_its_invocation_and_no_more() {
 #[test]
 fn a_service_is_not_ready_by_what_an_earlier_start_of_it_logged() {
     let place = shop();
-    // It logs that it is up only in the first invocation, which has three sets.
+    // The service logs "up" only in the first invocation, which has three sets.
     let starts = place.path().join("starts").display().to_string();
     let says = format!(
         "with open('{starts}', 'a') as starts:\n    starts.write('x')\n    if starts.tell() <= 3:\n        \
@@ -324,7 +324,7 @@ fn a_service_is_not_ready_by_what_an_earlier_start_of_it_logged() {
             && ended.stderr.contains("log holds \"up\""),
         "{ended:?}"
     );
-    // What was measured before stays.
+    // Earlier measurements are kept.
     assert_eq!(slices(&place).len(), 6);
     let kept = "; the slices measured so far are in run; continue with `rpcgauge run --resume run`";
     assert!(ended.stderr.contains(kept), "{ended:?}");
@@ -333,7 +333,7 @@ fn a_service_is_not_ready_by_what_an_earlier_start_of_it_logged() {
 
 #[test]
 fn what_ends_in_a_slice_is_named_though_it_is_no_service() {
-    // Whether the second block has begun: the first block's slice is recorded then.
+    // Whether the second block has begun, which is when the first block's slice has been recorded.
     let is_second = |place: &Place| {
         let trials = place.path().join("run/trials.jsonl");
         format!("'\"slice\"' in open('{}').read()", trials.display())
@@ -366,7 +366,7 @@ fn what_ends_in_a_slice_is_named_though_it_is_no_service() {
             1,
             "the load generator (quick): ended by itself (exit code 9); check locustfile.py",
         ),
-        // Without the database the second invocation does not begin.
+        // Without the database, the second invocation does not begin.
         (store, "2", 3, "store ended by itself (killed by signal 9)"),
     ];
     for (place, invocations, code, told) in cases {
@@ -406,8 +406,8 @@ fn sets_that_memory_does_not_carry_at_once_are_measured_one_by_one() {
     let kib = free
         .and_then(|free| free.trim().strip_suffix(" kB"))
         .expect("free memory");
-    // The first service of each set may use two thirds of the free memory: one set fits, but two do
-    // not.
+    // The first service of each set may use two thirds of the free memory, so only one set fits at
+    // a time.
     let memory = format!(
         "memory = \"{}KiB\"",
         kib.parse::<u64>().expect("a number") / 3 * 2
@@ -538,7 +538,7 @@ fn configurations_are_compared_at_a_rate() {
     let printed = run(&place, &["run", "study.toml", "--out", "run", "--quiet"]).well();
     let report = report(&place.path().join("run"));
     assert_eq!(report["measured"], 12);
-    // In 0.7 s 23 requests are due; in the slow configuration each makes five calls of 5 ms.
+    // In 0.7 s, 23 requests are due. In the slow configuration, each makes five calls of 5 ms.
     for slice in slices(&place) {
         let (request, at_rate) = (
             &slice["outcome"]["requests"][0],

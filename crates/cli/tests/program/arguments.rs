@@ -60,7 +60,7 @@ fn completions_are_printed_for_each_shell() {
         assert_eq!(shown, None, "{shell}: a hidden command shows");
         let listed = hidden.map(|listed| listed.replace("subject", "compare"));
         let is_listed = listed.iter().any(|listed| script.contains(listed));
-        assert!(is_listed, "{shell}: commands are listed in another way");
+        assert!(is_listed, "{shell}: commands are listed in a different way");
     }
 }
 

@@ -1,5 +1,5 @@
-//! What is built of a subject, and when it is rebuilt: only the programs of the stacks that a run
-//! needs, only once, and again if the cache has lost them.
+//! Which parts of a subject are built and when they are rebuilt: only the programs of the stacks
+//! that a run needs, only once, and again if the cache has lost them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use crate::common::{Finished, Place, interrupt, wait_until};
 use crate::generated::{command, count, left_out, place_with, run};
 use crate::killed;
 
-/// A subject with two stacks, each a separate program that the generator copies.
+/// A subject with two stacks, each with its own program that the generator copies.
 fn two_programs() -> Place {
     let place = place_with(
         "mine/made/subject.toml",
@@ -32,7 +32,7 @@ fn two_programs() -> Place {
     place
 }
 
-/// The file of this name in the cache.
+/// Finds a file by name in the cache.
 fn cached(place: &Place, name: &str) -> Option<PathBuf> {
     let mut folders = vec![place.path().join("cache")];
     while let Some(folder) = folders.pop() {
@@ -48,7 +48,7 @@ fn cached(place: &Place, name: &str) -> Option<PathBuf> {
     None
 }
 
-/// A subject that is built by `build` and never run.
+/// A subject that is built with `build` and never run.
 fn built_by(build: &str) -> Place {
     let place = Place::new();
     place.file(
@@ -66,7 +66,7 @@ fn build(place: &Place) -> Finished {
     place.run(&["subjects", "build", "made", "--subjects", "mine"])
 }
 
-/// The folder that a subject was built in.
+/// The folder in which a subject was built.
 fn folder_of(finished: Finished) -> PathBuf {
     let text = finished.well();
     PathBuf::from(text.trim().split(": ").last().expect("a folder"))
@@ -101,7 +101,7 @@ fn a_build_is_done_once_and_again_when_a_source_changes() {
 fn a_build_that_broke_off_is_not_taken_for_one() {
     let place = built_by(r#"[["sh", "-c", "test ! -e left && echo made > program"]]"#);
     let folder = folder_of(build(&place));
-    // As if rpcgauge had been killed during the build.
+    // Simulate a kill of rpcgauge during the build.
     fs::remove_file(folder.join(".built")).expect("the mark of a whole build");
     fs::remove_file(folder.join("program")).expect("what was built");
     fs::write(folder.join("left"), "").expect("a leftover");
@@ -169,7 +169,7 @@ fn only_the_programs_that_a_run_needs_are_made() {
     run(&place, "one").well();
     assert!(cached(&place, "serve-http.py").is_some());
     assert_eq!(cached(&place, "serve-second.py"), None);
-    // `build` builds all programs, and none twice.
+    // `subjects build` builds all programs, but none twice.
     command(&place, &["subjects", "build", "made", "--subjects", "mine"]).well();
     assert!(cached(&place, "serve-second.py").is_some());
     assert_eq!(
@@ -189,7 +189,7 @@ fn what_a_cache_has_lost_is_made_again() {
     fs::remove_file(cached(&place, "code").expect("the code")).expect("removed");
     run(&place, "three").well();
     assert_eq!(count(&place), 2);
-    // A source file that the manifest does not name, but that the server needs.
+    // A source file that the server needs, but that the manifest does not name.
     let server = cached(&place, "server.py").expect("a source");
     fs::remove_file(&server).expect("removed");
     run(&place, "four").well();
@@ -280,8 +280,8 @@ fn a_generator_that_refuses_is_asked_once_for_all_stacks() {
         2,
         "the end of its log, and the line: {finished:?}"
     );
-    // The check of each stack fails: the generator is started once for the built-in messages and
-    // once for the check's own.
+    // The check of each stack fails. The generator is started once for the built-in messages and
+    // once for the check's own messages.
     command(&place, &["subjects", "check", "made", "--subjects", "mine"]);
     assert_eq!(count(&place), 1 + 2);
 }
@@ -292,7 +292,7 @@ fn a_program_that_cannot_be_made_is_tried_once_for_its_stacks() {
     let manifest = place.path().join("mine/made/subject.toml");
     let text = fs::read_to_string(&manifest).expect("a manifest");
     let (head, other) = text.rsplit_once("[[stacks]]").expect("stacks");
-    // Two stacks share a program that cannot be built; the third has its own.
+    // Two stacks share a program that cannot be built. The third has its own.
     let shared = other.replace("\"other\"", "\"third\"");
     let text = format!("{head}[[stacks]]{other}\n[[stacks]]{shared}").replace(
         "import shutil, sys; ",

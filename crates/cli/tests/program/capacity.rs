@@ -10,8 +10,8 @@ use serde_json::Value;
 use crate::common::{Place, interrupt, report, trial_lines, wait_until};
 use crate::load::{BUSY, OK, Service, answer_each, answering, proto, serving};
 
-/// A server that answers one call at a time over all connections, each after a fixed time. Returns
-/// its URL.
+/// A server that answers one call at a time across all connections, each after a fixed time.
+/// Returns its URL.
 fn one_at_a_time(service: Duration) -> String {
     let turn = Arc::new(Mutex::new(()));
     let address = serving(move |stream| {
@@ -24,7 +24,7 @@ fn one_at_a_time(service: Duration) -> String {
     format!("http://{address}/")
 }
 
-/// The command line of a search into `run`.
+/// The command line of a search that writes to `run`.
 fn search<'a>(target: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let mut words = vec!["load", target, "--find-capacity", "--warmup", "0s"];
     words.extend(["--out", "run", "--quiet"]);
@@ -46,8 +46,9 @@ fn a_server_of_known_capacity_is_not_said_to_hold_more() {
     let capacity = &report["capacity"];
     assert_eq!(capacity["end"], "found", "{capacity}");
     let rate = |end: &str| capacity[end]["rate"].as_f64().expect("a rate");
-    // At 280 per second the median call is due after 1.25 s but ends only after 350 calls of 5 ms,
-    // so it takes 500 ms. Without a queue a call never takes that long, even on a busy machine.
+    // At 280 calls per second, the median call is due after 1.25 s but ends only after 350 calls of
+    // 5 ms, so it takes 500 ms. Without a queue, a call never takes that long, even on a busy
+    // machine.
     assert!(rate("held") < 280.0, "{capacity}");
     assert!(rate("missed") <= 2.0 * rate("held"), "{capacity}");
     assert!(capacity["held"]["holds"].as_u64() >= Some(3), "{capacity}");
@@ -77,7 +78,7 @@ fn what_holds_at_the_highest_rate_is_limited_by_it() {
     let service = Service::start(&place, &[]);
     let (target, proto) = (service.grpc(), proto());
     let objectives = ["--slo", "p50<10s", "--slo", "errors<=0"];
-    // Each call has its own message; the highest rate limits their number.
+    // Each call has its own message. The highest rate limits the number of messages.
     let message = ["--proto", &proto, "--data", r#"{"name": "{{n}}"}"#];
     let extent = ["--start-rate", "200", "--max-rate", "400", "--poisson"];
     let words = [&objectives[..], &message, &extent, &["--duration", "100ms"]].concat();

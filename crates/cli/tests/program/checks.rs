@@ -1,5 +1,5 @@
-//! Subjects that do not do what they declare, and what `rpcgauge subjects check` reports about
-//! each.
+//! Subjects that do not do what they declare, and the failures that `rpcgauge subjects check`
+//! reports.
 
 use crate::common::{Finished, Place};
 use crate::subjects::greeter_with;
@@ -10,8 +10,8 @@ pub(crate) fn check(place: &Place, stack: &str) -> Finished {
     ))
 }
 
-/// Asserts that the check of a stack fails with these words once `from` in a file is replaced by
-/// `to`.
+/// Asserts that the check of a stack fails with these messages when `from` is replaced by `to` in a
+/// file.
 #[track_caller]
 fn check_fails(stack: &str, (file, from, to): (&str, &str, &str), parts: &[&str]) {
     check(&greeter_with(file, from, to), stack).failed(1, parts);
@@ -116,7 +116,7 @@ fn a_client_that_calls_between_slices_or_leaves_calls_out_fails_its_check() {
     let fails = |file, from, to: &str, part: &str| check_fails("client", (file, from, to), &[part]);
     let answer = "            say({\"slice\"";
     let greedy = after_a_slice("(file.write(once(1)[0]), file.flush())");
-    // Detected in the slice, after it, or in the next one, depending on the machine's delays.
+    // Depending on timing, this is detected in the slice, after it, or in the next one.
     fails("slices.py", answer, &greedy, "record");
     let enough = "if len(records) >= slice[\"calls\"]";
     let lazy = "the number of records in a slice of 5 calls is 1";

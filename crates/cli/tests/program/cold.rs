@@ -1,4 +1,4 @@
-//! The first calls after each start, timed before any other call.
+//! The first calls after each start, timed before any others.
 
 use serde_json::Value;
 
@@ -27,7 +27,7 @@ against = \"plain\"
 metric = [\"first-call\", \"first-calls\", \"latency-p50\"]
 ";
 
-/// The minimum time of the first response, ns.
+/// Minimum time of the first response, in ns.
 const SLEEPS_NS: u64 = 200_000_000;
 
 #[test]

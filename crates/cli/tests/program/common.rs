@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A folder in which the program is run.
+/// A folder in which the program runs.
 pub(crate) struct Place {
     folder: TempDir,
 }
@@ -30,7 +30,7 @@ impl Place {
         }
     }
 
-    /// A place with `study.toml`, a small study.
+    /// A place with a small study, `study.toml`.
     pub(crate) fn with_study() -> Self {
         let place = Self::new();
         place.file("study.toml", SMALL_STUDY);
@@ -53,7 +53,7 @@ impl Place {
         self.folder.path()
     }
 
-    /// Writes a file, with the folders it needs.
+    /// Writes a file, creating its parent folders.
     pub(crate) fn file(&self, name: &str, text: &str) -> PathBuf {
         let path = self.folder.path().join(name);
         fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
@@ -72,7 +72,7 @@ impl Place {
         command
     }
 
-    /// Runs the program to its end.
+    /// Runs the program to completion.
     pub(crate) fn run(&self, args: &[&str]) -> Finished {
         self.command(args)
             .output()
@@ -80,7 +80,7 @@ impl Place {
             .into()
     }
 
-    /// The same with the arguments in one line, separated by spaces.
+    /// Like [`Place::run`], with the arguments in one string, separated by spaces.
     pub(crate) fn line(&self, line: &str) -> Finished {
         self.run(&line.split_whitespace().collect::<Vec<_>>())
     }
@@ -94,7 +94,7 @@ impl Place {
             .expect("the program starts")
     }
 
-    /// The names in the folder, sorted.
+    /// The names of the folder's entries, sorted.
     pub(crate) fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = fs::read_dir(self.path())
             .expect("the folder")
@@ -135,7 +135,7 @@ impl Finished {
         self.stdout
     }
 
-    /// Asserts that it ended with this exit code, and that each of `parts` is on standard error.
+    /// Asserts this exit code, and that standard error contains each of `parts`.
     #[track_caller]
     pub(crate) fn failed(&self, code: i32, parts: &[&str]) {
         assert_eq!(
@@ -154,8 +154,8 @@ impl Finished {
         }
     }
 
-    /// Asserts that the input was refused: exit code 2, nothing on standard output, and each of
-    /// `parts` on standard error, in one line unless clap reports the error.
+    /// Asserts that the input was rejected: exit code 2, nothing on standard output, and each of
+    /// `parts` on standard error, which is a single line unless clap reports the error.
     #[track_caller]
     pub(crate) fn refused(self, parts: &[&str]) {
         self.failed(2, parts);
@@ -168,19 +168,19 @@ impl Finished {
     }
 }
 
-/// A timeout that is long enough for a debug build on a busy machine.
+/// A timeout that is sufficient for a debug build on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) fn json(text: &str) -> Value {
     serde_json::from_str(text).expect("JSON")
 }
 
-/// The findings that a run directory holds.
+/// The findings in a run directory.
 pub(crate) fn report(run: &Path) -> Value {
     json(&fs::read_to_string(run.join("report.json")).expect("report.json"))
 }
 
-/// The records of trials in a run directory.
+/// The trial records in a run directory.
 pub(crate) fn trial_lines(run: &Path) -> Vec<Value> {
     let text = fs::read_to_string(run.join("trials.jsonl")).expect("trials.jsonl");
     text.lines()
@@ -189,13 +189,13 @@ pub(crate) fn trial_lines(run: &Path) -> Vec<Value> {
         .collect()
 }
 
-/// Presses Ctrl-C.
+/// Sends SIGINT, as Ctrl-C does.
 pub(crate) fn interrupt(child: &Child) {
     let pid = Pid::from_child(child);
     kill_process(pid, Signal::INT).expect("a signal is sent");
 }
 
-/// Waits until `ready` returns true; fails after a timeout.
+/// Waits until `ready` returns true. Panics after a timeout.
 pub(crate) fn wait_until(what: &str, mut ready: impl FnMut() -> bool) {
     let start = Instant::now();
     while !ready() {
@@ -215,7 +215,7 @@ pub(crate) fn orders(file: &str) -> String {
         .into_owned()
 }
 
-/// A study that runs in a second or two, even in a debug build.
+/// A study that takes a second or two, even in a debug build.
 pub(crate) const SMALL_STUDY: &str = r#"
 question = "Is a greeting faster by gRPC than by REST?"
 workload = { name = "hello" }
@@ -240,8 +240,7 @@ against = "rest"
 headline = true
 "#;
 
-/// Puts a fake protoc into `bin` that is too old for editions: by its version, and by what it
-/// accepts.
+/// Puts a fake protoc into `bin` whose version and accepted syntax are too old for editions.
 pub(crate) fn put_old_protoc(place: &Place) {
     let protoc = place.file(
         "bin/protoc",

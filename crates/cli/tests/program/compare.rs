@@ -1,4 +1,4 @@
-//! `compare`.
+//! The `compare` command.
 
 use std::fs;
 use std::process::Command;
@@ -6,7 +6,8 @@ use std::thread;
 
 use crate::common::{Finished, Place, json, orders, report};
 
-/// Runs `compare` on a method of the order service, with the example's samples and more arguments.
+/// Runs `compare` on the order service's `Get` method with the example's samples and more
+/// arguments.
 fn compare(place: &Place, more: &[&str]) -> Finished {
     compare_method(place, "shop.Orders/Get", &orders("request.json"), more)
 }
@@ -162,7 +163,7 @@ fn unknown_variants_of_a_comparison_are_refused() {
 #[test]
 fn a_printed_comparison_is_a_study_of_the_same_plan() {
     let place = Place::new();
-    // The stacks of the second need more than a minute to start and warm up.
+    // The stacks of the last comparison need more than a minute to start and warm up.
     for options in [
         ["--size-sweep", "1,10", "--only", "rest-json,grpc-gzip"],
         ["--link", "loopback,wlan", "--only", "grpc,grpc-unix"],
@@ -269,7 +270,7 @@ fn ways_that_compress_are_left_out_where_rows_are_alike() {
         plan.contains("compression is left out where N is not 1"),
         "{plan}"
     );
-    // As with `run --only`, a name that no variant has selects all whose name contains it.
+    // As with `run --only`, a name that matches no variant exactly selects all that contain it.
     let plan = with("gzip,hyb").well();
     assert!(plan.contains("scale=10-hybrid"), "{plan}");
     with("grpc-gzip").refused(&["--size-sweep: at 10, the rows in the response"]);

@@ -1,4 +1,4 @@
-//! `doctor`.
+//! The `doctor` command.
 
 use crate::common::{Finished, Place, json, put_old_protoc};
 

@@ -1,4 +1,4 @@
-//! `run` with failures of the machine: what is kept, what is reported, and how to fix it.
+//! `run` when the machine fails: what is kept, what is reported, and how to continue.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -47,7 +47,7 @@ fn a_report_that_cannot_be_written_is_shown_all_the_same() {
     let place = Place::with_run();
     let page = place.path().join("run/report.html");
     fs::remove_file(&page).expect("removed");
-    // A file cannot be renamed onto a folder.
+    // A file cannot be renamed to an existing folder.
     fs::create_dir(&page).expect("a folder");
     let ended = place.run(&["run", "--resume", "run", "--quiet"]);
     ended.failed(3, &["run/report.html", "are kept", "rpcgauge report run"]);
@@ -83,7 +83,7 @@ fn a_temporary_folder_with_a_long_path_fails_no_trial() {
     Finished::from(output).well();
 }
 
-/// A killed program cannot remove its folder of sockets, so the next one does.
+/// A killed program cannot remove its socket folder, so the next run does.
 #[test]
 fn a_run_that_was_killed_leaves_a_folder_until_the_next_one() {
     let place = Place::with_study();

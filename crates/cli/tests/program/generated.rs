@@ -1,6 +1,6 @@
-//! A stack with code that is generated for the user's own messages: generated once; left out if
-//! that fails. The subject is a small server whose generator reads the descriptors that it is
-//! given.
+//! A stack that needs code generated for the user's own messages. The code is generated once, and
+//! the stack is left out if that fails. The subject is a small server whose generator reads the
+//! descriptors that it is given.
 
 use std::fs;
 use std::path::PathBuf;
@@ -34,7 +34,7 @@ transports = ["tcp"]
 workloads = ["hello", "own"]
 "#;
 
-/// A generator that only writes a file. It refuses messages with "Reserved" in their name.
+/// A generator that only writes a file. It rejects messages with "Reserved" in their name.
 const GENERATOR: &str = r#"
 import json, os, sys
 folder = sys.argv[1]
@@ -150,12 +150,12 @@ pub(crate) fn run(place: &Place, out: &str) -> Finished {
     command(place, &args)
 }
 
-/// How often the generator was started.
+/// How many times the generator was started.
 pub(crate) fn count(place: &Place) -> usize {
     fs::read(place.path().join("count")).map_or(0, |bytes| bytes.len())
 }
 
-/// Asserts that the run continued without the stack, and that the report and the exit code show it.
+/// Asserts that the run continued without the stack, and that the report and exit code show this.
 #[track_caller]
 pub(crate) fn left_out(place: &Place, reasons: &[&str]) -> Value {
     let finished = run(place, "run");
@@ -245,7 +245,7 @@ fn a_set_that_broke_off_is_made_anew() {
     let set = find(&sets, &|name| {
         name.starts_with("builtin-") && !name.contains('.')
     });
-    // As if rpcgauge had been killed while generating.
+    // Simulate a kill of rpcgauge during generation.
     fs::remove_file(set.join(".built")).expect("the mark of a whole folder");
     fs::write(set.join("left"), "").expect("a leftover");
     command(&place, &["subjects", "build", "made", "--subjects", "mine"]).well();
@@ -284,7 +284,7 @@ fn a_toolchain_that_is_too_old_leaves_its_stacks_out() {
             "and 99.1 or newer is needed; apt install python3",
         ],
     );
-    // Once the toolchain is there, the run can be resumed.
+    // Once the toolchain is installed, the run can be resumed.
     let place_again = [
         "run",
         "--resume",
@@ -302,7 +302,7 @@ fn a_check_of_all_says_which_it_leaves_out() {
     let manifest = MANIFEST.replace("install = \"apt", "least = \"99.1\"\ninstall = \"apt");
     let place = Place::new();
     place.file("mine/made/subject.toml", &manifest);
-    // Without a PATH no built-in subject can be built, either.
+    // Without a PATH, no built-in subject can be built, either.
     let mut all = place.command(&["subjects", "check", "--subjects", "mine"]);
     let all: Finished = all.env("PATH", "").output().expect("it starts").into();
     let needed = "left out: made: there is no python3 in PATH; apt install python3";

@@ -1,4 +1,4 @@
-//! Processes that subjects and builds have started end with rpcgauge, however it ends.
+//! Processes started by subjects and builds end with rpcgauge, however rpcgauge ends.
 
 use std::fs;
 use std::process::Child;
@@ -50,7 +50,7 @@ fn end_with_it(place: &Place, args: &[&str], end: impl Fn(&Child)) {
     });
 }
 
-/// Whether a process is alive; a zombie is not.
+/// Whether a process is alive. Zombies are not.
 fn is_there(pid: &str) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = stat.rsplit_once(") ").map(|(_, rest)| &rest[..1]);
@@ -83,8 +83,8 @@ fn what_has_left_its_group_ends_with_rpcgauge() {
     }
 }
 
-/// Starts a process that only its parent identifies: it has left its process group and session, and
-/// its environment is empty.
+/// Starts a process that can only be identified by its parent: it has left its process group and
+/// session, and its environment is empty.
 const HIDES: &str = "env -i setsid sleep 1000 & ";
 
 #[test]

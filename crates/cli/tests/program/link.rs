@@ -1,4 +1,4 @@
-//! `link`: programs over an emulated link, if the machine supports namespaces.
+//! `link`: programs over an emulated link, on machines that support namespaces.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, getuid, kill_process};
 
 use crate::common::{Finished, Place, interrupt, report, wait_until};
 
-/// A place if links can be created here; otherwise prints which test is skipped.
+/// Creates a place if links can be created here. Otherwise prints that the test is skipped.
 fn place_for(what: &str) -> Option<Place> {
     let place = Place::new();
     let tried = place.run(&["link", "wlan", "--", "true"]);
@@ -23,7 +23,7 @@ fn place_for(what: &str) -> Option<Place> {
     }
 }
 
-/// The arguments that run a server and a client over a link.
+/// Arguments that run a server and a client over a link.
 fn call(program: &str) -> [String; 6] {
     let server = format!("exec {program} serve --listen 198.18.0.2:6565");
     let client = format!(
@@ -70,7 +70,7 @@ fn a_client_calls_a_server_over_a_link() {
     }
 }
 
-/// The program is copied, since an ordinary user cannot read a checkout in root's home.
+/// The program is copied because an ordinary user cannot read a checkout in root's home.
 #[test]
 fn an_ordinary_user_does_too() {
     let Some(place) = place_for("a call over a link as an ordinary user") else {
@@ -101,8 +101,8 @@ fn an_ordinary_user_does_too() {
     was_called(as_user(&call.each_ref().map(String::as_str)).expect("it runs"));
 }
 
-/// A study over a link: its latency is at least the link's round trip, and it counts the packets of
-/// its calls.
+/// The latency of a study over a link is at least the link's round trip, and the packets of its
+/// calls are counted.
 #[test]
 fn a_study_goes_over_its_links() {
     let Some(place) = place_for("a study over a link") else {
@@ -128,14 +128,14 @@ fn a_study_goes_over_its_links() {
     let (near, far) = (figures("near"), figures("far"));
     assert_eq!(near["link"], serde_json::Value::Null);
     assert_eq!(far["cpu"], serde_json::json!({}), "no CPU over a link");
-    // 10 ms, minus the machine's own delay, which was measured and subtracted.
+    // 10 ms, minus the machine's own delay, which is measured and subtracted.
     assert!(far["latency"]["p50_ns"].as_f64() > Some(9e6), "{far}");
     let sent = &far["link"]["up"]["packets_per_call"];
     assert!(sent.as_f64() >= Some(1.0), "{far}");
 }
 
-/// 10 Gbit/s are 833,333 full packets per second. The study's calls need few of them; with a
-/// connection and TLS for each, a call takes two more round trips.
+/// 10 Gbit/s is 833,333 full packets per second, of which the study's calls need few. A call with
+/// its own connection and TLS takes two more round trips.
 #[test]
 fn a_link_that_is_too_fast_here_is_named_before_the_run() {
     let Some(place) = place_for("a link that is too fast") else {
@@ -217,7 +217,7 @@ fn what_cannot_work_is_refused_in_a_line() {
 }
 
 /// Starts a long-running client with a child process, outside any terminal's process group. Returns
-/// its network namespace.
+/// the link's process and the client's network namespace.
 fn staying(place: &Place) -> (Child, String) {
     let pid = place.path().join("pid");
     let script = format!(

@@ -1,6 +1,6 @@
-//! Runs the built program as a user would. Every bad input, in the command line, a study, a message
-//! or a run directory, is refused with one clear line and exit code 2, and leaves nothing
-//! half-written.
+//! Runs the built program as a user would. Invalid input on the command line, in a study, in a
+//! message or in a run directory must be rejected with one clear line and exit code 2, and must
+//! leave no partial output behind.
 
 mod app;
 mod app_load;

@@ -1,4 +1,4 @@
-//! `load --ramp`: a rate that changes.
+//! `load --ramp`: a rate that changes over time.
 
 use std::fs;
 
@@ -50,7 +50,7 @@ fn a_ramp_of_random_arrivals_ends_with_its_calls() {
     let report = json(&place.line(&line).well());
     let step = &steps(&report)[0];
     assert_eq!(step["started"], 30);
-    // The step lasted as long as the load did, not a minute; rates per second refer to that time.
+    // The step lasted as long as the load, not a minute, and its rates refer to that time.
     let figures = &report["variants"][0]["cells"][0]["figures"];
     assert_eq!(step["lasted_ns"], figures["elapsed_ns"]);
     assert_eq!(step["goodput"], figures["goodput"]);

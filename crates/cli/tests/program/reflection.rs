@@ -1,4 +1,4 @@
-//! `load` without a schema: it is fetched by server reflection.
+//! `load` without a schema, which is then fetched by server reflection.
 
 use std::sync::{Arc, mpsc};
 
@@ -94,14 +94,14 @@ fn reflection_that_is_switched_off_is_said() {
         "does not offer server reflection",
         "--proto FILE or --descriptor-set FILE",
     ]);
-    // An empty message needs no schema, so there is no reflection.
+    // An empty message needs no schema, so reflection is not used.
     load(&place, &target, &[]).well();
 }
 
-/// Computes the response to one reflection call.
+/// Computes the response to a reflection request.
 type Told = fn(&ReflectionServer, Vec<u8>) -> Result<Vec<u8>, Status>;
 
-/// The hello workload's server, with its own reflection method at a path.
+/// The hello workload's server, with its own reflection method at `path`.
 fn telling(path: &str, told: Told) -> (String, mpsc::Sender<()>) {
     let reflected = ReflectionServer::new(Schema::workloads(), ["hello.Hello".to_owned()]);
     let method = move |call: MethodCall| {
@@ -145,7 +145,7 @@ fn damage_and_refusals_are_said_in_one_line() {
     let place = Place::new();
     let cases: [(Told, &[&str]); 3] = [
         (|_, _| Ok(vec![0xff]), &["a damaged reflection response"]),
-        // The response is empty, which is not an answer.
+        // An empty response is not a valid answer.
         (
             |_, _| Ok(Vec::new()),
             &["a damaged reflection response", "it is empty"],

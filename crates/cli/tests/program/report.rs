@@ -98,9 +98,9 @@ fn a_damaged_run_directory_is_refused_by_file_and_line() {
     }
 }
 
-/// Removes the noise of a run: every trial of a variant gets the figures of the first one, and
-/// every window of a floor those of the first. One variant can get its figures from another run
-/// (`replaced`).
+/// Removes the noise from a run: all trials of a variant get the figures of its first trial, and
+/// all windows of a floor those of its first window. With `replaced`, one variant gets its figures
+/// from another run.
 fn without_noise(run: &Path, replaced: Option<(&str, &Path)>) {
     let mut first: BTreeMap<String, Value> = BTreeMap::new();
     if let Some((variant, other)) = replaced {
@@ -141,7 +141,7 @@ fn a_gate_fails_where_a_variant_got_slower() {
     for (study, run) in [("heavy.toml", "heavy"), ("study.toml", "slow")] {
         place.run(&["run", study, "--out", run, "--quiet"]).well();
     }
-    // The same run twice, but in one of them gRPC takes as long as with much larger messages.
+    // The same run twice, but in one copy gRPC takes as long as with much larger messages.
     let path = |run: &str| place.path().join(run);
     fs::copy(
         path("run").join("trials.jsonl"),
@@ -196,8 +196,8 @@ fn runs_that_cannot_be_compared_are_refused() {
 #[test]
 fn a_verdict_that_turns_with_the_size_has_its_crossing() {
     let place = Place::new();
-    // Bytes are counted, so every run has the same figures: gzip makes one item larger, but many
-    // items smaller.
+    // Sizes in bytes are exact, so every run has the same figures: gzip makes one item larger but
+    // many items smaller.
     let study = r#"
 question = "From how many items on is the response smaller with gzip?"
 workload = { name = "list", n = 1 }

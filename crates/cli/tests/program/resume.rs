@@ -1,5 +1,5 @@
-//! `run --resume` after something has changed: earlier measurements are never mixed with
-//! incomparable new ones.
+//! `run --resume` after a change: new measurements are never mixed with earlier ones that are not
+//! comparable.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ name = "greeter"
 server = "greeter/server"
 "#;
 
-/// A run of the guide's subject, whose version is set by the variable `GREETER`.
+/// A run of the guide's subject, whose version comes from the environment variable `GREETER`.
 fn measured() -> Place {
     let place = greeter_with(
         "server.py",
@@ -54,7 +54,7 @@ fn records(place: &Place) -> PathBuf {
     place.path().join("run/trials.jsonl")
 }
 
-/// Changes each line of the records, or removes it.
+/// Changes or removes lines of the records.
 fn edit(records: &Path, edit: impl FnMut(Value) -> Option<Value>) {
     let text = fs::read_to_string(records).expect("records");
     let lines = text.lines().map(json).filter_map(edit);
@@ -62,7 +62,7 @@ fn edit(records: &Path, edit: impl FnMut(Value) -> Option<Value>) {
     fs::write(records, text).expect("written");
 }
 
-/// Makes the run look as if it was interrupted between its two invocations.
+/// Edits the run as if it had been interrupted between its two invocations.
 fn interrupt_after_first(place: &Place) {
     edit(&records(place), |line| {
         let of_trial = &line["trial"]["invocation"];
@@ -71,7 +71,7 @@ fn interrupt_after_first(place: &Place) {
     });
 }
 
-/// Changes a file of the subject, and returns its previous content.
+/// Changes a file of the subject and returns its previous content.
 fn change_server(place: &Place) -> String {
     let path = place.path().join("mine/greeter/server.py");
     let text = fs::read_to_string(&path).expect("server.py");
@@ -124,7 +124,7 @@ fn a_subject_that_reports_another_version_does_not_join_a_run() {
 #[test]
 fn where_nothing_of_a_run_stays_all_of_it_may_have_changed() {
     let place = measured();
-    // As if interrupted in its first invocation, after one trial.
+    // Simulate an interruption in the first invocation, after one trial.
     interrupt_after_first(&place);
     edit(&records(&place), |line| {
         (line["record"] != "trial" || line["trial"]["index"] == 0).then_some(line)

@@ -1,4 +1,4 @@
-//! `run`: from a study to its report; interrupted, resumed and refused runs.
+//! `run`: from a study to its report; interrupted, resumed and rejected runs.
 
 use std::fs;
 use std::process::Command;
@@ -56,7 +56,7 @@ fn output_that_is_no_terminal_has_no_colour() {
     assert!(!text.contains('\u{1b}'), "{text}");
 }
 
-/// A place with a study that takes long enough to be interrupted.
+/// A place with a study that runs long enough to be interrupted.
 fn with_long_study() -> Place {
     let place = Place::new();
     let longer = SMALL_STUDY
@@ -104,7 +104,7 @@ fn an_interrupted_run_is_kept_reported_and_resumed() {
         &before[..],
         "what was measured stays"
     );
-    // An interrupted invocation was run again from its start.
+    // An interrupted invocation is run again from its start.
     let text = fs::read_to_string(run.join("trials.jsonl")).expect("trials.jsonl");
     let restart = text
         .lines()
@@ -299,7 +299,8 @@ fn a_resumed_run_keeps_its_limits() {
 #[test]
 fn a_disk_that_fills_up_during_a_run_is_said() {
     let place = Place::with_study();
-    // Files are limited to 24 blocks of 512 bytes or 1 KiB: the plan and only some records fit.
+    // Files are limited to 24 blocks of 512 bytes or 1 KiB, which the plan and some records fit
+    // into.
     let limited = Command::new("sh")
         .args(["-c", "ulimit -f 24; exec \"$@\"", "sh"])
         .arg(env!("CARGO_BIN_EXE_rpcgauge"))

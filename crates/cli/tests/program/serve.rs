@@ -1,4 +1,4 @@
-//! `serve`.
+//! The `serve` command.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};

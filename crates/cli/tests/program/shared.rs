@@ -1,4 +1,4 @@
-//! Variants that are called in one process.
+//! Variants that share a process.
 
 use crate::common::{Place, report};
 

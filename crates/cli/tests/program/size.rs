@@ -1,4 +1,4 @@
-//! `size`, and schemas and samples that are refused.
+//! `size`, and schemas and samples that are rejected.
 
 use crate::common::{Finished, Place, json, orders, put_old_protoc};
 
@@ -136,7 +136,7 @@ fn a_descriptor_set_is_taken_in_place_of_files_unless_it_is_damaged() {
         place.file("set.binpb", set);
         place.line("size --descriptor-set set.binpb --message M --sample sample.json")
     };
-    // A file with one message, and one whose name leads out of its folder.
+    // A file with one message, and a file whose name points outside its folder.
     size("\n\u{e}\n\u{7}a.proto\"\u{3}\n\u{1}M").well();
     let outside = size("\n\u{11}\n\u{a}../a.proto\"\u{3}\n\u{1}M");
     outside.refused(&["set.binpb", "\"../a.proto\" ", "valid name"]);

@@ -1,4 +1,4 @@
-//! `studies` and `plan`, and refused studies.
+//! `studies` and `plan`, and studies that are rejected.
 
 use crate::common::{Place, SMALL_STUDY, json, orders};
 

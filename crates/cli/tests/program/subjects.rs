@@ -1,5 +1,5 @@
-//! Subjects as folders: listed, measured, and refused if they are wrong. The subject is the one of
-//! docs/add-a-subject.md, created by following that guide.
+//! Subjects as folders: listed, measured, and rejected if they are invalid. The subject is the one
+//! created by following docs/add-a-subject.md.
 
 use std::fs;
 
@@ -10,8 +10,8 @@ use crate::common::{Place, json, report};
 
 const GUIDE: &str = include_str!("../../../../docs/add-a-subject.md");
 
-/// The guide's subject in `mine/greeter`: each block of code goes to the file that the line before
-/// it names.
+/// The guide's subject in `mine/greeter`. Each code block goes to the file named by the line before
+/// it.
 pub(crate) fn greeter() -> Place {
     let place = Place::new();
     let mut target = None;

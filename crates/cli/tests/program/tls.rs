@@ -1,4 +1,4 @@
-//! TLS between rpcgauge's own client and servers that it starts.
+//! TLS between rpcgauge's own client and the servers that it starts.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -31,7 +31,7 @@ name = \"grpc\"
 protocol = \"grpc\"
 ";
 
-/// The minimum bytes of a handshake in each direction: a public key and a signature.
+/// Minimum size of a handshake in each direction, in bytes: a public key and a signature.
 const HANDSHAKE_BYTES: u64 = 200;
 
 #[test]

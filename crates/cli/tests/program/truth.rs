@@ -1,6 +1,6 @@
-//! Latencies of a server that stalls (coordinated omission). Calls that were due in a stall must be
-//! counted, from when they were due. docs/engine.md has the figures, measured on a quiet machine;
-//! the bounds here hold on slow machines, too.
+//! Latencies of a server that stalls (coordinated omission). Calls that were due during a stall
+//! must be measured from when they were due. docs/engine.md has figures from a quiet machine; the
+//! bounds here also hold on slow machines.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use crate::load::{BUSY, OK, answer_each, serving};
 const STALL: Duration = Duration::from_millis(300);
 const EVERY: Duration = Duration::from_millis(1000);
 
-/// The server refuses one call in this many.
+/// The server rejects one in this many calls.
 const REFUSED_ONE_IN: u64 = 10;
 
-/// Counts what the server did.
+/// Counts of the server's actions.
 #[derive(Default)]
 struct Record {
     calls: AtomicU64,
@@ -50,7 +50,7 @@ fn stalling() -> (SocketAddr, Arc<Record>) {
     (address, record)
 }
 
-/// Parses a count, or a time in ns, which may have a fraction.
+/// Parses a count, or a time in ns that may have a fraction.
 fn number(value: &Value) -> u64 {
     let number = value
         .as_f64()
@@ -63,7 +63,7 @@ fn a_stall_is_charged_to_every_call_that_was_due_in_it() {
     const CALLS: u64 = 400;
     let place = Place::new();
     let (address, record) = stalling();
-    // The load takes 2 s, and has connections for all calls of a stall at once.
+    // The load takes 2 s and has enough connections for all calls of a stall.
     place
         .line(&format!(
             "load http://{address}/ --rate 200 --connections 100 --calls 400 --warmup 0s --deadline 60s \
@@ -74,7 +74,7 @@ fn a_stall_is_charged_to_every_call_that_was_due_in_it() {
     let report = report(&place.path().join("run"));
     let figures = &report["variants"][0]["cells"][0]["figures"];
     let calls = &figures["calls"];
-    // The check of the service before the load is the server's first call, which is not refused.
+    // The test call before the load is the server's first call, which is not rejected.
     let refused = record.refused.load(Ordering::Relaxed);
     assert_eq!(record.calls.load(Ordering::Relaxed), CALLS + 1);
     assert_eq!(refused, (CALLS + 1) / REFUSED_ONE_IN);
@@ -84,13 +84,13 @@ fn a_stall_is_charged_to_every_call_that_was_due_in_it() {
     assert_eq!(calls["failed"], json!({ "http-503": refused }), "{calls}");
 
     // The server stalls for 0.6 of 2 s: 3 of 10 calls are due in a stall, and none of them can be
-    // answered before it ends. In theory p95 is 250 ms, p99 290 ms and the maximum 300 ms.
+    // answered before it ends. In theory, p95 is 250 ms, p99 is 290 ms and the maximum is 300 ms.
     let latency = &figures["latency"];
     for (percentile, at_least_ms) in [("p95_ns", 200), ("p99_ns", 250), ("max_ns", 280)] {
         let said = number(&latency[percentile]);
         assert!(
             said >= at_least_ms * 1_000_000,
-            "{percentile} is {said} ns, and at least {at_least_ms} ms by the server's clock"
+            "{percentile} is {said} ns, but must be at least {at_least_ms} ms by the server's clock"
         );
     }
     let late = &figures["send_delay"];

@@ -1,4 +1,4 @@
-//! `load` for a time, with an unknown number of calls.
+//! `load` for a fixed time, with an unknown number of calls.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ fn calls(place: &Place) -> Value {
     report["variants"][0]["cells"][0]["figures"]["calls"].clone()
 }
 
-/// The command line of a load that ends by time.
+/// The command line of a load that ends after a fixed time.
 fn timed<'a>(target: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let words = ["load", target, "--duration", "200ms", "--warmup", "0s"];
     [&words[..], &["--out", "run", "--quiet"], more].concat()
@@ -22,7 +22,7 @@ fn messages_without_end_are_made_while_calls_are_made() {
     let (target, requests) = keeping(true);
     place.run(&timed(&target, &["--data", "{{n}}"])).well();
     let bodies = bodies(&requests);
-    // The check of the service also sends the first message.
+    // The test call before the load also sends the first message.
     let (look, sent) = bodies.split_first().expect("a call");
     assert_eq!(look, "0");
     let wanted: Vec<String> = (0..sent.len()).map(|n| n.to_string()).collect();

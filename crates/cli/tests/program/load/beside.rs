@@ -16,7 +16,7 @@ fn a_program_that_takes_the_cores_is_named_and_the_service_is_not() {
     let http = service.http();
     let line = format!("load {http} --data {{}} --duration 1s --out run");
     let is_done = AtomicBool::new(false);
-    // With two threads per core the load has to wait, whatever the scheduler prefers.
+    // With two threads per core, the load has to wait whatever the scheduler prefers.
     let busy = 2 * thread::available_parallelism().expect("the cores").get();
     let finished = thread::scope(|scope| {
         for _ in 0..busy {

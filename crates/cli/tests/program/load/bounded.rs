@@ -1,4 +1,4 @@
-//! The number of requests that a service gets, and `--max-requests`.
+//! The number of requests sent to a service, and `--max-requests`.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{OK, answering, answering_after};
 use crate::common::{Place, interrupt, report, wait_until};
 
-/// Runs a load with a limit of requests, and compares the report with the services' own counts.
+/// Runs a load with a limit on requests, and compares the report with the services' own counts.
 fn bounded(most: u64, services: usize, more: &[&str]) -> String {
     let place = Place::new();
     let services: Vec<_> = (0..services).map(|_| answering(OK)).collect();

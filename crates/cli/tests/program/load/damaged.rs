@@ -1,4 +1,4 @@
-//! Services whose answers violate the protocol or are wrongly compressed.
+//! Services whose responses violate the protocol or have invalid compression.
 
 use std::io::{Read as _, Result, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -17,7 +17,7 @@ const EMPTY_MESSAGE: [u8; 5] = [0; 5];
 /// An HTTP/2 frame without its stream: type, flags, payload.
 type Frame = (u8, u8, Vec<u8>);
 
-/// The head of a gRPC answer with more fields, as literals without indexing.
+/// The head of a gRPC response, with additional fields as literals without indexing.
 fn head(flags: u8, more: &[(&str, &str)]) -> Frame {
     const OK: u8 = 0x88;
     let mut block = vec![OK];

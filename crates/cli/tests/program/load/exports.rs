@@ -18,7 +18,7 @@ use super::watched::{Seen, stop};
 use super::{BUSY, OK, Service, answering, figures, proto, short};
 use crate::common::{Finished, Place, json, report, trial_lines, wait_until};
 
-/// The histograms of an interval log, added up by tag.
+/// The histograms of an interval log, summed by tag.
 fn read_log(text: &[u8]) -> BTreeMap<String, Histogram<u64>> {
     let mut sums = BTreeMap::new();
     for entry in IntervalLogIterator::new(text) {
@@ -42,7 +42,7 @@ fn read_log(text: &[u8]) -> BTreeMap<String, Histogram<u64>> {
     sums
 }
 
-/// The latency of all calls, from the run directory.
+/// The latencies of all calls, from the run directory.
 fn recorded(place: &Place) -> Histogram<u64> {
     let trials = trial_lines(&place.path().join("run"));
     let latency = trials[0]["outcome"]["latency"]
@@ -139,7 +139,7 @@ fn an_interrupted_load_leaves_whole_files() {
     assert!(text.contains(&total), "{text}");
 }
 
-/// Scrapes once. Returns head and body.
+/// Scrapes the metrics once. Returns the response's head and body.
 fn collect(address: &str) -> (String, String) {
     let mut stream = TcpStream::connect(address).expect("it listens");
     stream
@@ -151,7 +151,7 @@ fn collect(address: &str) -> (String, String) {
     (head.to_owned(), body.to_owned())
 }
 
-/// The samples of an OpenMetrics exposition.
+/// The samples in an OpenMetrics text.
 fn samples(text: &str) -> BTreeMap<String, f64> {
     let text = text.strip_suffix("# EOF\n").expect("the end is marked");
     let samples = text.lines().filter(|line| !line.starts_with('#'));
@@ -207,7 +207,7 @@ fn metrics_are_collected_while_a_load_runs() {
     assert!(started.expect("a count") > now[&of("calls_started_total")]);
 }
 
-/// A query may contain a secret, and any program that reaches the port can read the metrics.
+/// A query may contain a secret, but any program that can connect to the port can read the metrics.
 #[test]
 fn metrics_name_no_query() {
     let place = Place::new();
@@ -225,7 +225,7 @@ fn metrics_name_no_query() {
     stop(child);
 }
 
-/// A failure to write in one place does not prevent the others.
+/// A failure to write in one place must not prevent writing elsewhere.
 #[test]
 fn a_full_disk_ends_with_what_could_be_written() {
     let place = Place::new();
@@ -263,7 +263,7 @@ fn a_full_disk_ends_with_what_could_be_written() {
     }
 }
 
-/// A limit of the file size simulates a full disk, which needs no separate file system.
+/// A file size limit simulates a full disk without a separate file system.
 #[test]
 fn a_load_that_finds_no_room_for_its_record_prints_it() {
     let place = Place::new();

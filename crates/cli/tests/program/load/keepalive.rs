@@ -1,4 +1,4 @@
-//! Connections on which the server is silent.
+//! Connections on which the server stays silent.
 
 use std::io::{Read as _, Write as _};
 
@@ -9,7 +9,7 @@ use crate::common::{Place, report};
 fn calls_on_a_connection_that_fell_silent_fail_before_their_deadline() {
     const EMPTY_SETTINGS: [u8; 9] = [0, 0, 0, 4, 0, 0, 0, 0, 0];
     let place = Place::new();
-    // It reads, and sends nothing but its SETTINGS.
+    // The server reads, but sends nothing except its SETTINGS.
     let server = serving(|mut stream| {
         let _ = stream.write_all(&EMPTY_SETTINGS);
         let _ = stream.read_to_end(&mut Vec::new());

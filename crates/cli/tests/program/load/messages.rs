@@ -1,4 +1,4 @@
-//! The messages that are sent, and how they are sent.
+//! The content of messages, and how they are sent.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -89,7 +89,7 @@ fn where_each_call_has_its_own_message_none_is_sent_twice() {
     bodies.sort();
     bodies.dedup();
     assert_eq!(bodies.len(), sent, "messages that differ");
-    // The check of the service, the warm-up, and the measured calls.
+    // The test call, the warm-up, and the measured calls.
     assert!(sent <= 1 + 50 + 50, "{sent}");
 }
 
@@ -100,7 +100,7 @@ fn where_slices_leave_calls_out_none_is_sent_twice_either() {
     let more = ["--data", "{{n}}", "--vs", &other, "--blocks", "5"];
     let more = [&more[..], &["--warmup", "0s"]].concat();
     place.run(&short(&target, &more)).well();
-    // The first call is the check of the service. Each block begins with the first message again.
+    // The first call is the test call. Each block starts over with the first message.
     let mut times = BTreeMap::<String, u32>::new();
     for body in bodies(&requests).into_iter().skip(1) {
         *times.entry(body).or_default() += 1;
@@ -125,7 +125,7 @@ fn rows_are_sent_in_turn() {
 
 #[test]
 fn rows_of_a_file_too_large_for_memory_are_read_as_calls_need_them() {
-    /// A file of this size is not read whole.
+    /// A file of this size is not read as a whole.
     const TOO_LARGE: u64 = 256 << 20;
     let place = Place::new();
     let service = Service::start(&place, &[]);
@@ -133,7 +133,7 @@ fn rows_of_a_file_too_large_for_memory_are_read_as_calls_need_them() {
         .map(|n| format!("{{\"name\":\"{n}\"}}\n"))
         .collect();
     let path = place.file("names.jsonl", &rows);
-    // After the rows comes a hole, which takes no disk space and is an endless line.
+    // The rows are followed by a hole, which takes no disk space and reads as an endless line.
     let file = fs::OpenOptions::new().write(true).open(path);
     file.and_then(|file| file.set_len(TOO_LARGE))
         .expect("a large file");
@@ -142,7 +142,7 @@ fn rows_of_a_file_too_large_for_memory_are_read_as_calls_need_them() {
     place.run(&short(&target, &more)).well();
     let report = report(&place.path().join("run"));
     assert_eq!(figures(&report)["calls"]["answered"], 50);
-    // A random order needs all rows to be found first.
+    // A random order requires finding all rows first.
     let drawn = [&more[..], &["--order", "random"]].concat();
     let words = [&["load", target.as_str()], &drawn[..]].concat();
     place
@@ -245,7 +245,7 @@ fn files_under(folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// `run` does the same with the printed study as `load` with the options; secrets come from the
+/// `run` with the printed study does the same as `load` with the options. Secrets come from the
 /// environment.
 #[test]
 fn a_printed_load_runs_as_a_study() {

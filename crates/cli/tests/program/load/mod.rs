@@ -26,11 +26,11 @@ use serde_json::Value;
 
 use crate::common::{Place, json};
 
-/// The embedded server, started as a user would.
+/// The embedded server, started as a user would start it.
 pub(crate) struct Service {
     child: Child,
     pub(crate) address: String,
-    /// Its path for REST.
+    /// Path of its REST method.
     rest: String,
 }
 
@@ -65,7 +65,7 @@ impl Drop for Service {
     }
 }
 
-/// The embedded server's method.
+/// The embedded server's gRPC method.
 pub(crate) const HELLO: &str = "hello.Hello/SayHello";
 
 pub(crate) fn proto() -> String {
@@ -76,7 +76,7 @@ pub(crate) fn proto() -> String {
         .into_owned()
 }
 
-/// A server that serves each connection on its own thread.
+/// A server that handles each connection on its own thread.
 pub(crate) fn serving(each: impl Fn(TcpStream) + Clone + Send + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("its address");
@@ -99,8 +99,8 @@ pub(crate) fn answering(answer: &'static str) -> Fixed {
     answering_after(answer, Duration::ZERO)
 }
 
-/// The same with a pause before each answer, so that the client has little to do even on a slow
-/// machine.
+/// Like [`answering`], but with a pause before each answer, so that the client has little to do
+/// even on a slow machine.
 pub(crate) fn answering_after(answer: &'static str, pause: Duration) -> Fixed {
     let calls = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&calls);
@@ -117,7 +117,8 @@ pub(crate) fn answering_after(answer: &'static str, pause: Duration) -> Fixed {
     }
 }
 
-/// A server that records every request, and answers all or none. Returns its URL and the requests.
+/// A server that records every request, and answers all of them or none. Returns its URL and the
+/// requests.
 pub(crate) fn keeping(answers: bool) -> (String, Arc<Mutex<Vec<String>>>) {
     let requests = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&requests);
@@ -137,7 +138,7 @@ pub(crate) fn bodies(requests: &Mutex<Vec<String>>) -> Vec<String> {
     requests.iter().filter_map(body).collect()
 }
 
-/// Answers every read, since a request this short arrives in one read.
+/// Answers every read, since requests this short arrive in a single read.
 pub(crate) fn answer_each(
     mut stream: impl Read + Write,
     mut answer: impl FnMut(&str) -> &'static str,
@@ -155,13 +156,13 @@ pub(crate) const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 pub(crate) const BUSY: &str = "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n";
 pub(crate) const ABSENT: &str = "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n";
 
-/// A port at which nothing listens.
+/// A port on which nothing listens.
 pub(crate) fn nobody() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.local_addr().expect("its address").to_string()
 }
 
-/// The command line of a short load into `run`.
+/// The command line of a short load that writes to `run`.
 pub(crate) fn short<'a>(target: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let mut words = vec!["load", target, "--calls", "50", "--out", "run", "--quiet"];
     words.extend(more);

@@ -1,5 +1,5 @@
-//! Targets that cannot be called, and bad options: each is refused in one line, and nothing is
-//! begun.
+//! Targets that cannot be called, and invalid options. Each is rejected with one line before
+//! anything starts.
 
 use std::io::ErrorKind;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -14,7 +14,7 @@ const UNKNOWN_CALLER: &str = "HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\n
 const OTHER_METHOD: &str = "HTTP/1.1 405 Method Not Allowed\r\ncontent-length: 0\r\n\r\n";
 const OTHER_TYPE: &str = "HTTP/1.1 415 Unsupported Media Type\r\ncontent-length: 0\r\n\r\n";
 
-/// A service that does not accept connections and whose queue is full of them.
+/// A service that does not accept connections and whose backlog is full.
 fn with_a_full_queue(socket: &Path) -> (UnixListener, Vec<UnixStream>) {
     let listener = UnixListener::bind(socket).expect("a listener");
     let mut waiting = Vec::new();

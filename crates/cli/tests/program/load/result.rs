@@ -177,7 +177,7 @@ fn an_interrupted_load_is_reported_as_far_as_it_came() {
     );
     place
         .run(&["run", "--resume", "run"])
-        .refused(&["live service", "call it again"]);
+        .refused(&["live service", "start a new run"]);
 }
 
 #[test]

@@ -9,10 +9,10 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::{OK, answering, figures};
 use crate::common::{Finished, Place, report, wait_until};
 
-/// Longer than the deadlines here, and than the minimum that counts as a stall.
+/// Longer than the deadlines here, and than the minimum duration of a stall.
 const STALL: Duration = Duration::from_secs(2);
 
-/// Stops the program and continues it later.
+/// Stops the program, then continues it.
 fn stop_for_a_while(child: &Child) {
     let pid = Pid::from_child(child);
     kill_process(pid, Signal::STOP).expect("a signal is sent");

@@ -1,4 +1,4 @@
-//! TLS.
+//! Loads over TLS.
 
 use std::fs;
 use std::process::Command;
@@ -13,7 +13,7 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use super::{OK, answer_each, figures, serving, short};
 use crate::common::{Place, report, wait_until};
 
-/// A server that answers over TLS, with a certificate for `localhost` that is written to `ca.pem`.
+/// A server that answers over TLS. Its certificate for `localhost` is written to `ca.pem`.
 fn answering_over_tls(place: &Place, answer: &'static str, alpn: &[&[u8]]) -> String {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]);
     let made = made.expect("a certificate");
@@ -81,7 +81,7 @@ fn resumed_sessions_are_told() {
     let target = answering_over_tls(&place, OK, &[b"http/1.1"]);
     let each = ["--cacert", "ca.pem", "--connect-per-call"];
     let shown = place.run(&short(&target, &each)).well();
-    // Lines of terminal text are wrapped.
+    // The terminal output is wrapped.
     let words: Vec<&str> = shown.split_whitespace().collect();
     let shown = words.join(" ");
     assert!(shown.contains("50 opened later"), "{shown}");
@@ -100,14 +100,14 @@ fn a_signal_ends_the_wait_for_a_certificate_from_a_pipe() {
     assert!(made.expect("mkfifo starts").success());
     let words = ["load", "https://127.0.0.1:9/", "--cacert", "pipe"];
     let mut child = place.start(&words);
-    // The pipe can be opened for writing without waiting only once there is a reader.
+    // Opening the pipe for writing without blocking only succeeds once there is a reader.
     let mut writer = None;
     wait_until("a reader", || {
         let flags = OFlags::WRONLY | OFlags::NONBLOCK;
         writer = rustix::fs::open(&pipe, flags, Mode::empty()).ok();
         writer.is_some()
     });
-    // SIGTERM, since a background program may have been started with SIGINT ignored.
+    // SIGTERM, because a background program may have been started with SIGINT ignored.
     kill_process(Pid::from_child(&child), Signal::TERM).expect("a signal is sent");
     wait_until("its end", || {
         child.try_wait().expect("it is ours").is_some()

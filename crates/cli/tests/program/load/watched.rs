@@ -1,4 +1,4 @@
-//! What is shown of a load while it runs.
+//! What a load shows while it runs.
 
 use std::fs::{File, OpenOptions};
 use std::io::Read;
@@ -12,12 +12,12 @@ use rustix::termios::{Winsize, tcsetwinsize};
 use super::{BUSY, OK, answering};
 use crate::common::{Place, interrupt, wait_until};
 
-/// Collects what is written to a stream, while it is written.
+/// Collects the bytes written to a stream as they arrive.
 #[derive(Clone, Default)]
 pub(super) struct Seen(Arc<Mutex<Vec<u8>>>);
 
 impl Seen {
-    /// Reads the stream to its end, on another thread.
+    /// Reads the stream to its end on another thread.
     pub(super) fn of(mut from: impl Read + Send + 'static) -> Self {
         let seen = Self::default();
         let to = seen.clone();
@@ -47,7 +47,7 @@ fn endless<'a>(target: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     words
 }
 
-/// Interrupts a load, and asserts its exit code.
+/// Interrupts a load and asserts its exit code.
 pub(super) fn stop(child: Child) {
     interrupt(&child);
     let finished = child.wait_with_output().expect("it ends");
@@ -63,7 +63,7 @@ fn a_terminal_shows_how_the_last_second_went() {
         seen.wait_for(part);
     }
     assert!(seen.text().contains('\x1b'), "a bar is drawn");
-    // There an echoed ^C does not wrap a line.
+    // There, an echoed ^C does not wrap a line.
     wait_until("the cursor at the start of a line", || {
         seen.text().ends_with('\r')
     });
@@ -79,7 +79,8 @@ fn a_terminal_that_cannot_be_drawn_on_gets_lines() {
     stop(child);
 }
 
-/// A load of 200 calls per second on a terminal of this kind (TERM), and what it shows there.
+/// Starts a load of 200 calls per second on a terminal of this kind (TERM). Returns its process and
+/// its output.
 fn on_terminal(place: &Place, kind: &str) -> (Child, Seen) {
     let target = format!("http://{}/", answering(OK).address);
     let (master, terminal) = terminal();
@@ -90,7 +91,8 @@ fn on_terminal(place: &Place, kind: &str) -> (Child, Seen) {
     (child, Seen::of(master))
 }
 
-/// A pseudoterminal of 80 columns: its master, to read from, and its slave, for the program.
+/// A pseudoterminal with 80 columns. Returns its master, to read from, and its slave, for the
+/// program.
 fn terminal() -> (File, File) {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
     grantpt(&master).expect("it is ours");
@@ -133,7 +135,7 @@ fn quiet_shows_nothing_of_it() {
     let finished = place.line(&format!(
         "load {target} --duration 1500ms --warmup 0s --out run --quiet"
     ));
-    // Warnings about the machine, such as a busy host, are shown nevertheless.
+    // Warnings about the machine, such as a busy host, are still shown.
     let mut lines = finished.stderr.lines();
     assert!(
         lines.all(|line| line.starts_with("warning: ")),
@@ -151,7 +153,7 @@ fn a_load_that_nobody_watches_has_no_thread_for_it() {
         let target = format!("http://{}/", server.address);
         let more = [&["--quiet"], more].concat();
         let child = place.start(&endless(&target, &more));
-        // More calls than the check of the service makes.
+        // More calls than before the load starts.
         wait_until("a hundred calls", || {
             server.calls.load(Ordering::Relaxed) > 100
         });
