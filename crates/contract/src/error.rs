@@ -11,10 +11,10 @@ pub enum ContractError {
     /// The line is longer than [`MAX_LINE_BYTES`].
     #[error("the {0} line is longer than {MAX_LINE_BYTES} bytes")]
     TooLong(&'static str),
-    /// The line is not a JSON object. Holds the parser's message, with the column.
+    /// The line is not a JSON object. Contains the parser's message, with the column.
     #[error("the {0} line is not a JSON object: {1}")]
     NotJson(&'static str, String),
-    /// The line has another contract version or none. Holds the value found.
+    /// The line has another contract version or none. Contains the value found.
     #[error(
         "the {0} line has contract version {1}, but this side uses version {VERSION}: use \
          builds of the same contract version"
@@ -25,7 +25,7 @@ pub enum ContractError {
         "unknown role {0}: the roles of contract version {VERSION} are server, client, codec, floor, servers and clients"
     )]
     Role(String),
-    /// A key is missing, unknown, or has the wrong type or value. Holds the key and the problem.
+    /// A key is missing, unknown, or has the wrong type or value. Contains the key and the problem.
     #[error("the {0} line does not fit the contract: {1}")]
     Shape(&'static str, String),
     /// The number of parts in a ready line differs from the number of parts in the settings.
@@ -36,7 +36,7 @@ pub enum ContractError {
         /// Parts in the ready line.
         said: usize,
     },
-    /// The line could not be read or written. Holds the system's message.
+    /// The line could not be read or written. Contains the system's message.
     #[error("cannot read or write the {0} line: {1}")]
     Stream(&'static str, String),
 }

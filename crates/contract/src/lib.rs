@@ -38,7 +38,7 @@ pub const VERSION: u32 = 1;
 /// JVM on a busy machine needs most of it.
 pub const READY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long a subject has to exit after its standard input is closed. Then it is killed.
+/// How long a subject has to exit after its standard input is closed, before it is killed.
 pub const END_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long a client or codec has to answer, beyond the time that it was asked to measure.
@@ -207,7 +207,7 @@ pub struct ClientSettings {
     /// Calls in flight at the same time.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub in_flight: u32,
-    /// Deadline of a call in milliseconds. A call still running after it has failed.
+    /// Deadline of a call in milliseconds. A call that takes longer has failed.
     pub deadline_ms: u64,
     /// Whether responses include the handler marks, which the client then records.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -401,7 +401,7 @@ pub struct ReadyPart {
 }
 
 impl Ready {
-    /// The reply of each of the `count` parts in the settings.
+    /// Returns the reply of each of the `count` parts in the settings.
     ///
     /// # Errors
     /// [`ContractError::Parts`] if the reply does not have exactly `count` parts.
@@ -477,7 +477,7 @@ pub struct RuntimeEvent {
     pub detail: String,
 }
 
-/// What runtimes do on their own.
+/// Kinds of events that runtimes cause on their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]

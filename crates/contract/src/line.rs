@@ -96,7 +96,7 @@ impl RuntimeEvent {
     pub fn parse(line: &str) -> Result<Self, ContractError> {
         let mut event: Self = shaped(Value::Object(object(line, EVENT)?), EVENT)?;
         if event.end_ns < event.begin_ns {
-            return Err(wrong_shape(EVENT, "its end is before its begin"));
+            return Err(wrong_shape(EVENT, "it ends before it begins"));
         }
         event.detail = shortened(
             event.detail.replace(char::is_control, " "),

@@ -42,7 +42,7 @@ pub enum RecordError {
     /// The bytes are not a whole number of records.
     #[error("{0} bytes of records are not a multiple of {RECORD_BYTES}")]
     Size(usize),
-    /// A mandatory time is missing. Holds the record's index, from 0, and the time's name.
+    /// A mandatory time is missing. Contains the record's index, from 0, and the time's name.
     #[error("record {0} has no \"{1}\"")]
     Absent(usize, &'static str),
     /// A time is before an earlier step's time.
@@ -130,7 +130,7 @@ impl Record {
         record.in_order(index).map(|()| record)
     }
 
-    /// Each time with its name, in the file's order.
+    /// Each timestamp with its name, in the file's order.
     fn times(&self) -> [(&'static str, Option<u64>); 8] {
         [
             ("begin", Some(self.begin)),
@@ -145,7 +145,7 @@ impl Record {
     }
 
     /// Checks that no time is before an earlier step's time. A response may begin before its
-    /// handler has ended, so marks are only compared with begin and end.
+    /// handler has ended, so marks are only compared with `begin` and `end`.
     fn in_order(&self, index: usize) -> Result<(), RecordError> {
         let [begin, encoded, sent, first, received, end, start, stop] = self.times();
         let orders: [&[_]; 2] = [

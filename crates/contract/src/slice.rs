@@ -33,7 +33,7 @@ pub struct Ask {
 pub enum Asked {
     /// Show that it works: a client makes its first call, a codec runs its operation once.
     Verify,
-    /// Make a slice of calls.
+    /// Run a slice of calls.
     Slice(SliceAsk),
 }
 
@@ -180,7 +180,7 @@ impl PartialEq for JsonText {
 pub struct SliceDone {
     /// Number of records appended: one for each call (or batch) that was not skipped.
     pub records: u64,
-    /// The process's CPU time from the begin of the first recorded call to the end of the last, in
+    /// The process's CPU time from the start of the first recorded call to the end of the last, in
     /// ns, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_ns: Option<u64>,

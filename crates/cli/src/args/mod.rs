@@ -31,7 +31,7 @@ pub(crate) use subjects::{SubjectFolders, SubjectsArgs, SubjectsCommand};
 
 use crate::exit::BAD_INPUT;
 
-/// Find the best way to call a service: measures protocols, encodings, compression, transports and
+/// Find the best way to call a service: measure protocols, encodings, compression, transports and
 /// connection handling with your own messages.
 #[derive(Debug, Parser)]
 #[command(name = "rpcgauge", version, arg_required_else_help = true, after_help = EXAMPLES)]

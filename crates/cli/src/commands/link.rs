@@ -91,7 +91,7 @@ fn real(name: &str) -> Result<NamedLink, Failure> {
     Ok(*link)
 }
 
-/// Tests whether a link can be created here. `Err` holds the reason if not. The test runs in
+/// Tests whether a link can be created here. Returns the reason as `Err` if not. The test runs in
 /// another process, because it may have to enter a user namespace.
 pub(crate) fn try_out() -> Result<String, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;

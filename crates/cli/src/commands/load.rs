@@ -63,7 +63,7 @@ pub(crate) fn run(args: LoadArgs) -> Outcome {
     let resolved = Resolved::new(resolved, None);
     let exports = Exports::open(&args.exports)?;
     // This must come before the handler that makes Ctrl-C only set a flag. Otherwise Ctrl-C could
-    // not interrupt waiting for a pipe without a writer.
+    // not interrupt the wait for a pipe that has no writer.
     let prepared = services::prepare(&resolved)?;
     let stop = signals::stop_flag()?;
     let how = RunContext {

@@ -169,8 +169,8 @@ pub(crate) fn resume(
     carry_out(&lab, &plan, &resumed.missing, resumed.writer, how, exports)
 }
 
-/// Where the kept part of a run was measured; `None` if nothing is kept or nothing is left to
-/// measure.
+/// The environment and provenance of the kept part of a run; `None` if nothing is kept or nothing
+/// is left to measure.
 pub(super) fn earlier<R: Resumable>(resumed: &Resumed<R>) -> Result<Option<Earlier>, Failure> {
     let Resumed { run, missing, .. } = resumed;
     if !run.is_begun() || missing.is_empty() {

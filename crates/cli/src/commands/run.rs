@@ -52,7 +52,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         )?);
     }
     // This must come before the handler that makes Ctrl-C only set a flag. Otherwise Ctrl-C could
-    // not interrupt waiting for a pipe without a writer.
+    // not interrupt the wait for a pipe that has no writer.
     let prepared = studies.iter().map(services::prepare);
     let prepared = prepared.collect::<Result<Vec<_>, _>>()?;
     let stop = signals::stop_flag()?;

@@ -31,7 +31,7 @@ pub enum Http1Violation {
     ContentLength,
     #[error("content-length appears with different values (RFC 9112 §6.3)")]
     ConflictingLengths,
-    /// A technique of response splitting.
+    /// Used in response splitting attacks.
     #[error("the response has both content-length and transfer-encoding (RFC 9112 §6.3)")]
     LengthAndTransferEncoding,
     /// A transfer coding other than just `chunked`, or any coding in an HTTP/1.0 response.

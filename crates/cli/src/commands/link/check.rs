@@ -46,7 +46,7 @@ pub(super) fn run(names: &[String]) -> Outcome {
     }
 }
 
-/// Options with one core each for the client and the server, if there are two.
+/// Options with one core each for the client and the server, if there are two cores.
 pub(crate) fn options() -> Result<Options, Failure> {
     let placements = Placements::detect().map_err(Failure::cannot)?;
     let Ok(layout) = placements.layout(Placement::TwoCores) else {

@@ -185,7 +185,7 @@ fn trailers<S: Sink>(
     Ok(())
 }
 
-/// Checks that a stream may end here, and that its trailers end it (`end_stream`).
+/// Checks that a stream may end here. `end_stream` is false for trailers that do not end it.
 pub(super) fn check_end(stream: &Stream, end_stream: bool) -> Result<(), Failure> {
     if !end_stream {
         Err(Http2Violation::TrailersNotLast.into())
