@@ -241,7 +241,7 @@ pub(crate) fn same_limits(args: &LimitArgs, recorded: Limits) -> Result<(), Fail
     match other {
         None => Ok(()),
         Some((option, given, recorded)) => Err(Failure::input(format!(
-            "--{option} {given}: this run was begun with {recorded} and continues with it; omit \
+            "--{option} {given}: this run was started with {recorded} and continues with it; omit \
              the option, or start a new run"
         ))),
     }

@@ -176,7 +176,7 @@ impl Answer {
             let said = Value::Object(versioned(line, ANSWER)?);
             return shaped(said, ANSWER).map(Self::Failed);
         }
-        let what = "it has none of \"verified\", \"slice\" nor \"error\"";
+        let what = "it has none of \"verified\", \"slice\" and \"error\"";
         Err(wrong_shape(ANSWER, what))
     }
 

@@ -125,7 +125,7 @@ pub(crate) fn start(
     };
     let writer = RunWriter::create(&directory, &new).map_err(|error| match error {
         RunError::Exists(_) if study.plan.is_live() => Failure::input(format!(
-            "{} exists already: give --out another directory",
+            "{} already exists: give --out another directory",
             directory.display()
         )),
         error => Failure::input(error),

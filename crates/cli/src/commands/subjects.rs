@@ -74,7 +74,7 @@ pub(crate) fn commands<'p>(
 /// contract.
 pub(crate) fn reference() -> Result<SubjectCommand, Failure> {
     let program = std::env::current_exe().map_err(|error| {
-        Failure::cannot(format!("cannot find this program's own file: {error}"))
+        Failure::cannot(format!("cannot find this program's executable: {error}"))
     })?;
     let disk = std::fs::metadata(&program).ok();
     Ok(SubjectCommand {

@@ -286,7 +286,7 @@ fn a_resumed_run_keeps_its_limits() {
         place
             .run(&["run", "--resume", "run", option, value])
             .refused(&[&format!(
-                "{option} {value}: this run was begun with {recorded}"
+                "{option} {value}: this run was started with {recorded}"
             )]);
     }
     place
