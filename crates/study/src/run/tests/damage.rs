@@ -64,7 +64,7 @@ fn versions_that_no_subject_may_report_are_refused() {
     });
     let problem = scene.problem();
     assert!(
-        problem.contains("\"versions\" must be of printable ASCII"),
+        problem.contains("\"versions\" must be printable ASCII"),
         "{problem}"
     );
 }
