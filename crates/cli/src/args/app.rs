@@ -82,7 +82,7 @@ pub(crate) struct AppName {
 /// An application's configuration.
 #[derive(Debug, Args)]
 pub(crate) struct SetArgs {
-    /// Set a setting to a value other than its default (repeatable)
+    /// Override the default value of a setting (repeatable)
     #[arg(long = "set", value_name = "SETTING=VALUE")]
     pub(crate) set: Vec<String>,
 }
