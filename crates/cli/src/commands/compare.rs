@@ -224,8 +224,8 @@ fn over_links(args: &CompareArgs, sizes: Vec<Size>, against: &str) -> Result<Vec
             ways.retain(|way| link == LOOPBACK || !way.is_over_unix());
             if ways.len() < 2 || ways.iter().all(|way| way.name != against) {
                 return Err(Failure::input(format!(
-                    "--link {link}: a Unix socket cannot be used over a link, and without it nothing is left to compare; \
-                     choose other variants"
+                    "--link {link}: a Unix socket cannot be used over a link, and without it nothing is left to \
+                     compare; choose other variants"
                 )));
             }
             all.push(Size {
