@@ -71,9 +71,9 @@ fn of_calls(args: &DiffArgs) -> Outcome {
     if args.fail_if_slower && !difference.judges_speed() {
         return Err(Failure::input(
             "--fail-if-slower cannot be judged: neither a latency nor the calls per second can be compared with \
-             something that both runs share. This requires at least two invocations, a floor, an A/A pair and a second variant \
-             that calls in the same way in both runs. For a live service, which has no floor, give rpcgauge load an \
-             objective (--slo) instead",
+             something that both runs share. This requires at least two invocations, a floor, an A/A pair and a \
+             second variant that calls in the same way in both runs. For a live service, which has no floor, give \
+             rpcgauge load an objective (--slo) instead",
         ));
     }
     let printed = print_diff(args, &difference.document(), difference.to_json());
