@@ -1,10 +1,10 @@
 //! Measures what the machine itself adds to a packet's delay: wake-ups and the kernel's own work.
 //!
-//! UDP probes go one way, then others the other way. A probe's time runs from just before it is sent to the
-//! kernel's timestamp on its arrival. So it includes the link and both kernels' stacks, but not the wake-up
-//! of a program that waits for the packet, which is that program's own time. An echo would not do: the kernel
-//! answers an echo within the write of the request, while the link's thread is awake, but a server answers
-//! while that sleeps.
+//! UDP probes are sent one way, then the other way. A probe's time runs from just before it is sent until the
+//! kernel's timestamp on its arrival. It therefore includes the link and both kernels' stacks, but not the
+//! wake-up of the program that waits for the packet, which is part of that program's own time. An echo would
+//! not do: the kernel answers it within the write of the request, while the link's thread is still awake. A
+//! server answers while the thread sleeps.
 
 use std::net::{Ipv4Addr, UdpSocket};
 use std::thread;
@@ -16,16 +16,17 @@ use crate::priority;
 use crate::stamp::{begin_stamps, stamp, wall_clock};
 use crate::{CLIENT, SERVER};
 
-/// The time between probes: long enough for the link's thread and the sender to sleep, as between calls.
+/// Time between probes. It is long enough for the link's thread and the sender to fall asleep, as they do
+/// between calls.
 const APART: Duration = Duration::from_millis(4);
-/// The first probes are not counted: the kernel may not stamp them yet.
+/// Number of initial probes to discard: the kernel may not stamp them yet.
 const UNCOUNTED: usize = 4;
-/// The payload of a probe, which makes its packet as large as a ping's, 84 bytes.
+/// Payload of a probe. With headers, the packet is 84 bytes, the size of a ping.
 const BYTES: usize = 84 - 28;
-/// How much longer than the link's delay a probe may take.
+/// How long to wait for probes beyond the link's delay.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The two ends of the probes.
+/// A socket at each end of the link.
 pub(crate) struct Probes {
     pub(crate) client: UdpSocket,
     pub(crate) server: UdpSocket,
@@ -50,8 +51,8 @@ impl Probes {
         })
     }
 
-    /// Sends `count` probes each way, from the cores on which client and server will run. `longest` is the
-    /// longer delay.
+    /// Sends `count` probes each way, from the cores on which the client and the server will run. `longest`
+    /// is the longer of the two delays.
     pub(crate) fn send(
         &self,
         count: usize,

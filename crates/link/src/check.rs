@@ -14,69 +14,69 @@ use crate::network::{Network, Options};
 use crate::path::Path;
 use crate::priority::Priority;
 
-/// The factor by which a flood exceeds the rate.
+/// A flood's rate as a multiple of the link's.
 const OVERLOAD: f64 = 1.25;
-/// The minimum duration of a flood, and the minimum number of packets that the link sends in it.
+/// Minimum duration of a flood, and the minimum number of packets that the link sends during it.
 const FLOOD: Duration = Duration::from_millis(400);
 const FLOOD_PACKETS: u32 = 20;
-/// The bytes of the IPv4 and UDP headers.
+/// Size of the IPv4 and UDP headers, bytes.
 const HEADERS: usize = 28;
-/// The number of packets that measure loss, and the maximum time for them.
+/// Number of packets used to measure loss, and the maximum time spent on them.
 const LOSS_PACKETS: u32 = 2_000;
 const LOSS_TIME: Duration = Duration::from_secs(3);
-/// How long to wait for further packets after the last one, in addition to the delay.
+/// How long to wait for another packet, in addition to the delay.
 const PATIENCE: Duration = Duration::from_millis(300);
-/// The packets per second that are tried, the bytes of each packet, and the time of a try.
+/// Rates to try (packets per second), the size of each packet (bytes), and the duration of each attempt.
 const PACES: [u32; 6] = [10_000, 25_000, 50_000, 100_000, 150_000, 200_000];
 const PACE_BYTES: usize = 200;
 const PACE_TIME: Duration = Duration::from_millis(400);
-/// How many times a pace is tried before it counts as too fast.
+/// Number of attempts before a rate is considered too fast.
 const PACE_ATTEMPTS: u32 = 3;
-/// The two-sided 99% quantile of a normal distribution.
+/// The two-sided 99% quantile of the standard normal distribution.
 const Z: f64 = 2.576;
 
-/// The results of checking a link.
+/// The results of a link check.
 #[derive(Debug, Clone, Copy)]
 pub struct Checked {
-    /// The round trips of probes.
+    /// The round trip of probes.
     pub calibration: Calibration,
     /// The priority of the link's thread.
     pub priority: Priority,
-    /// Full-size packets from the client to the server.
+    /// A flood of full-size packets from the client to the server.
     pub up: Flood,
-    /// The same from the server to the client.
+    /// A flood of full-size packets from the server to the client.
     pub down: Flood,
 }
 
-/// The results of sending more packets than a direction carries.
+/// The results of sending more packets than a direction can carry.
 #[derive(Debug, Clone, Copy)]
 pub struct Flood {
-    /// The rate, bit/s of IP and overhead: as set, and as measured. `None` unless the rate is constant.
+    /// Rate in bit/s, IP packets plus overhead: configured and measured. `None` unless the rate is constant.
     pub rate: Option<(u64, f64)>,
-    /// The time that the last packet of a full queue waits and is sent, ns: as set, and the measured 90th percentile,
-    /// which a busy machine disturbs less than the maximum.
+    /// Time that the last packet of a full queue takes to wait and be sent, ns: configured and measured. The
+    /// measured value is the 90th percentile, which a busy machine disturbs less than the maximum.
     pub queue: Option<(u64, u64)>,
-    /// Losses, if loss is set.
+    /// Losses, if the direction is configured to lose packets.
     pub loss: Option<Lost>,
-    /// The link's counts meanwhile.
+    /// What the link counted during the flood.
     pub counts: LinkCounts,
-    /// Whether the queue was full; a machine without enough CPU time cannot fill it.
+    /// Whether the queue filled up. A machine without enough CPU time cannot fill it.
     is_full: bool,
 }
 
-/// Packets that a direction loses.
+/// Packets lost in one direction.
 #[derive(Debug, Clone, Copy)]
 pub struct Lost {
-    /// The loss that is set.
+    /// The configured loss.
     pub set: Loss,
-    /// Packets that were offered to the direction.
+    /// Packets offered to the direction.
     pub offered: u64,
-    /// How many of these were lost.
+    /// How many of the offered packets were lost.
     pub lost: u64,
 }
 
 impl Checked {
-    /// The settings that the machine does not keep, each described in a few words.
+    /// Describes each setting that this machine did not meet, in a few words each.
     pub fn not_held(&self) -> Vec<String> {
         let mut found = Vec::new();
         let off = self.calibration.off_ns();
@@ -132,8 +132,8 @@ impl Flood {
 }
 
 impl Lost {
-    /// Whether the losses are within the 99% interval of the setting, which is wider for bursts because their
-    /// losses depend on each other. Returns false if no packet was offered.
+    /// Whether the losses are within the 99% interval of the configured loss. Bursts widen the interval
+    /// because their losses are correlated. Returns false if no packet was offered.
     pub fn is_as_set(&self) -> bool {
         let Loss { part, burst } = self.set;
         let kept = 1.0 - 1.0 / ((1.0 - part) * burst);
@@ -143,10 +143,10 @@ impl Lost {
     }
 }
 
-/// Measures a link: first without jitter and loss, which would disturb the measurement of rate and queue.
+/// Measures a link. Rate and queue are measured first, without jitter and loss, which would disturb them.
 ///
 /// # Errors
-/// As [`Network::open`].
+/// The same as [`Network::open`].
 pub fn check(link: &Link, options: &Options) -> Result<Checked, LinkError> {
     let mut steady = link.clone();
     for way in [&mut steady.up, &mut steady.down] {
@@ -183,16 +183,16 @@ fn ends<'a>(probes: &'a Probes, options: &'a Options) -> [End<'a>; 2] {
     ]
 }
 
-/// The highest of the tried paces, in packets of 200 bytes per second, at which the link from the server adds
-/// at most 0.1 ms to the delay (p99); `None` if it adds more at all of them.
+/// The highest of the tested rates, in 200-byte packets per second, at which a link adds at most 0.1 ms to
+/// the delay (p99) of packets from the server. `None` if it adds more even at the lowest.
 ///
 /// # Errors
-/// As [`Network::open`].
+/// The same as [`Network::open`].
 pub fn highest_pace(options: &Options) -> Result<Option<u32>, LinkError> {
     let paces = Paces::open(DEFAULT_MTU, options)?;
     let mut highest = None;
     for pace in PACES {
-        // No early exit: a lower pace may fail because of a disturbance.
+        // No early exit: a passing disturbance may fail a lower rate.
         if paces.is_held(pace, PACE_BYTES, options)? {
             highest = Some(pace);
         }
@@ -200,11 +200,12 @@ pub fn highest_pace(options: &Options) -> Result<Option<u32>, LinkError> {
     Ok(highest)
 }
 
-/// The full-size packets per second at a link's rate, if this machine adds more than 0.1 ms to their delay;
-/// `None` if it keeps up. A low rate is not tried, since any machine keeps up with it.
+/// Checks whether this machine is too slow for a link's rate. If it adds more than 0.1 ms to the delay of
+/// full-size packets, returns that rate in packets per second; otherwise returns `None`. Low rates are not
+/// tested, since any machine keeps up with them.
 ///
 /// # Errors
-/// As [`Network::open`].
+/// The same as [`Network::open`].
 pub fn too_fast(link: &Link, options: &Options) -> Result<Option<u32>, LinkError> {
     let pace = |way: &Direction| match way.rate {
         LinkRate::BitsPerSecond(bits) => bits / 8 / u64::from(link.mtu + way.overhead),
@@ -216,7 +217,7 @@ pub fn too_fast(link: &Link, options: &Options) -> Result<Option<u32>, LinkError
     }
     let bytes = link.mtu as usize - HEADERS;
     let paces = Paces::open(link.mtu, options)?;
-    // One attempt may fail because of a disturbance.
+    // A single attempt may fail because of a passing disturbance.
     for _ in 0..PACE_ATTEMPTS {
         if paces.is_held(pace, bytes, options)? {
             return Ok(None);
@@ -225,7 +226,7 @@ pub fn too_fast(link: &Link, options: &Options) -> Result<Option<u32>, LinkError
     Ok(Some(pace))
 }
 
-/// A link that only delays, for sending packets at given paces.
+/// A link with a delay and no other impairment, for sending packets at a given rate.
 struct Paces {
     probes: Probes,
     _network: Network,
@@ -259,7 +260,7 @@ impl Paces {
         })
     }
 
-    /// Whether all packets arrive at this pace, 99% of them in time.
+    /// Whether all packets arrive at this rate, 99% of them on time.
     fn is_held(&self, pace: u32, bytes: usize, options: &Options) -> Result<bool, LinkError> {
         let load = Load {
             bytes,
@@ -268,13 +269,14 @@ impl Paces {
             time: PACE_TIME,
             patience: PATIENCE,
         };
-        // Sent down: on the client's core, each packet would make the link's thread interrupt the sender.
+        // Packets go from the server to the client. If they were sent from the client's core, each would make
+        // the link's thread preempt the sender.
         let [client, server] = ends(&self.probes, options);
         let (sent, arrivals) = load.send(server, client)?;
         let added = arrivals
             .iter()
             .map(|it| it.took.saturating_sub(Self::DELAY_NS));
-        // If the machine cannot send as fast, the result says nothing about the link.
+        // If the machine cannot send this fast, the result tells nothing about the link.
         let reached = f64::from(sent) > 0.98 * f64::from(pace) * PACE_TIME.as_secs_f64();
         let all_arrived = arrivals.len() == sent as usize;
         let late = quantile(&mut added.collect::<Vec<_>>(), 99);
@@ -342,13 +344,13 @@ fn lose(
     let LinkCounts { up, down, .. } = network.counts()?.since(&before);
     Ok(Lost {
         set,
-        // The other direction is idle.
+        // The other direction is idle, so the sum is this direction's count.
         offered: up.packets + down.packets,
         lost: up.lost + down.lost,
     })
 }
 
-/// A pace of small packets that the direction and any machine carry.
+/// A rate of small packets that this direction and any machine can handle.
 fn loss_pace(way: &Direction) -> f64 {
     let on_link = f64::from(40 + way.overhead) * 8.0;
     match way.rate {

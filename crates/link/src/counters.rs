@@ -8,18 +8,18 @@ use rpcgauge_trial::{Calibration, DirectionCounts, Lateness, LinkCounts};
 
 use crate::error::LinkError;
 
-/// The maximum lateness that is recorded exactly, ns; longer ones are capped.
+/// Maximum lateness that is recorded exactly, ns. Longer values are capped.
 const MAX_LATENESS_NS: u64 = 60_000_000_000;
-/// The significant digits of a lateness, which is accurate to 1%.
+/// Significant digits of a recorded lateness; two make it accurate to 1%.
 const DIGITS: u8 = 2;
 
-/// The counts of a link's thread since its start.
+/// Counts of a link's thread since it started.
 #[derive(Debug, Clone)]
 pub(crate) struct Totals {
-    /// The directions up and down.
+    /// The directions: up, then down.
     pub(crate) directions: [DirectionCounts; 2],
     lateness: Histogram<u64>,
-    /// How long the thread was ready but had no core, and its CPU time, ns.
+    /// Time that the thread was runnable but had no core, and its CPU time, ns.
     pub(crate) waited: u64,
     pub(crate) cpu: u64,
 }
@@ -41,7 +41,7 @@ impl Totals {
     }
 }
 
-/// The counts of a link and of the kernel at its ends at one time.
+/// The counts of a link and of the kernels at its ends, taken at one moment.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     pub(crate) totals: Totals,
@@ -63,7 +63,7 @@ impl Snapshot {
             }
         });
         let mut lateness = self.totals.lateness.clone();
-        // The later histogram includes all values of the earlier one.
+        // The later histogram includes every value of the earlier one.
         let subtracted = lateness.subtract(&earlier.totals.lateness);
         debug_assert!(subtracted.is_ok(), "snapshots of one link, in their order");
         let KernelCounts { drops, retransmits } = self.kernel;
@@ -85,16 +85,17 @@ impl Snapshot {
     }
 }
 
-/// The kernel's counts at both ends.
+/// The kernel's counts, summed over both ends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct KernelCounts {
-    /// Packets that a device or a full socket dropped.
+    /// Packets dropped by a device, by a full socket buffer, or by a full TCP backlog.
     pub(crate) drops: u64,
     /// Retransmitted segments.
     pub(crate) retransmits: u64,
 }
 
-/// The kernel's counters in a namespace. The files keep referring to the namespace in which they were opened.
+/// The kernel's counters for one namespace. Open files keep referring to the namespace in which they were
+/// opened.
 #[derive(Debug)]
 pub(crate) struct Counters {
     devices: File,
@@ -116,7 +117,7 @@ impl Counters {
         })
     }
 
-    /// Adds the current counts.
+    /// Adds the current values to `counts`.
     pub(crate) fn add_to(&self, counts: &mut KernelCounts) -> Result<(), LinkError> {
         let read = |file| text(file).map_err(LinkError::kernel("read the kernel's counters"));
         let (protocols, more) = (read(&self.protocols)?, read(&self.more)?);
@@ -129,7 +130,7 @@ impl Counters {
     }
 }
 
-/// Reads the whole file from its beginning.
+/// Reads the whole file, starting at offset 0.
 fn text(file: &File) -> std::io::Result<String> {
     let mut bytes = vec![0; 16_384];
     let mut length = 0;
@@ -145,9 +146,9 @@ fn text(file: &File) -> std::io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes[..length]).into_owned())
 }
 
-/// The packets that devices dropped in both directions, from a text like /proc/net/dev: after each name come
-/// 8 figures of received packets and 8 of sent ones, in both of which errors are the third and drops the
-/// fourth.
+/// Packets that devices dropped in both directions, from text in the format of /proc/net/dev. Each device
+/// name is followed by 8 columns for received packets and 8 for sent ones. In each group, the third column is
+/// errors and the fourth is drops.
 fn device_drops(text: &str) -> u64 {
     let devices = text.lines().filter_map(|line| line.split_once(':'));
     let figures = devices.flat_map(|(_, figures)| figures.split_whitespace().enumerate());
@@ -155,8 +156,8 @@ fn device_drops(text: &str) -> u64 {
     dropped.filter_map(|(_, it)| it.parse::<u64>().ok()).sum()
 }
 
-/// A figure from a text like /proc/net/snmp, in which a line of names precedes each line of figures; 0 if the
-/// kernel does not count it.
+/// A value from text in the format of /proc/net/snmp, where a line of names precedes each line of values.
+/// Returns 0 if the kernel does not provide the counter.
 fn field(text: &str, protocol: &str, name: &str) -> u64 {
     let mut lines = text.lines().filter_map(|line| {
         let (of, rest) = line.split_once(':')?;

@@ -1,5 +1,5 @@
-//! The network device (TUN) at each end of a link: packets that the kernel sends are read from a file, and
-//! packets that are written to the file are received by the kernel.
+//! The network device (TUN) at each end of a link. Reading its file returns packets that the kernel sends;
+//! writing to its file delivers packets to the kernel.
 
 use std::fs;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -14,16 +14,17 @@ use std::net::Ipv4Addr;
 use crate::error::LinkError;
 use crate::netlink::Netlink;
 
-/// The name of the device in each namespace of a link. It also tells whether a process is inside a link.
+/// The name of the device in each namespace of a link. Its presence also shows that a process is inside a
+/// link.
 const NAME: &str = "rpcgauge0";
-/// TUNSETIFF, in linux/if_tun.h.
+/// TUNSETIFF from linux/if_tun.h.
 const SET_INTERFACE: Opcode = opcode::write::<libc::c_int>(b'T', 202);
-/// The number of packets that can wait in the device. When it is full, it drops packets outside the link's
-/// queue. 1,000, twice the kernel's default, was too few on a busy machine.
+/// Number of packets that can wait in the device. A full device drops packets outside the link's queue. On a
+/// busy machine, 1,000 (twice the kernel's default) was not enough.
 const RING: u32 = 20_000;
-/// The kernel's defaults for a connection's buffers, bytes (min, default, max), with a larger maximum: 32 MiB
-/// have room for the 11 MB in flight over 1 Gbit/s and 90 ms, those in a queue of 30 ms, and the kernel's own
-/// overhead.
+/// Buffer sizes of a connection, bytes (min, default, max). They are the kernel's defaults with a larger
+/// maximum: 32 MiB is enough for the 11 MB in flight over 1 Gbit/s and 90 ms, the packets in a 30 ms queue,
+/// and the kernel's own overhead.
 const RECEIVE_BUFFERS: &str = "4096 131072 33554432";
 const SEND_BUFFERS: &str = "4096 16384 33554432";
 
@@ -39,14 +40,14 @@ impl AsFd for Device {
     }
 }
 
-/// Whether the calling thread is at an end of a link.
+/// Whether the calling thread is in a namespace of a link.
 pub(crate) fn is_here() -> bool {
     fs::read_to_string("/proc/thread-self/net/dev")
         .is_ok_and(|text| text.contains(&format!("{NAME}:")))
 }
 
 impl Device {
-    /// Makes the device in the namespace of the calling thread, with a route to the other end.
+    /// Creates the device in the calling thread's namespace, with a route to the other end.
     pub(crate) fn open(link: &Link, own: Ipv4Addr, other: Ipv4Addr) -> Result<Self, LinkError> {
         let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file =
@@ -61,16 +62,16 @@ impl Device {
                     }
                 },
             })?;
-        // SAFETY: the structure is plain data for which zero is a value.
+        // SAFETY: `ifreq` is plain data, and all zeros is a valid value of it.
         let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
         for (to, from) in request.ifr_name.iter_mut().zip(NAME.bytes()) {
             *to = from as libc::c_char;
         }
         request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
-        // SAFETY: this operation reads such a structure and copies it back with the device's name.
+        // SAFETY: TUNSETIFF reads an `ifreq` and writes it back with the device's name.
         let set = unsafe { Updater::<SET_INTERFACE, libc::ifreq>::new(&mut request) };
-        // SAFETY: as above.
-        unsafe { ioctl(&file, set) }.map_err(LinkError::kernel("make a TUN device"))?;
+        // SAFETY: see above.
+        unsafe { ioctl(&file, set) }.map_err(LinkError::kernel("create a TUN device"))?;
         configure(link, own, other)?;
         Ok(Self { file })
     }
@@ -79,12 +80,13 @@ impl Device {
 fn configure(link: &Link, own: Ipv4Addr, other: Ipv4Addr) -> Result<(), LinkError> {
     let idle = if link.slow_start_after_idle { "1" } else { "0" };
     for (file, value) in [
-        // The windows of one connection must not affect the next.
+        // One connection's windows must not carry over to the next.
         ("/proc/sys/net/ipv4/tcp_no_metrics_save", "1"),
         ("/proc/sys/net/ipv4/tcp_slow_start_after_idle", idle),
-        // Linux does this on the loopback anyway. Without it, one connection per call runs out of ports.
+        // On loopback, Linux reuses TIME_WAIT ports by default. Without reuse, a workload with one connection
+        // per call runs out of ports.
         ("/proc/sys/net/ipv4/tcp_tw_reuse", "1"),
-        // Not inherited from the machine's settings.
+        // A new namespace does not inherit these from the machine's settings.
         ("/proc/sys/net/ipv4/tcp_rmem", RECEIVE_BUFFERS),
         ("/proc/sys/net/ipv4/tcp_wmem", SEND_BUFFERS),
     ] {
@@ -94,8 +96,8 @@ fn configure(link: &Link, own: Ipv4Addr, other: Ipv4Addr) -> Result<(), LinkErro
     let index = netlink.index(NAME)?;
     netlink.add_address(index, own)?;
     netlink.set_up(index, link.mtu, RING)?;
-    // Set on the route: the machine's congestion control is inherited, and inside a namespace this setting
-    // cannot be changed.
+    // Set on the route, because a namespace inherits the machine's congestion control and cannot change it
+    // from inside.
     let name = match link.congestion {
         Congestion::Cubic => "cubic",
         Congestion::Bbr => "bbr",

@@ -1,5 +1,5 @@
-//! The thread of a link: it reads packets from the devices, offers them to the paths, and writes them when
-//! they are due.
+//! A link's thread. It reads packets from the devices, offers them to the paths, and writes them when they
+//! are due.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -22,25 +22,25 @@ use crate::path::{Offered, Path};
 use crate::pool::Pool;
 use crate::priority::{self, Priority};
 
-/// How long before a packet is due the thread ends its sleep and polls, ns. Most of this makes up for sleeps
-/// that end late. On a busy machine, at 500 calls per second over 1.8 ms, 80,000 gave a p99 lateness of 9 µs
-/// and took 10% of a core, 50,000 gave 23 µs and 7%, and 30,000 gave 50 µs and 5%.
+/// How long before a packet is due the thread stops sleeping and starts polling, ns. Most of this compensates
+/// for late wake-ups. On a busy machine, at 500 calls per second over 1.8 ms, 80,000 gave a p99 lateness of 9
+/// µs and used 10% of a core, 50,000 gave 23 µs and 7%, and 30,000 gave 50 µs and 5%.
 const EARLY: u64 = 50_000;
-/// A core, above all a virtual one, wakes up more slowly after a long sleep. So the thread wakes up earlier
-/// by one part in `EARLY_PART` of the sleep, at most by `MAX_EARLIER` ns. Without this, packets over 25 ms
-/// had a median lateness of 61 µs.
+/// A core, especially a virtual one, wakes up more slowly after a long sleep. The thread therefore wakes up
+/// earlier by one part in `EARLY_PART` of the sleep, but at most by `MAX_EARLIER` ns. Without this, the
+/// median lateness of packets over 25 ms was 61 µs.
 const EARLY_PART: u64 = 100;
 const MAX_EARLIER: u64 = 250_000;
-/// The thread polls for at most one part in `AWAKE` of its time, because it shares its core with the client.
+/// The thread polls for at most one part in `AWAKE` of the time, because it shares its core with the client.
 const AWAKE: u64 = 8;
-/// The window in which packets are counted, ns.
+/// The length of the window in which packets are counted, ns.
 const WINDOW: u64 = 10_000_000;
-/// The maximum number of packets that are read before due ones are written, and vice versa.
+/// Maximum number of packets to read before writing due ones, and vice versa.
 const BATCH: usize = 16;
-/// The number of packets that a direction's queue is allocated for at the start.
+/// Initial capacity of each direction's queue, in packets.
 const EXPECTED: usize = 4_096;
 
-/// The handle of the thread. Dropping it ends the thread and drops the packets in transit.
+/// A handle to the thread. Dropping the handle stops the thread and discards packets in transit.
 #[derive(Debug)]
 pub(crate) struct Emulator {
     /// `None` once the handle is dropped.
@@ -50,19 +50,19 @@ pub(crate) struct Emulator {
     priority: Priority,
 }
 
-/// A command to the thread, which replies when it is done.
+/// A command to the thread. The thread replies once the command is done.
 enum Command {
     /// Replies with the counts.
     Count(Sender<Totals>),
-    /// Uses these paths from now on, and replies with the previous ones.
+    /// Switches to these paths, and replies with the previous ones.
     Use(Box<[Path; 2]>, Sender<Box<[Path; 2]>>),
     /// Restarts the jitter with these seeds, up and down.
     RestartJitter([u64; 2], Sender<()>),
 }
 
 impl Emulator {
-    /// Starts the thread. `devices` are the client's and the server's, `paths` are up and down, `mtu` is the
-    /// maximum size of a packet, and `cores` are those on which the thread may run.
+    /// Starts the thread. `devices` are the client's and the server's, and `paths` are up and down. `mtu` is
+    /// the maximum size of a packet, and `cores` lists the cores on which the thread may run.
     pub(crate) fn start(
         devices: [Device; 2],
         paths: [Path; 2],
@@ -71,14 +71,14 @@ impl Emulator {
     ) -> Result<Self, LinkError> {
         let start = LinkError::kernel("start a thread");
         let flags = EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC;
-        let wake = Arc::new(eventfd(0, flags).map_err(LinkError::kernel("make an eventfd"))?);
+        let wake = Arc::new(eventfd(0, flags).map_err(LinkError::kernel("create an eventfd"))?);
         let (commands, inbox) = channel();
         let (tell, told) = sync_channel(1);
         let woken = Arc::clone(&wake);
         let thread = thread::Builder::new().name("link".to_owned());
         let thread = thread.spawn(move || {
             priority::pin(&cores);
-            // Fails if the handle is gone already.
+            // Sending fails only if the handle is already gone.
             let _ = tell.send(priority::raise());
             Thread::new(devices, paths, mtu, inbox, woken).run();
         });
@@ -95,13 +95,13 @@ impl Emulator {
         self.priority
     }
 
-    /// The counts since the start.
+    /// The counts since the thread started.
     pub(crate) fn count(&self) -> Result<Totals, LinkError> {
         self.ask(Command::Count)
     }
 
-    /// Uses other paths from now on, and returns the previous ones. Packets in transit arrive as already
-    /// decided.
+    /// Switches to other paths, and returns the previous ones. Packets already in transit arrive as
+    /// scheduled.
     pub(crate) fn use_paths(&self, paths: [Path; 2]) -> Result<[Path; 2], LinkError> {
         self.ask(|tell| Command::Use(Box::new(paths), tell))
             .map(|before| *before)
@@ -112,7 +112,7 @@ impl Emulator {
         self.ask(|tell| Command::RestartJitter(seeds, tell))
     }
 
-    /// Sends a command, and waits until it is carried out.
+    /// Sends a command, and waits until the thread has carried it out.
     fn ask<T>(&self, command: impl FnOnce(Sender<T>) -> Command) -> Result<T, LinkError> {
         let commands = self.commands.as_ref().ok_or_else(ended)?;
         let (tell, told) = channel();
@@ -122,7 +122,7 @@ impl Emulator {
     }
 
     fn wake(&self) {
-        // The write fails only if the counter is full, and then the thread is awake.
+        // The write fails only if the counter is full, and then the thread is awake anyway.
         let _ = write(&*self.wake, &1_u64.to_ne_bytes());
     }
 }
@@ -132,7 +132,7 @@ impl Drop for Emulator {
         self.commands = None;
         self.wake();
         if let Some(thread) = self.thread.take() {
-            // If the thread panicked, its message is on standard error already.
+            // If the thread panicked, its message is already on standard error.
             let _ = thread.join();
         }
     }
@@ -151,7 +151,7 @@ struct Thread {
     inbox: Receiver<Command>,
     wake: Arc<OwnedFd>,
     clock: Clock,
-    /// The thread's own; `None` if the kernel has none.
+    /// The thread's own scheduling statistics; `None` if the kernel does not provide them.
     schedstat: Option<File>,
 }
 
@@ -160,20 +160,20 @@ struct Lane {
     from: Arc<Device>,
     to: Arc<Device>,
     path: Path,
-    /// The packets in transit, in order.
+    /// The packets in transit, in the order of arrival.
     travelling: VecDeque<Travelling>,
 }
 
 #[derive(Clone, Copy)]
 struct Travelling {
-    /// When it arrives, ns.
+    /// When the packet arrives, ns.
     due: u64,
     slot: usize,
     bytes: usize,
 }
 
 impl Thread {
-    /// Makes the state for the calling thread.
+    /// Builds the state. It must be called on the link's thread, whose scheduling statistics it opens.
     fn new(
         devices: [Device; 2],
         paths: [Path; 2],
@@ -207,18 +207,18 @@ impl Thread {
                 return;
             };
             self.write();
-            // After a read there may be more packets to read.
+            // After a successful read there may be more packets to read.
             if !read {
                 self.wait();
             }
         }
     }
 
-    /// Carries out commands. Returns `false` if the handle is gone.
+    /// Carries out pending commands. Returns `false` if the handle is gone.
     fn obey(&mut self) -> bool {
         loop {
             match self.inbox.try_recv() {
-                // The caller may be gone.
+                // Sending a reply fails only if the caller is gone.
                 Ok(Command::Count(tell)) => {
                     self.totals.cpu = time(ClockId::ThreadCPUTime);
                     self.totals.waited = self.schedstat.as_ref().map_or(0, waited);
@@ -242,8 +242,8 @@ impl Thread {
         }
     }
 
-    /// Reads packets from both devices. Returns whether there were any. Fails if a device is gone, which
-    /// would otherwise keep the thread busy forever.
+    /// Reads packets from both devices, and returns whether there were any. Fails if a device is gone,
+    /// because the thread would otherwise spin forever.
     fn read(&mut self) -> Result<bool, Errno> {
         let mut any = false;
         let ways = self.totals.directions.iter_mut();
@@ -252,7 +252,7 @@ impl Thread {
                 let Some(slot) = self.pool.take() else {
                     break;
                 };
-                // Taken before the read, because the packet arrived earlier.
+                // The clock is read before the packet, which had arrived by then.
                 let now = self.clock.now();
                 let bytes = match read(&lane.from, self.pool.bytes(slot)) {
                     Ok(bytes) => bytes,
@@ -287,14 +287,14 @@ impl Thread {
                 lane.travelling.pop_front();
                 self.totals.late(now - packet.due);
                 let bytes = &self.pool.bytes(packet.slot)[..packet.bytes];
-                // The kernel counts a packet that it refuses as dropped.
+                // The kernel counts a packet that it rejects as dropped.
                 let _ = write(&lane.to, bytes);
                 self.pool.give_back(packet.slot);
             }
         }
     }
 
-    /// Sleeps until a packet arrives, a packet is due, or a command comes.
+    /// Sleeps until a packet arrives, a packet is due, or a command is sent.
     fn wait(&mut self) {
         let dues = self.lanes.iter().filter_map(|lane| lane.travelling.front());
         let timeout = match dues.map(|packet| packet.due).min() {
@@ -312,7 +312,7 @@ impl Thread {
             }
         };
         let [up, down] = &self.lanes;
-        // Without room for a packet it waits until one leaves.
+        // With no room for another packet, wait until one leaves.
         let readable = if self.pool.is_spent() {
             PollFlags::empty()
         } else {
@@ -325,17 +325,18 @@ impl Thread {
         ];
         match poll(&mut files, timeout.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
-            // If the kernel lacks memory for this, the thread stays awake.
+            // If the kernel lacks the memory to poll, the thread stays awake.
             Err(_) => return,
         }
         if !files[2].revents().is_empty() {
-            // Resets the counter.
+            // Reading resets the counter.
             let _ = read(&*self.wake, &mut [0; 8]);
         }
     }
 }
 
-/// Offers a packet to the path and counts it. Returns when it is due, or `None` if it does not arrive.
+/// Offers a packet to the path and counts it. Returns when the packet is due, or `None` if it does not
+/// arrive.
 fn take_in(path: &mut Path, counts: &mut DirectionCounts, now: u64, bytes: usize) -> Option<u64> {
     counts.packets += 1;
     counts.bytes += bytes as u64;
@@ -356,7 +357,7 @@ fn take_in(path: &mut Path, counts: &mut DirectionCounts, now: u64, bytes: usize
 
 const SECOND: u64 = 1_000_000_000;
 
-/// The link's own clock: the time since its start, ns.
+/// The link's clock, in ns since its start.
 struct Clock {
     start: u64,
 }
@@ -373,7 +374,7 @@ impl Clock {
     }
 }
 
-/// The second figure of a thread's `schedstat`: how long the thread was ready but had no core, ns.
+/// The second field of a thread's `schedstat`: how long the thread was runnable but had no core, ns.
 fn waited(schedstat: &File) -> u64 {
     let mut bytes = [0; 80];
     let length = schedstat.read_at(&mut bytes, 0).unwrap_or(0);
@@ -391,7 +392,7 @@ fn time(clock: ClockId) -> u64 {
 #[derive(Default)]
 struct Pace {
     window: u64,
-    /// The packets in this window and in the previous one.
+    /// Packets in the current window and in the previous one.
     counts: [u32; 2],
 }
 

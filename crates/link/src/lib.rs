@@ -1,5 +1,5 @@
-//! An emulated link between two network namespaces of this machine: the kernel's own TCP over a rate, delay,
-//! jitter, queue and loss, which are applied packet by packet.
+//! An emulated link between two network namespaces of this machine. It runs the kernel's own TCP over a rate,
+//! delay, jitter, queue and loss that are applied packet by packet.
 //!
 //! ```text
 //! client ──► TUN ──┐   one thread      ┌──► TUN ──► server
@@ -7,10 +7,10 @@
 //! client ◄── TUN ◄────── Path (down) ◄────── TUN ◄── server
 //! ```
 //!
-//! [`Path`] decides when packets arrive, on its caller's clock and independently of the machine. The thread
-//! (`emulator`) reads packets from one device, offers them to a path, and writes them to the other device
-//! when they are due. The namespaces have no names and the devices end with this process, so nothing is left
-//! behind, however it ends.
+//! [`Path`] decides when packets arrive. It runs on its caller's clock and does not depend on the machine.
+//! The thread (`emulator`) reads packets from one device, offers them to a path, and writes them to the other
+//! device when they are due. The namespaces are unnamed and the devices disappear with this process, so
+//! nothing is left behind, however the process exits.
 
 mod calibrate;
 mod check;
@@ -37,7 +37,8 @@ pub use network::{Network, Options};
 pub use path::{Offered, Path};
 pub use priority::Priority;
 
-/// The client's address, from the range for network benchmarks (RFC 2544), which no other network uses.
+/// The client's address. It is from the range reserved for network benchmarks (RFC 2544), which no other
+/// network uses.
 pub const CLIENT: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
-/// The server's address. All links use the same two addresses, each in its own namespaces.
+/// The server's address. All links use the same two addresses, each link in its own namespaces.
 pub const SERVER: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);

@@ -1,4 +1,4 @@
-//! Sends packets over a link at a given pace, and records their arrivals.
+//! Sends packets over a link at a given rate, and records their arrivals.
 
 use std::net::UdpSocket;
 use std::thread;
@@ -8,8 +8,8 @@ use crate::error::LinkError;
 use crate::priority;
 use crate::stamp::{begin_stamps, stamp, wall_clock};
 
-/// The rate in bit/s, from packets that waited for the previous one: when the sender paused, so did the link.
-/// 0 if no packet waited or arrived.
+/// The measured rate in bit/s. Only packets that waited for the previous one are included, because when the
+/// sender paused, so did the link. Returns 0 if no packet waited or arrived.
 pub(crate) fn measured_rate(
     arrivals: &[Arrival],
     delay: u64,
@@ -32,24 +32,24 @@ pub(crate) struct End<'a> {
     pub(crate) cores: &'a [usize],
 }
 
-/// Packets to be sent at a given pace.
+/// Packets to send at a given rate.
 pub(crate) struct Load {
-    /// The bytes of a packet, without headers.
+    /// Payload of a packet, bytes.
     pub(crate) bytes: usize,
-    /// The number of packets that are sent first, as fast as possible.
+    /// Number of packets that are sent first, as fast as possible.
     pub(crate) at_once: u32,
     /// Packets per second.
     pub(crate) pace: f64,
     pub(crate) time: Duration,
-    /// How long to wait for further packets after the last one.
+    /// How long to wait for another packet before giving up.
     pub(crate) patience: Duration,
 }
 
 #[derive(Clone, Copy)]
 pub(crate) struct Arrival {
-    /// When it arrived, ns of the wall clock.
+    /// When the packet arrived, ns of the wall clock.
     pub(crate) at: u64,
-    /// The time since it was sent, ns.
+    /// Time since the packet was sent, ns.
     pub(crate) took: u64,
 }
 
@@ -65,15 +65,15 @@ impl Load {
         to.socket
             .set_read_timeout(Some(self.patience))
             .map_err(&failed)?;
-        // On a fast link the receiver reads too slowly, so packets wait in its buffer; timestamps do not
-        // depend on that. If the buffer cannot be enlarged, drops are counted.
+        // On a fast link the receiver reads too slowly, so packets wait in its buffer. The timestamps do not
+        // depend on that. If the buffer cannot be enlarged, the kernel counts the drops.
         let _ = rustix::net::sockopt::set_socket_recv_buffer_size_force(to.socket, 128 << 20);
         let address = to.socket.local_addr().map_err(&failed)?;
         from.socket.connect(address).map_err(&failed)?;
         thread::scope(|scope| {
             let receiving = scope.spawn(|| {
                 priority::pin(to.cores);
-                // Without this priority, other programs may disturb the check.
+                // Without this priority, other programs could disturb the check.
                 priority::prefer();
                 self.receive(to.socket)
             });
@@ -114,7 +114,7 @@ impl Load {
         loop {
             match socket.recv(&mut packet) {
                 Ok(_) => {}
-                // For the first packet the sender's start takes additional time.
+                // The first packet may time out once, because starting the sender takes additional time.
                 Err(_) if is_first => {
                     is_first = false;
                     continue;

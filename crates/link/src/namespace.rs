@@ -1,4 +1,4 @@
-//! Network namespaces without names: each exists as long as a file descriptor or a process holds it.
+//! Unnamed network namespaces. Each exists as long as a file descriptor or a process refers to it.
 
 use std::fs;
 use std::marker::PhantomData;
@@ -24,21 +24,22 @@ pub struct Namespace {
     file: OwnedFd,
 }
 
-/// A guard: while it exists, the thread that made it is in a namespace. Its connections, listeners and child
-/// processes are there too.
+/// A guard that keeps the thread that created it inside a namespace. Connections and listeners that the
+/// thread opens are inside too, as are child processes that it starts.
 #[must_use = "the thread leaves the namespace when this is dropped"]
 #[derive(Debug)]
 pub struct Entered {
     back: OwnedFd,
-    /// Makes the guard stay on this thread.
+    /// Makes the guard `!Send`: it must be dropped on the thread that created it.
     _thread: PhantomData<*const ()>,
 }
 
-/// Gives this process the privileges to make links. It must be called before any other thread exists. Root
-/// has them; another user gets them in a user namespace, in which only that user and group keep their ids and
-/// all others are nobody. Returns whether it made a user namespace.
+/// Gives this process the privileges to create links. It must be called before any other thread exists. Root
+/// already has the privileges. Any other user acquires them in a user namespace, where only that user and
+/// group keep their ids and all others appear as nobody. Returns whether a user namespace was created.
 ///
-/// # Errors User namespaces are refused, or this is inside a link.
+/// # Errors
+/// User namespaces are refused, or this process is already inside a link.
 pub fn prepare() -> Result<bool, LinkError> {
     if device::is_here() {
         return Err(LinkError::Inside);
@@ -54,9 +55,9 @@ pub fn prepare() -> Result<bool, LinkError> {
         error,
         remedy: user_remedy(error),
     };
-    // SAFETY: the table of file descriptors stays shared.
+    // SAFETY: the file descriptor table stays shared.
     unsafe { unshare_unsafe(UnshareFlags::NEWUSER) }.map_err(refused)?;
-    // Without setgroups(2) an unprivileged process may map its own group (user_namespaces(7)).
+    // An unprivileged process may map its own group only once setgroups(2) is denied (user_namespaces(7)).
     for (file, text) in [
         ("/proc/self/setgroups", "deny".to_owned()),
         ("/proc/self/uid_map", format!("{user} {user} 1")),
@@ -68,13 +69,14 @@ pub fn prepare() -> Result<bool, LinkError> {
     Ok(true)
 }
 
-/// Moves the calling thread permanently into a new network namespace that has only a loopback. An
-/// unprivileged thread may enter a link and return only from such a namespace: it may not return to the
-/// machine's own. Root does the same, so that both measure alike.
+/// Moves the calling thread permanently into a new network namespace that has only a loopback device. An
+/// unprivileged thread must be in one before it enters a link, because it would not be permitted to return to
+/// the machine's own namespace. Root does the same, so that both are measured under the same conditions.
 ///
-/// # Errors Network namespaces are refused: [`prepare`] was not called, or failed.
+/// # Errors
+/// Network namespaces are refused: [`prepare`] was not called, or failed.
 pub fn isolate() -> Result<(), LinkError> {
-    // SAFETY: the table of file descriptors stays shared.
+    // SAFETY: the file descriptor table stays shared.
     unsafe { unshare_unsafe(UnshareFlags::NEWNET) }.map_err(|error| LinkError::NoNamespace {
         kind: "network",
         error,
@@ -83,13 +85,13 @@ pub fn isolate() -> Result<(), LinkError> {
             _ => ELSE,
         },
     })?;
-    // Nothing uses IPv6 here, and the kernel's own IPv6 packets would be counted.
+    // IPv6 is unused here, and the kernel's own IPv6 packets would be counted.
     for file in [
         "/proc/sys/net/ipv6/conf/all/disable_ipv6",
         "/proc/sys/net/ipv6/conf/default/disable_ipv6",
     ] {
         match fs::write(file, "1") {
-            // The kernel has no IPv6.
+            // The kernel was built without IPv6.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             written => written.map_err(|error| LinkError::Setting { file, error })?,
         }
@@ -98,7 +100,7 @@ pub fn isolate() -> Result<(), LinkError> {
 }
 
 impl Namespace {
-    /// Makes a namespace in which only the loopback is up.
+    /// Creates a namespace in which only the loopback device is up.
     pub(crate) fn new() -> Result<Self, LinkError> {
         on_own_thread(|| {
             isolate()?;
@@ -109,10 +111,12 @@ impl Namespace {
 
     /// Moves the calling thread into the namespace until the guard is dropped.
     ///
-    /// # Errors The thread could not return: an unprivileged one must be [isolated](isolate) first.
+    /// # Errors
+    /// The thread would not be able to return: an unprivileged thread must be [isolated](isolate) first.
     pub fn enter(&self) -> Result<Entered, LinkError> {
         let back = current()?;
-        // Entering the current namespace changes nothing, but fails if the return would fail.
+        // Entering the current namespace is a no-op, but fails if the thread would not be permitted to
+        // return.
         go(&back).map_err(|_| LinkError::NoReturn)?;
         go(&self.file).map_err(LinkError::kernel("enter a network namespace"))?;
         Ok(Entered {
@@ -121,18 +125,19 @@ impl Namespace {
         })
     }
 
-    /// The namespace's path for other processes of this user, such as nsenter(1). It is valid as long as this
-    /// process lives.
+    /// The namespace's path, for other processes of this user such as nsenter(1). It is valid while this
+    /// process is alive.
     pub fn path(&self) -> PathBuf {
         let process = std::process::id();
         format!("/proc/{process}/fd/{}", self.file.as_raw_fd()).into()
     }
 
-    /// Runs `work` inside, on a new thread, which need not return. A process that `work` starts with
-    /// PR_SET_PDEATHSIG ends with that thread: start such processes from a thread that has
-    /// [entered](Namespace::enter).
+    /// Runs `work` inside the namespace on a new thread, which does not have to return. If `work` starts a
+    /// process with PR_SET_PDEATHSIG, the process is killed when that thread exits. Start such processes from
+    /// a thread that has [entered](Namespace::enter) instead.
     ///
-    /// # Errors The namespace cannot be entered, or `work` fails.
+    /// # Errors
+    /// The namespace cannot be entered, or `work` fails.
     pub fn run<T: Send>(
         &self,
         work: impl FnOnce() -> Result<T, LinkError> + Send,
@@ -146,13 +151,13 @@ impl Namespace {
 
 impl Drop for Entered {
     fn drop(&mut self) {
-        // The return was permitted when the guard was made. Continuing in the wrong network would falsify all
-        // results.
+        // The return was verified when the guard was created. Continuing in the wrong network would falsify
+        // all results.
         go(&self.back).expect("a thread returns to its own network namespace");
     }
 }
 
-/// Advice for refused user namespaces, as far as the reason is known.
+/// Advice if user namespaces are refused, specific where the reason is known.
 fn user_remedy(error: Errno) -> &'static str {
     let is =
         |file: &str, value: &str| fs::read_to_string(file).is_ok_and(|text| text.trim() == value);

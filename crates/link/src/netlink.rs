@@ -19,7 +19,7 @@ use rustix::net::{RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, soc
 
 use crate::error::LinkError;
 
-/// The index of the loopback, the first device of any namespace.
+/// The index of the loopback device, the first in any namespace.
 pub(crate) const LOOPBACK: u32 = 1;
 /// The prefix length of an address: all bits, for a single host.
 const ALL_BITS: u8 = 32;
@@ -74,7 +74,7 @@ impl Netlink {
             .map_err(LinkError::kernel("give a network device its address"))
     }
 
-    /// Adds the route to the other end. Its metrics apply to all connections with that.
+    /// Adds the route to the other end. The metrics apply to all connections over this route.
     pub(crate) fn add_route(
         &self,
         index: u32,
@@ -113,7 +113,7 @@ impl Netlink {
         self.request(RouteNetlinkMessage::SetLink(message), 0)
     }
 
-    /// Sends a request and waits for the kernel's answer.
+    /// Sends a request and waits for the kernel's reply.
     fn request(&self, message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
         let mut packet = NetlinkMessage::from(message);
         packet.header.flags = NLM_F_REQUEST | NLM_F_ACK | flags;
@@ -126,7 +126,7 @@ impl Netlink {
         let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&answer[..length])
             .map_err(io::Error::other)?;
         match answer.payload {
-            // An error code of zero is the acknowledgement.
+            // An error code of zero is an acknowledgement.
             NetlinkPayload::Error(word) if word.code.is_some() => Err(word.to_io()),
             _ => Ok(()),
         }

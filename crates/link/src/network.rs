@@ -14,10 +14,10 @@ use crate::path::Path;
 use crate::priority::Priority;
 use crate::{CLIENT, SERVER};
 
-/// The number of probes each way that measure the base delay, and that check the calibrated link.
+/// Number of probes each way: to measure the base delay, and to check the calibrated link.
 const BASE_PROBES: usize = 60;
 const CHECK_PROBES: usize = 40;
-/// The maximum number of attempts to calibrate, and the error of the round trip that is small enough, ns.
+/// Maximum number of calibration attempts, and the error of the round trip that is good enough, ns.
 const MAX_ATTEMPTS: usize = 4;
 const GOOD_NS: u64 = 20_000;
 /// A direction without delay, rate or loss.
@@ -29,24 +29,24 @@ const INSTANT: Direction = Direction {
     queue: Queue::Bytes(u64::MAX),
     overhead: 0,
 };
-/// Derives the seed for down from the one for up.
+/// Derives the seed of the down direction from the seed of the up direction.
 const DOWN_SEED: u64 = 0x646f_776e_0000_0000;
 
-/// How a link is made.
+/// How to create a link.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options {
-    /// The cores of the client and of the link's thread, as the kernel numbers them: a client that waits
-    /// leaves its core to the thread. If empty, any core may be used.
+    /// Cores of the client and the link's thread, by the kernel's numbering. They share cores because a
+    /// waiting client leaves its core to the thread. If empty, any core may be used.
     pub client_cores: Vec<usize>,
-    /// The cores of the server.
+    /// Cores of the server. If empty, any core may be used.
     pub server_cores: Vec<usize>,
-    /// The seed of losses and jitter.
+    /// The seed for losses and jitter.
     pub seed: u64,
-    /// An earlier calibration of the same link on the same cores, to be used instead of new probes.
+    /// An earlier calibration of the same link on the same cores, used instead of new probes.
     pub calibrated: Option<Calibration>,
 }
 
-/// A link between two namespaces, which carries packets until it is dropped. The ends have the addresses
+/// A link between two namespaces. It forwards packets until it is dropped. Its ends have the addresses
 /// [`CLIENT`] and [`SERVER`].
 #[derive(Debug)]
 pub struct Network {
@@ -58,11 +58,12 @@ pub struct Network {
 }
 
 impl Network {
-    /// Makes a link and calibrates it, unless a [calibration](Options::calibrated) is given. Calibration
+    /// Creates a link and calibrates it, unless a [calibration](Options::calibrated) is given. Calibration
     /// takes a second and several round trips. The process must have been [prepared](crate::prepare).
     ///
-    /// # Errors The machine lacks namespaces, devices or the congestion control for it; this is inside
-    /// another link; or the delay, less what the machine adds, is too short for the jitter.
+    /// # Errors
+    /// The machine does not provide the namespaces, devices or congestion control; this process is already
+    /// inside a link; or the delay, less what the machine adds, is too short for the jitter.
     pub fn open(link: &Link, options: &Options) -> Result<Self, LinkError> {
         if device::is_here() {
             return Err(LinkError::Inside);
@@ -94,12 +95,12 @@ impl Network {
         Ok(network)
     }
 
-    /// Runs `work` with a link that neither delays nor loses packets, for work that is not timed. Afterwards
-    /// the link's losses continue as if nothing had been sent, except for packets that close connections
-    /// late.
+    /// Runs `work` over a link that neither delays nor loses packets, for work that is not timed. Afterwards
+    /// the link's losses continue as if nothing had been sent. An exception is packets that close connections
+    /// late: they are subject to the link again.
     ///
     /// # Errors
-    /// The link has ended.
+    /// The link's thread has stopped.
     pub fn at_once<T>(&self, work: impl FnOnce() -> T) -> Result<T, LinkError> {
         let instant = || Path::new(&INSTANT, 0);
         let paths = self.emulator.use_paths([instant(), instant()])?;
@@ -123,10 +124,11 @@ impl Network {
         Ok(())
     }
 
-    /// Restarts the jitter with another seed. Links with the same settings and seed then delay packets that
-    /// are sent at the same times alike: common random numbers for variants that are compared.
+    /// Restarts the jitter with another seed. Links with the same settings and seed then add the same delay
+    /// to packets that are sent at the same times. Variants under comparison thus see common random numbers.
     ///
-    /// # Errors The link has ended.
+    /// # Errors
+    /// The link's thread has stopped.
     pub fn restart_jitter(&self, seed: u64) -> Result<(), LinkError> {
         self.emulator.restart_jitter(seeds(seed))
     }
@@ -153,7 +155,8 @@ impl Network {
 
     /// The counts so far.
     ///
-    /// # Errors The link's thread has ended, or the kernel's counters cannot be read.
+    /// # Errors
+    /// The link's thread has stopped, or the kernel's counters cannot be read.
     pub fn counts(&self) -> Result<Snapshot, LinkError> {
         let mut kernel = KernelCounts::default();
         for counters in &self.counters {
@@ -167,10 +170,10 @@ impl Network {
     }
 }
 
-/// Measures what the machine adds up and down, and how long probes take once that is subtracted. If another
-/// program disturbs the probes, the result is too large and the link's delay would be too short for the whole
-/// run. So this is repeated up to [`MAX_ATTEMPTS`] times until probes take the set time; the closest attempt
-/// is used.
+/// Measures the delay that the machine adds up and down, and then the round trip of probes once that delay is
+/// subtracted. If another program disturbs the probes, the measured base is too large, and the link's delay
+/// would be too short for the whole run. The measurement is therefore repeated up to [`MAX_ATTEMPTS`] times
+/// until probes take the configured time. The closest attempt is used.
 fn calibrate(
     emulator: &Emulator,
     probes: &Probes,
@@ -225,7 +228,7 @@ fn base(calibration: &Calibration) -> [u64; 2] {
     [calibration.base_up_ns, calibration.base_down_ns]
 }
 
-/// The directions of a link, with delays that are shorter by what the machine adds.
+/// The directions of a link, with the machine's own delay subtracted.
 fn calibrated(link: &Link, base: [u64; 2]) -> [Direction; 2] {
     let mut ways = [link.up.clone(), link.down.clone()];
     for (way, base) in ways.iter_mut().zip(base) {
@@ -234,8 +237,8 @@ fn calibrated(link: &Link, base: [u64; 2]) -> [Direction; 2] {
     ways
 }
 
-/// The link's paths with their delay alone: probes measure a base delay, which rate, jitter and loss do not
-/// change.
+/// The link's paths with only their delay. Probes measure the base delay, which rate, jitter and loss do not
+/// affect.
 fn bare(link: &Link, base: [u64; 2]) -> [Path; 2] {
     calibrated(link, base).map(|mut way| {
         way.rate = LinkRate::Unlimited;

@@ -1,12 +1,13 @@
-//! Memory for the packets in transit.
+//! Memory for packets in transit.
 
-/// The number of slots that are allocated together.
+/// Number of slots that are allocated together.
 const CHUNK: usize = 256;
-/// The maximum memory of a link, bytes. Further packets stay in the devices, which drop packets when they are
-/// full; these are counted as dropped outside the queue.
+/// Maximum memory of a link, bytes. Further packets stay in the devices, which drop packets when full. Those
+/// are counted as dropped outside the queue.
 const MAX_BYTES: usize = 512 << 20;
 
-/// Reusable slots of one size. The last used one is taken first, since it may still be in the cache.
+/// Reusable slots of one size. The most recently used slot is taken first, since it may still be in the
+/// cache.
 #[derive(Debug)]
 pub(crate) struct Pool {
     slot: usize,
@@ -15,7 +16,7 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// A pool whose slots hold packets of up to `slot` bytes.
+    /// Creates a pool whose slots can store packets of up to `slot` bytes.
     pub(crate) fn new(slot: usize) -> Self {
         let mut pool = Self {
             slot,
@@ -26,7 +27,7 @@ impl Pool {
         pool
     }
 
-    /// Takes a slot; `None` if all memory is used.
+    /// Takes a slot; `None` if all memory is in use.
     pub(crate) fn take(&mut self) -> Option<usize> {
         if self.free.is_empty() && !self.is_whole() {
             self.grow();
@@ -34,7 +35,7 @@ impl Pool {
         self.free.pop()
     }
 
-    /// Whether all memory is used.
+    /// Whether all memory is in use.
     pub(crate) fn is_spent(&self) -> bool {
         self.free.is_empty() && self.is_whole()
     }

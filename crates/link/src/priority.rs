@@ -1,4 +1,4 @@
-//! The scheduling priority of a link's thread, and the cores that it runs on.
+//! The scheduling priority of a link's thread, and the cores on which it runs.
 
 use rustix::process::setpriority_process;
 use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
@@ -7,20 +7,20 @@ use std::num::NonZeroU64;
 /// Just above all threads without real-time priority, and below the kernel's own real-time threads.
 const REAL_TIME: libc::c_int = 1;
 
-/// The priority of a link's thread. A lower one makes packets late on a busy machine.
+/// The priority of a link's thread. With a lower one, packets are late on a busy machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Priority {
     /// Real-time priority, above all other programs.
     RealTime,
-    /// The highest priority without real time (nice -20).
+    /// The highest priority short of real time (nice -20).
     High,
-    /// The priority of any program.
+    /// The default priority of any program.
     Normal,
 }
 
-/// Gives the calling thread the highest priority that it may have.
+/// Gives the calling thread the highest priority that the kernel permits.
 pub(crate) fn raise() -> Priority {
-    // By default the kernel delays timeouts by up to 50 µs.
+    // By default, the kernel may delay timeouts by up to 50 µs.
     let _ = set_current_timer_slack(NonZeroU64::new(1));
     let parameters = libc::sched_param {
         sched_priority: REAL_TIME,
@@ -35,19 +35,19 @@ pub(crate) fn raise() -> Priority {
     }
 }
 
-/// Gives the calling thread priority over other programs, but below all links. Returns whether that is
-/// permitted.
+/// Gives the calling thread priority over other programs, but below all links. Returns whether the kernel
+/// permits this.
 pub(crate) fn prefer() -> bool {
     setpriority_process(None, -20).is_ok()
 }
 
-/// Pins the calling thread to these cores. If there are none, any core may be used.
+/// Pins the calling thread to these cores. If the list is empty, any core may be used.
 pub(crate) fn pin(cores: &[usize]) {
     let mut set = CpuSet::new();
     let possible = cores.iter().filter(|&&core| core < CpuSet::MAX_CPU);
     possible.for_each(|&core| set.set(core));
     if set.count() > 0 {
-        // If a core has gone offline, the thread stays where it is; lateness shows the effect.
+        // If a core has gone offline, the thread stays where it is. Its lateness shows the effect.
         let _ = sched_setaffinity(None, &set);
     }
 }

@@ -1,4 +1,4 @@
-//! The kernel's timestamps on arriving packets.
+//! The kernel's timestamps of arriving packets.
 
 use std::net::UdpSocket;
 
@@ -9,25 +9,25 @@ use rustix::time::{ClockId, clock_gettime};
 /// SIOCGSTAMPNS, in asm-generic/sockios.h.
 const STAMP: Opcode = 0x8907;
 
-/// Makes the kernel stamp packets that arrive from now on.
+/// Tells the kernel to stamp packets that arrive from now on.
 pub(crate) fn begin_stamps(socket: &UdpSocket) -> Result<(), Errno> {
-    // The first request turns timestamps on, and finds none yet.
+    // The first request turns timestamps on. It fails with ENOENT because there is no timestamp yet.
     match stamp(socket) {
         Ok(_) | Err(Errno::NOENT) => Ok(()),
         Err(error) => Err(error),
     }
 }
 
-/// When the last packet that was read had arrived, ns of the wall clock.
+/// When the packet that was read last had arrived, ns of the wall clock.
 pub(crate) fn stamp(socket: &UdpSocket) -> Result<u64, Errno> {
-    // SAFETY: this operation writes such a structure.
+    // SAFETY: SIOCGSTAMPNS writes a `timespec`.
     let get = unsafe { Getter::<STAMP, libc::timespec>::new() };
-    // SAFETY: as above.
+    // SAFETY: see above.
     let stamp = unsafe { ioctl(socket, get) }?;
     Ok(nanoseconds(stamp.tv_sec as u64, stamp.tv_nsec as u64))
 }
 
-/// The clock of the kernel's timestamps, ns.
+/// The current time on the clock of the kernel's timestamps, ns.
 pub(crate) fn wall_clock() -> u64 {
     let now = clock_gettime(ClockId::Realtime);
     nanoseconds(now.tv_sec as u64, now.tv_nsec as u64)

@@ -1,24 +1,24 @@
-//! A random delay that keeps the order of packets.
+//! A random delay that preserves the order of packets.
 
 use rpcgauge_trial::Random;
 
-/// The distance between knots, in multiples of their maximum value. With this the delay falls by at most half
-/// a nanosecond per nanosecond, so no packet overtakes another.
+/// Distance between knots, as a multiple of their maximum value. It limits how fast the delay can fall to
+/// half a nanosecond per nanosecond, so no packet overtakes another.
 const SPACING: f64 = 4.0;
 
-/// The addition to the delay: linear between knots, which are evenly spaced, independent, and uniform around
-/// zero. So its mean is zero at any time. The usual method, to delay only the packets that would overtake,
-/// raises the mean.
+/// An addition to the delay that is linear between knots. The knots are evenly spaced and independent, and
+/// their values are uniform around zero, so the mean is zero at any time. The usual method, which holds back
+/// only packets that would overtake, raises the mean.
 #[derive(Debug)]
 pub(super) struct Jitter {
     /// The maximum value of a knot, ns.
     most: f64,
     /// The distance between knots, ns.
     spacing: u64,
-    /// The start between the first two knots, ns after the first.
+    /// Offset of the start from the first knot, ns; less than `spacing`.
     phase: u64,
-    /// When the jitter began, ns: at the first packet, so that a seed always gives the same delays from
-    /// there.
+    /// When the jitter began, ns. This is the time of the first packet, so that a seed always gives the same
+    /// delays from there.
     began: Option<u64>,
     seed: u64,
 }
@@ -39,7 +39,7 @@ impl Jitter {
         }
     }
 
-    /// The maximum by which it shortens a delay, ns.
+    /// The maximum by which the jitter can shorten a delay, ns.
     pub(super) fn most(&self) -> f64 {
         self.most
     }
@@ -54,7 +54,7 @@ impl Jitter {
         before + (after - before) * part
     }
 
-    /// The value of a knot. It depends only on the number and the seed, so it is the same after a pause.
+    /// The value of a knot. It depends only on the number and the seed, so a pause does not change it.
     fn knot(&self, number: u64) -> f64 {
         let mut random = Random::new(self.seed.wrapping_add(number + 1));
         (2.0 * random.unit() - 1.0) * self.most

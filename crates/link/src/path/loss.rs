@@ -1,15 +1,15 @@
-//! Which packets a direction loses.
+//! Decides which packets a direction loses.
 
 use rpcgauge_trial::{Loss, Random};
 
-/// Gilbert's Markov chain with two states: in a burst all packets are lost, outside none. It takes one step
-/// for each packet that is offered, even if that is dropped, so that a seed loses the same packets whatever
-/// their timing.
+/// Gilbert's Markov chain with two states: within a burst all packets are lost, outside bursts none are. It
+/// takes one step for each offered packet, even if the queue then drops it, so a seed loses the same packets
+/// regardless of their timing.
 #[derive(Debug)]
 pub(super) struct Losses {
-    /// The chance that a packet outside a burst begins one.
+    /// Probability that a packet outside a burst begins one.
     begin: f64,
-    /// The chance that a packet in a burst is the first after it.
+    /// Probability that a packet is the first one after a burst.
     end: f64,
     in_burst: bool,
     random: Random,
@@ -49,8 +49,8 @@ mod tests {
         (0..PACKETS).map(|_| losses.step()).collect()
     }
 
-    /// The standard deviation of the lost part: that of independent losses, times a factor for the chain's
-    /// correlation.
+    /// The standard deviation of the lost fraction: the value for independent losses, times a factor for the
+    /// chain's correlation.
     fn deviation(loss: Loss) -> f64 {
         let Loss { part, burst } = loss;
         let kept = 1.0 - 1.0 / burst - part / (1.0 - part) / burst;
@@ -73,7 +73,7 @@ mod tests {
         ] {
             let lost = lost(loss, 11);
             let count = lost.iter().filter(|&&it| it).count() as f64;
-            // The 99.9% interval of the normal distribution, which approximates the binomial here.
+            // Within the 99.9% interval of the normal distribution, which approximates the binomial here.
             let off = (count / PACKETS as f64 - loss.part).abs();
             assert!(off < 3.29 * deviation(loss), "{loss:?}: {off}");
             let bursts = 1 + lost.windows(2).filter(|it| !it[0] && it[1]).count();

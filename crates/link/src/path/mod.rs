@@ -1,4 +1,4 @@
-//! The model of a direction: what happens to packets, on the caller's clock. It has no device, thread or
+//! The model of one direction: what happens to packets. It has no device or thread, and runs on the caller's
 //! clock.
 
 mod jitter;
@@ -13,11 +13,11 @@ use jitter::Jitter;
 use loss::Losses;
 use sender::Sender;
 
-/// Makes the seed of the jitter differ from that of the losses.
+/// Makes the jitter's seed differ from that of the losses.
 const JITTER_SEED: u64 = 0x6a69_7474_6572;
 
-/// One direction of a link. A packet joins the queue or is dropped at its tail, waits for those before it, is
-/// sent at the rate, travels for the delay with its jitter, and arrives unless it is lost.
+/// One direction of a link. A packet joins the queue or is dropped at its tail. It waits for the packets
+/// ahead of it, is sent at the rate, travels for the delay plus jitter, and arrives unless it is lost.
 #[derive(Debug)]
 pub struct Path {
     sender: Sender,
@@ -28,11 +28,11 @@ pub struct Path {
     jitter_ns: u64,
     jitter: Option<Jitter>,
     losses: Option<Losses>,
-    /// When the last packet has left, ns.
+    /// When the last packet has left completely, ns.
     free: u64,
-    /// When the last packet that is not lost arrives, ns.
+    /// When the last packet that was not lost arrives, ns.
     last: u64,
-    /// The packets whose last bit has not left: when it will leave, ns, and the bytes.
+    /// Packets whose last bit has not left yet: when it will leave, ns, and the packet's bytes.
     queue: VecDeque<(u64, u64)>,
     queued: u64,
 }
@@ -44,20 +44,20 @@ pub enum Offered {
     Due {
         /// When it arrives, ns.
         at: u64,
-        /// How long it waits for packets before it, ns.
+        /// How long it waits for the packets ahead of it, ns.
         queued: u64,
     },
     /// The packet is dropped because the queue is full.
     Dropped,
     /// The packet is sent but does not arrive.
     Lost {
-        /// How long it waits for packets before it, ns.
+        /// How long it waits for the packets ahead of it, ns.
         queued: u64,
     },
 }
 
 impl Path {
-    /// A direction in which nothing was sent yet. The seed decides the losses and the jitter.
+    /// A direction in which nothing has been sent yet. The seed determines the losses and the jitter.
     pub fn new(direction: &Direction, seed: u64) -> Self {
         let sender = Sender::new(&direction.rate);
         let limit = match direction.queue {
@@ -81,13 +81,14 @@ impl Path {
         path
     }
 
-    /// Restarts the jitter with the next packet and this seed. Everything else continues.
+    /// Restarts the jitter with this seed, from the next packet on. Everything else continues.
     pub fn restart_jitter(&mut self, seed: u64) {
         let jitter = self.jitter_ns;
         self.jitter = (jitter > 0).then(|| Jitter::new(jitter, seed ^ JITTER_SEED));
     }
 
-    /// Whether the delay is too short for the jitter: it would be cut at 0, which changes its mean.
+    /// Whether the delay is too short for the jitter, so that it would be cut off at 0, which would change
+    /// its mean.
     pub(crate) fn is_cut(&self) -> bool {
         let most = self.jitter.as_ref().map(Jitter::most);
         most.is_some_and(|most| most > self.delay)
@@ -98,7 +99,7 @@ impl Path {
         let lost = self.losses.as_mut().is_some_and(Losses::step);
         let bytes = ip_bytes + self.overhead;
         self.leave(now);
-        // An empty queue takes any packet, even one that is larger than the limit.
+        // An empty queue accepts any packet, even one larger than the limit.
         if self.queued > 0 && self.queued + bytes > self.limit {
             return Offered::Dropped;
         }
@@ -114,7 +115,7 @@ impl Path {
             return Offered::Lost { queued };
         }
         let travel = (self.delay + jitter).max(0.0);
-        // When the jitter restarts, it may fall by more than otherwise.
+        // When the jitter restarts, it may fall faster than its knots allow, so the order is enforced here.
         self.last = self.last.max(sent + travel as u64);
         Offered::Due {
             at: self.last,
@@ -122,8 +123,8 @@ impl Path {
         }
     }
 
-    /// The time that the last packet of a queue full of packets of `bytes` waits and is sent, ns; `None` unless the
-    /// rate is constant.
+    /// Time that the last packet takes to wait and be sent, ns, if the queue is full of packets of `bytes`.
+    /// `None` unless the rate is constant.
     pub(crate) fn full_queue(&self, bytes: u64) -> Option<u64> {
         let Sender::Fixed { rate, .. } = self.sender else {
             return None;
@@ -133,7 +134,7 @@ impl Path {
         Some(packets * bytes * 8 * 1_000_000_000 / rate)
     }
 
-    /// Bytes whose last bit has not left at `now`, ns.
+    /// Bytes whose last bit has not left by `now`, ns.
     pub fn backlog(&mut self, now: u64) -> u64 {
         self.leave(now);
         self.queued

@@ -2,20 +2,20 @@
 
 use rpcgauge_trial::{LinkRate, Trace};
 
-/// The bytes that one opportunity of a trace carries.
+/// Bytes that one opportunity of a trace can carry.
 const OPPORTUNITY: u64 = 1_500;
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
 
-/// Sends packets one after another. It computes when a packet has left from when it came and when the
-/// previous one had left, so rounding errors do not add up.
+/// Sends packets one after another. The time at which a packet has left depends on when it arrived and when
+/// the previous one had left. The remainder is carried over, so rounding errors do not add up.
 #[derive(Debug)]
 pub(super) enum Sender {
     Unlimited,
     Fixed {
-        /// bit/s.
+        /// The rate, bit/s.
         rate: u64,
-        /// The remainder of rounding the last time, in 1/rate of a nanosecond.
+        /// Remainder of the last rounding, in 1/rate of a nanosecond.
         rest: u64,
     },
     Traced(Traced),
@@ -25,10 +25,10 @@ pub(super) enum Sender {
 #[derive(Debug)]
 pub(super) struct Traced {
     at_ms: Vec<u32>,
-    /// The current opportunity: how many times the trace has ended before it, and its index in the trace.
+    /// The current opportunity: how many times the trace has repeated before it, and its index in the trace.
     round: u64,
     index: usize,
-    /// How many bytes the current opportunity can still carry.
+    /// Bytes that the current opportunity can still carry.
     left: u64,
 }
 
@@ -46,8 +46,8 @@ impl Sender {
         }
     }
 
-    /// When the last bit of a packet that came at `now` has left, if the previous packet has left at `free`;
-    /// ns.
+    /// When the last bit of a packet has left, ns. The packet arrived at `now`, and the previous packet had
+    /// left at `free`.
     pub(super) fn send(&mut self, now: u64, free: u64, bytes: u64) -> u64 {
         match self {
             Self::Unlimited => now,
@@ -62,7 +62,7 @@ impl Sender {
         }
     }
 
-    /// The bytes that are sent in `time` (ns), for a trace by its mean rate.
+    /// Bytes that can be sent in `time` ns. For a trace, this uses its mean rate.
     pub(super) fn bytes_in(&self, time: u64) -> u64 {
         let product =
             |a: u64, b: u64, c: u64| (u128::from(a) * u128::from(b) / u128::from(c)) as u64;
@@ -97,7 +97,7 @@ impl Traced {
         self.at_ms.last().map_or(MS, |&last| u64::from(last) * MS)
     }
 
-    /// When the current opportunity comes, ns.
+    /// When the current opportunity occurs, ns.
     fn time(&self) -> u64 {
         self.round * self.period() + u64::from(self.at_ms[self.index]) * MS
     }
@@ -111,7 +111,7 @@ impl Traced {
         }
     }
 
-    /// Advances to the first opportunity that is not before `now`.
+    /// Advances to the first opportunity at or after `now`.
     fn find(&mut self, now: u64) {
         let period = self.period();
         // The end of a round belongs to that round, as its last opportunity.
@@ -157,7 +157,7 @@ mod tests {
         assert_eq!(sent(0, 1_600), 2);
         // The opportunities at 1, 2 and 2 ms are used up.
         assert_eq!(sent(0, 1), 10);
-        // The rest of the opportunity at 10 ms is lost; the trace begins again there.
+        // The rest of the opportunity at 10 ms is lost. The trace repeats from there.
         assert_eq!(sent(10 * MS + 1, 1_500), 11);
         // The first three opportunities of the second round are lost.
         assert_eq!(sent(13 * MS, 1), 20);
@@ -189,7 +189,7 @@ mod tests {
             prop_assert_eq!(u128::from(free), exact);
         }
 
-        /// A trace carries what its opportunities carry, and never more.
+        /// A trace carries exactly as much as its opportunities allow, never more.
         #[test]
         fn a_trace_carries_its_opportunities(
             mut at_ms in prop::collection::vec(0_u32..100, 1..50),

@@ -5,7 +5,7 @@ use super::*;
 
 const MS: u64 = 1_000_000;
 
-/// 8 Mbit/s, which is a byte per microsecond, a delay of 10 ms, and a queue of 4,500 bytes.
+/// 8 Mbit/s (one byte per microsecond), a delay of 10 ms, and a queue of 4,500 bytes.
 fn direction() -> Direction {
     Direction {
         rate: LinkRate::BitsPerSecond(8_000_000),
@@ -68,7 +68,7 @@ fn a_queue_by_time_holds_what_is_sent_in_it() {
     assert_eq!(path.offer(0, 1_500), due(11_500_000, 0));
     assert_eq!(path.offer(0, 1_500), due(13_000_000, 1_500_000));
     assert_eq!(path.offer(0, 1), Offered::Dropped);
-    // A queue that is smaller than a packet still takes one.
+    // A queue smaller than a packet still accepts one.
     direction.queue = Queue::Time(1);
     let mut path = Path::new(&direction, 1);
     assert_eq!(path.offer(0, 1_500), due(11_500_000, 0));
@@ -162,7 +162,7 @@ proptest! {
         }
     }
 
-    /// This holds for any times, queue and rate.
+    /// This is true for any times, queue and rate.
     #[test]
     fn a_seed_loses_the_same_packets(
         (one, other) in (directions(), directions()), packets in packets(), seed: u64,
@@ -185,7 +185,7 @@ proptest! {
         }
     }
 
-    /// Links of variants that are compared rely on this.
+    /// Comparisons of variants rely on this.
     #[test]
     fn jitter_begun_again_from_a_seed_is_the_same_at_another_time(
         mut direction in directions(), packets in packets(), seed: u64, before: u64, later in 0..1_u64 << 50,
