@@ -20,10 +20,10 @@ use crate::listen::Socket;
 use crate::service::Service;
 use crate::{connection, log};
 
-/// The pause after a failed accept, for example when no file descriptors are left.
+/// Pause after a failed accept, for example when the process is out of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// TCP keepalive: the kernel probes a client that was silent for this long, so no call is delayed by it.
+/// TCP keepalive: how long a client must be silent before the kernel probes it. Probes never delay a call.
 const KEEPALIVE_AFTER: Duration = Duration::from_secs(60);
 
 /// A thread that serves connections: its runtime and its own service.
@@ -32,8 +32,8 @@ pub(crate) struct Worker {
     pub(crate) service: Arc<Service>,
 }
 
-/// Accepts connections and distributes them to the workers round-robin. Must run on the first worker's runtime.
-/// Returns only if the socket cannot be used at all.
+/// Accepts connections and distributes them to the workers round-robin. Must run on the first worker's
+/// runtime. Returns only if the socket is unusable.
 pub(crate) async fn accept(
     socket: &Socket,
     tls: Option<TlsAcceptor>,
@@ -59,7 +59,7 @@ pub(crate) async fn accept(
     }
 }
 
-/// Sends responses without delay, and detects clients that vanished.
+/// Disables Nagle's algorithm, and enables keepalive to detect clients that vanished.
 fn tune(stream: &TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
     sockopt::set_socket_keepalive(stream, true)?;
@@ -87,11 +87,11 @@ async fn deal<S: Stream>(
         let http = (tls.clone(), Arc::clone(&builder));
         spawn(stream, index == 0, worker, http, stop.clone());
     }
-    // The cycle ends only if there are no workers.
-    Err(io::Error::other("there are no threads to serve"))
+    // Reached only if there are no workers.
+    Err(io::Error::other("there are no serving threads"))
 }
 
-/// Serves a connection on a worker. For a worker with another runtime, the connection is registered again
+/// Serves a connection on a worker. If the worker has another runtime, the connection is first registered
 /// there.
 fn spawn<S: Stream>(
     stream: S,

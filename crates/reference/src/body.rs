@@ -1,4 +1,4 @@
-//! Bodies: those of requests, read within bounds, and those of responses, written in one piece.
+//! Bodies of requests, read within bounds, and bodies of responses, written in one piece.
 
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -13,15 +13,16 @@ use rpcgauge_message::Limits;
 
 use crate::budget::{Charge, Exhausted, Ledger};
 
-/// The memory that is allocated in advance for a body of known length: up to the default maximum of a message.
-/// Beyond it, memory grows with the received bytes, since announcing a length costs nothing.
+/// Maximum memory to allocate in advance for a body of known length: the default maximum size of a message.
+/// Beyond it, memory grows with the received bytes, because a client can announce any length for free.
 const ROOM_AT_ONCE: usize = Limits::DEFAULT.max_message_bytes;
 
-/// A request's body as far as it was read. A body in one piece is never copied.
+/// The part of a request's body that has been read so far. A body that arrives in one piece is never copied.
 pub(crate) struct RequestBody {
     incoming: Incoming,
     read: Read,
-    /// Its share of the budget, once it has to be waited for or has more than one piece.
+    /// The body's share of the budget. It is empty until the server has to wait for more, or copies a second
+    /// piece.
     charge: Charge,
 }
 
@@ -45,12 +46,13 @@ impl RequestBody {
         }
     }
 
-    /// The body's length as announced by the client, if it was.
+    /// The length that the client announced, if any.
     pub(crate) fn announced_bytes(&self) -> Option<u64> {
         self.incoming.size_hint().exact()
     }
 
-    /// Waits for more; false at the body's end. `whole` is the expected length of the body, 0 if unknown.
+    /// Waits for more bytes. Returns false at the end of the body. `whole` is the body's expected length, 0
+    /// if unknown.
     pub(crate) async fn more(&mut self, whole: usize) -> Result<bool, BodyError> {
         loop {
             if self.incoming.is_end_stream() {
@@ -66,7 +68,7 @@ impl RequestBody {
             let Some(frame) = frame.await.map_err(BodyError::Exhausted)? else {
                 return Ok(false);
             };
-            // This server ignores the trailers of a request.
+            // This server ignores request trailers.
             if let Ok(data) = frame.map_err(BodyError::BrokenOff)?.into_data()
                 && !data.is_empty()
             {
@@ -98,7 +100,8 @@ impl Read {
             }
             Self::Pieces(all) => {
                 if all.capacity() - have < data.len() {
-                    // At least doubles the capacity, so that bytes are not copied again and again.
+                    // At least doubles the capacity, so that repeated growth does not copy the same bytes
+                    // over and over.
                     let more = more.max(all.capacity());
                     charge.cover(have + more)?;
                     all.reserve_exact(more);
@@ -117,21 +120,21 @@ impl Read {
     }
 }
 
-/// A response's body.
+/// The body of a response.
 pub(crate) enum ResponseBody {
-    /// All bytes, then trailers if there are any.
+    /// All bytes, followed by any trailers.
     Whole {
         data: Piece,
         trailers: Option<HeaderMap>,
     },
-    /// Frames that are made during the call.
+    /// Frames that are produced during the call.
     Streamed(Pin<Box<Streamed>>),
 }
 
-/// A body whose frames are made one by one.
+/// A body that produces its frames one by one.
 pub(crate) type Streamed = dyn Body<Data = Piece, Error = Infallible> + Send;
 
-/// Bytes of a response, with their share of the budget until they have been sent. A refusal has no share.
+/// Bytes of a response. They are charged to the budget until they have been sent. A refusal is not charged.
 #[derive(Debug, Default)]
 pub(crate) struct Piece {
     bytes: Bytes,
@@ -225,7 +228,7 @@ impl Body for ResponseBody {
 mod tests {
     use super::*;
 
-    /// A piece as large as an HTTP/2 frame.
+    /// A piece the size of an HTTP/2 frame.
     const PIECE: Bytes = Bytes::from_static(&[7; 16 << 10]);
 
     /// A charge on an unlimited budget.
@@ -233,7 +236,7 @@ mod tests {
         Charge::new(&Ledger::sharing(usize::MAX, 1)[0])
     }
 
-    /// A body's capacity after each piece; `whole` is known after the first one.
+    /// The body's capacity after each piece. `whole` is known from the second piece on.
     fn room(pieces: usize, whole: usize) -> Vec<usize> {
         let (mut read, mut charge) = (Read::OnePiece(Bytes::new()), charge());
         let room = (0..pieces).map(|piece| {
@@ -253,7 +256,7 @@ mod tests {
         let whole = 20 * PIECE.len();
         let want = [vec![0], vec![whole; 19]].concat();
         assert_eq!(room(20, whole), want);
-        // A body that is longer than announced, or of unknown length, is read nevertheless.
+        // A body longer than announced, or of unknown length, is still read.
         assert!(room(20, 2 * PIECE.len()).last() >= Some(&whole));
         assert!(room(20, 0).last() >= Some(&whole));
     }

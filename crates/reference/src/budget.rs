@@ -1,8 +1,7 @@
-//! The memory budget of all calls: for request bodies being received and responses being sent.
+//! The memory budget of all calls, for request bodies being received and responses being sent.
 //!
-//! A request body that arrives together with its head is handled at once and is not counted. Every response is
-//! counted, which is cheap: while clients read their responses, a [`Ledger`] touches no state that threads
-//! share.
+//! A request body that arrives together with its head is handled immediately and is not charged. Every
+//! response is charged. This is cheap: in the common case, a [`Ledger`] touches no state that threads share.
 
 use std::fs;
 use std::sync::Arc;
@@ -10,25 +9,26 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::process::{Resource, getrlimit};
 
-/// The memory of a waiting call besides its body: its head (at most 16 KiB over HTTP/2), its stream and its
-/// task.
+/// Memory of a waiting call in addition to its body: its head (at most 16 KiB over HTTP/2), its stream and
+/// its task.
 pub(crate) const CALL_BYTES: usize = 16 << 10;
 
-/// How much a thread draws from the shared budget at a time, so that it rarely needs to.
+/// Memory that a thread draws from the shared budget at a time. It is large enough that threads rarely need
+/// to draw.
 const DRAWN_BYTES: usize = 1 << 20;
 
-/// The default budget is the available memory divided by this. The rest is for the messages that threads are
-/// decoding, and for other programs.
+/// The default budget is the available memory divided by this. The rest is left for messages being decoded
+/// and for other programs.
 const SHARE: usize = 4;
 
-/// A quarter of the memory available to this process: the minimum of the machine's memory, its control group's
-/// limit and its address space limit.
+/// A quarter of the memory available to this process, which is the minimum of the machine's memory, the limit
+/// of its control group, and its address space limit.
 pub fn default_memory() -> usize {
     let system = rustix::system::sysinfo();
     let machine = (system.totalram as u64).saturating_mul(system.mem_unit.into());
     let group = ["memory.max", "memory/memory.limit_in_bytes"].map(|file| {
         let text = fs::read_to_string(format!("/sys/fs/cgroup/{file}")).ok()?;
-        // If there is no limit, version 2 has `max`, and version 1 more than any machine has.
+        // Without a limit, cgroup v2 reports `max`, and v1 reports a number larger than any machine's memory.
         text.trim().parse().ok()
     });
     let bounds = group.into_iter().chain([getrlimit(Resource::As).current]);
@@ -36,10 +36,10 @@ pub fn default_memory() -> usize {
     usize::try_from(least).unwrap_or(usize::MAX) / SHARE
 }
 
-/// There is no memory for this call at present.
+/// The budget has no room for this call at present.
 #[derive(Debug, Clone, Copy, thiserror::Error)]
 #[error(
-    "other calls use all the memory that this server has for them; try again later, or give it more \
+    "other calls are using all of this server's memory for calls; try again later, or raise the limit \
      with --max-memory"
 )]
 pub(crate) struct Exhausted;
@@ -47,15 +47,15 @@ pub(crate) struct Exhausted;
 /// One thread's part of the shared budget.
 #[derive(Debug)]
 pub(crate) struct Ledger {
-    /// What is left for all threads.
+    /// What is left of the budget, shared by all threads.
     left: Arc<AtomicUsize>,
-    /// What this thread has drawn and its calls do not use. Only this thread writes it: a connection and its
-    /// calls start and end on one thread.
+    /// Memory that this thread has drawn and that its calls do not use. Only this thread writes the counter,
+    /// because a connection and its calls start and end on one thread.
     spare: AtomicUsize,
 }
 
 impl Ledger {
-    /// Returns a ledger for each of the threads that share a budget of `bytes`.
+    /// Returns one ledger for each of the threads that share a budget of `bytes`.
     pub(crate) fn sharing(bytes: usize, threads: u32) -> Vec<Arc<Self>> {
         let left = Arc::new(AtomicUsize::new(bytes));
         let ledger = |_| {
@@ -101,7 +101,7 @@ impl Ledger {
     }
 }
 
-/// A call's share of the budget, until it is dropped.
+/// A call's share of the budget, returned on drop.
 #[derive(Debug)]
 pub(crate) struct Charge {
     ledger: Arc<Ledger>,
@@ -117,13 +117,13 @@ impl Charge {
         }
     }
 
-    /// A share for `bytes` and for the call itself.
+    /// A share that covers `bytes` and the call itself.
     pub(crate) fn of(ledger: &Arc<Ledger>, bytes: usize) -> Result<Self, Exhausted> {
         let mut charge = Self::new(ledger);
         charge.cover(bytes).map(|()| charge)
     }
 
-    /// Grows the share to one for `bytes` and for the call itself.
+    /// Grows the share until it covers `bytes` and the call itself.
     pub(crate) fn cover(&mut self, bytes: usize) -> Result<(), Exhausted> {
         let bytes = bytes.saturating_add(CALL_BYTES);
         if bytes > self.bytes {
@@ -154,7 +154,7 @@ mod tests {
             Charge::of(ledger, 0).expect("there is some left");
         }
         drop(charges);
-        // Everything except what the other thread keeps for its next call.
+        // Everything except what the other thread has set aside for its next call.
         let all = (10 << 20) - DRAWN_BYTES - CALL_BYTES;
         let mut charge = Charge::of(&ledgers[1], 0).expect("room");
         charge.cover(all).expect("it was given back");

@@ -1,9 +1,9 @@
-//! The host's monotonic clock, for the handler's marks, and the process's CPU time.
+//! The host's monotonic clock, used for handler marks, and the process's CPU time.
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// CLOCK_MONOTONIC in nanoseconds. All processes of a host share it, so a client on the same host can subtract
-/// its own stamps from the marks.
+/// CLOCK_MONOTONIC, ns. All processes on a host share this clock, so a client on the same host can subtract
+/// its own timestamps from the marks.
 pub(crate) fn monotonic_ns() -> u64 {
     read(ClockId::Monotonic)
 }
@@ -16,7 +16,7 @@ pub(crate) fn process_cpu_ns() -> u64 {
 fn read(clock: ClockId) -> u64 {
     const NS_PER_SECOND: u64 = 1_000_000_000;
     let now = clock_gettime(clock);
-    // Both clocks count from a start, so neither part is negative.
+    // Both clocks start at zero, so neither part is negative.
     now.tv_sec.unsigned_abs() * NS_PER_SECOND + now.tv_nsec.unsigned_abs()
 }
 

@@ -1,4 +1,4 @@
-//! The role `codec`: encodes or decodes a sample again and again, slice by slice.
+//! The role `codec`: encodes or decodes a sample repeatedly, slice by slice.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -14,7 +14,7 @@ use rpcgauge_message::{CodeKind, Codec, Encoding, Limits, Message, Sample, Workl
 
 use crate::clock::{monotonic_ns, process_cpu_ns};
 
-/// A sample, its bytes, and the buffers that are reused between operations.
+/// A sample, its encoded bytes, and buffers that are reused between operations.
 pub(crate) struct Bench {
     codec: Codec,
     operation: Operation,
@@ -26,7 +26,7 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    /// Prepares the sample as a message and as bytes, and checks that it decodes.
+    /// Builds the sample's message, encodes it, and checks that it decodes.
     pub(crate) fn new(asked: &CodecSettings) -> Result<Self, Failed> {
         let workload = Workload::new(&asked.workload).map_err(refused)?;
         let message_type = match asked.sample {
@@ -63,12 +63,12 @@ impl Bench {
         Ok(bench)
     }
 
-    /// Whether the timed code is generated or dynamic.
+    /// Whether the code being timed is generated or dynamic.
     pub(crate) fn code(&self) -> CodeKind {
         self.message.code()
     }
 
-    /// Returns the operation's result, so that it can be compared with the expected one.
+    /// Runs the operation once and returns its result, for comparison with the expected one.
     pub(crate) fn verify(&mut self) -> Result<Verified, Failed> {
         match self.operation {
             Operation::Encode => {
@@ -84,7 +84,7 @@ impl Bench {
         }
     }
 
-    /// Runs one slice of batches and appends their records.
+    /// Runs one slice of batches and appends its records to the file.
     pub(crate) fn slice(&mut self, asked: &SliceAsk) -> Result<SliceDone, Failed> {
         let operations = asked.batch.unwrap_or(1);
         for _ in 0..asked.skip {

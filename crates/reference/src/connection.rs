@@ -1,4 +1,4 @@
-//! One connection: its HTTP version, and how long it may be silent.
+//! Serves a single connection: detects its HTTP version, and limits how long it may be silent.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -18,13 +18,13 @@ use tokio::time::Instant;
 use crate::service::Service;
 use crate::{grpc, log, rest};
 
-/// The maximum number of calls in flight on one HTTP/2 connection: more than any study has, so that no figure
-/// depends on this setting.
+/// Maximum number of calls in flight on one HTTP/2 connection. It is higher than in any study, so this
+/// setting affects no measurement.
 const MAX_CONCURRENT_STREAMS: u32 = 4096;
 
-/// The settings of every connection. hyper's timer for HTTP/1.1 is off: hyper would create and drop one for
-/// each request, but none over HTTP/2, so the two could not be compared. [`serve`] has one timer for the whole
-/// connection.
+/// The settings of every connection. hyper's own timer is off for HTTP/1.1. hyper would create and drop a
+/// timer for each HTTP/1.1 request but none over HTTP/2, so the two could not be compared. Instead, [`serve`]
+/// uses one timer for the whole connection.
 pub(crate) fn builder() -> auto::Builder<TokioExecutor> {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http1().header_read_timeout(None);
@@ -35,7 +35,7 @@ pub(crate) fn builder() -> auto::Builder<TokioExecutor> {
     builder
 }
 
-/// Counts the calls of a connection.
+/// Counters of a connection's calls.
 #[derive(Default)]
 struct Calls {
     begun: AtomicU64,
@@ -44,20 +44,20 @@ struct Calls {
 }
 
 impl Calls {
-    /// Adds one. Only the connection's own thread counts.
+    /// Increments the counter without a read-modify-write; only the connection's own thread writes it.
     fn count(counter: &AtomicU64) {
         counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 
-    /// The number of calls so far, if none is in flight.
+    /// The number of calls so far; `None` while any call is in flight.
     fn at_rest(&self) -> Option<u64> {
         let begun = self.begun.load(Ordering::Relaxed);
         (begun == self.ended.load(Ordering::Relaxed)).then_some(begun)
     }
 }
 
-/// Serves one connection to its end. When `stop` changes, calls in flight are completed and no new ones are
-/// accepted.
+/// Serves one connection until it closes. When `stop` changes, calls in flight are completed, and no new ones
+/// are accepted.
 pub(crate) async fn serve<I>(
     io: I,
     builder: &auto::Builder<TokioExecutor>,
@@ -75,7 +75,7 @@ pub(crate) async fn serve<I>(
         let by_http1 = request.version() < Version::HTTP_2;
         calls.by_http1.store(by_http1, Ordering::Relaxed);
         async move {
-            // Content type and path distinguish gRPC from other requests, on any connection.
+            // The content type and path distinguish gRPC from other requests, on any connection.
             let response = if grpc::is_meant(&service, &request) {
                 grpc::respond(&service, request).await
             } else {
@@ -120,7 +120,7 @@ pub(crate) async fn serve<I>(
     }
 }
 
-/// An error and its causes in one line.
+/// Formats an error and its causes on one line.
 fn chain(error: &(dyn Error + 'static)) -> String {
     std::iter::successors(Some(error), |&error| error.source())
         .map(ToString::to_string)

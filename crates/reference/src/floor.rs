@@ -1,7 +1,7 @@
-//! The server for the floor's calibration: it reads requests of a fixed size and sends responses of a fixed
+//! The server that calibrates the floor: it reads requests of a fixed size and sends responses of a fixed
 //! size.
 //!
-//! Nothing is framed or parsed, so a call over this loop costs what the kernel costs, and no client or server
+//! It does no framing or parsing, so a call over this loop costs what the kernel costs. No client or server
 //! can be faster on the same transport. `contract/README.md` describes the protocol.
 
 use std::io::{self, Read, Write};
@@ -11,20 +11,20 @@ use crate::listen::{Listener, Socket};
 #[cfg(test)]
 mod tests;
 
-/// The length of a connection's header: the lengths in bytes of request and response, as two unsigned 64-bit
-/// little-endian numbers.
+/// Length of a connection's header, bytes. It contains the lengths of request and response in bytes, as two
+/// unsigned 64-bit little-endian numbers.
 pub const HEADER_BYTES: usize = 16;
 
-/// The maximum length of a request and of a response, in bytes: more than any message of a study has.
+/// Maximum length of a request or response, bytes. No message of a study is longer.
 pub const MAX_BYTES: u64 = 64 << 20;
 
-/// Serves connections one after the other with blocking calls on this thread, each until its client closes it.
+/// Serves one connection after another on this thread with blocking calls, each until its client closes it.
 /// Returns only if the socket itself fails.
 pub fn serve(listener: &Listener) -> io::Error {
     loop {
         let accepted = match &listener.socket {
             Socket::Tcp(socket) => socket.accept().map(|(stream, _)| {
-                // Best effort: without it the figures are wrong, but the bytes are right.
+                // Best effort. If this fails, the timings are off, but the bytes are correct.
                 let _ = stream.set_nodelay(true);
                 respond_until_closed(stream)
             }),
@@ -55,7 +55,7 @@ fn respond_until_closed(mut stream: impl Read + Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether a whole request was read; false if the client closed the connection before its first byte.
+/// Reads one request. Returns false if the client closed the connection before the first byte.
 fn read_request(stream: &mut impl Read, request: &mut [u8]) -> io::Result<bool> {
     let mut filled = 0;
     while filled < request.len() {
@@ -73,7 +73,7 @@ fn read_request(stream: &mut impl Read, request: &mut [u8]) -> io::Result<bool> 
     Ok(true)
 }
 
-/// The lengths of request and response, each from 1 to [`MAX_BYTES`].
+/// The lengths of request and response, each between 1 and [`MAX_BYTES`].
 fn lengths(header: &[u8; HEADER_BYTES]) -> io::Result<(usize, usize)> {
     let (numbers, _) = header.as_chunks();
     Ok((
@@ -85,7 +85,7 @@ fn lengths(header: &[u8; HEADER_BYTES]) -> io::Result<(usize, usize)> {
 fn length(what: &str, bytes: [u8; 8]) -> io::Result<usize> {
     let number = u64::from_le_bytes(bytes);
     if !(1..=MAX_BYTES).contains(&number) {
-        let detail = format!("{what} length {number} is not from 1 to {MAX_BYTES} bytes");
+        let detail = format!("the {what} length must be 1 to {MAX_BYTES} bytes, not {number}");
         return Err(io::Error::new(io::ErrorKind::InvalidData, detail));
     }
     usize::try_from(number).map_err(io::Error::other)

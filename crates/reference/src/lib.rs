@@ -1,9 +1,9 @@
-//! The embedded reference server: the subject that is always available.
+//! The embedded reference server, the subject that is always available.
 //!
-//! [`server`] serves gRPC, Connect and REST calls of one workload, in every encoding that `rpcgauge-message`
-//! has, over TCP or a Unix domain socket; [`grpc::Methods`] adds more methods. [`floor`] is the server of the
-//! floor's calibration. [`subject`] starts either through the subject contract (`contract/README.md`), which is
-//! the only way that the lab uses.
+//! [`server`] serves gRPC, Connect and REST calls of one workload over TCP or a Unix domain socket, in every
+//! encoding that `rpcgauge-message` supports. [`grpc::Methods`] adds more methods. [`floor`] is the server
+//! that calibrates the floor. [`subject`] starts either server through the subject contract
+//! (`contract/README.md`), the only way that the lab uses them.
 //!
 //! ```text
 //! listen ─► accept ─► connection ─┬─► grpc ─┐

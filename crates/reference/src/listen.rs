@@ -1,4 +1,4 @@
-//! The addresses that servers listen on, and why listening can fail.
+//! The addresses that servers listen on, and the errors if they cannot.
 
 use std::fmt;
 use std::fs;
@@ -15,14 +15,14 @@ use rpcgauge_contract::{self as contract, Address, Fault, MAX_SOCKET_PATH_BYTES}
 #[cfg(test)]
 mod tests;
 
-/// The address that a server is to listen on.
+/// The address on which a server is to listen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ListenOn {
     /// TCP.
     Tcp {
         /// A host name or address.
         host: String,
-        /// A port; 0 for a free one.
+        /// A port; 0 selects a free one.
         port: u16,
     },
     /// A Unix domain socket at this path.
@@ -30,7 +30,7 @@ pub enum ListenOn {
 }
 
 impl ListenOn {
-    /// TCP on the loopback interface at a free port.
+    /// TCP on the loopback interface, with a free port.
     pub fn loopback() -> Self {
         Self::Tcp {
             host: contract::LOOPBACK.to_owned(),
@@ -40,7 +40,7 @@ impl ListenOn {
 }
 
 impl From<contract::Listen> for ListenOn {
-    /// The contract has no ports: a subject listens on a free one and reports it.
+    /// The contract has no ports. A subject listens on a free port and reports it.
     fn from(listen: contract::Listen) -> Self {
         match listen {
             contract::Listen::Tcp { host } => Self::Tcp { host, port: 0 },
@@ -91,17 +91,19 @@ impl fmt::Display for ListenOn {
 
 /// Why the server cannot listen.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what each is")]
+#[expect(missing_docs, reason = "the messages describe each variant")]
 pub enum ListenError {
-    #[error("\"{0}\" is not an address to listen on: write HOST:PORT, [IPV6]:PORT or unix:PATH")]
+    #[error("\"{0}\" is not a valid listen address: write HOST:PORT, [IPV6]:PORT or unix:PATH")]
     Syntax(String),
-    #[error("host {host} has no address ({detail}): use an address of this machine")]
+    #[error("cannot resolve host {host} ({detail}): use an address of this machine")]
     UnknownHost { host: String, detail: String },
     #[error(
         "port {port} on {host} is in use: stop the program that listens there, or choose another port (0 for a free one)"
     )]
     PortInUse { host: String, port: u16 },
-    #[error("{0} is not an address of this machine: use 127.0.0.1, or one that `ip address` shows")]
+    #[error(
+        "{0} is not an address of this machine: use 127.0.0.1 or an address listed by `ip address`"
+    )]
     AddressNotAvailable(String),
     #[error(
         "socket path {} is {bytes} bytes long, but the system allows {MAX_SOCKET_PATH_BYTES}: \
@@ -112,18 +114,16 @@ pub enum ListenError {
     NotASocket(PathBuf),
     #[error("socket {} is in use: stop the server that listens there, or use another path", .0.display())]
     SocketInUse(PathBuf),
-    #[error("cannot create socket {}: its folder does not exist; create it, or use another path", .0.display())]
+    #[error("cannot create socket {}: its folder does not exist; create the folder, or use another path", .0.display())]
     NoFolder(PathBuf),
-    #[error(
-        "not permitted to listen on {0}: use a port from 1024 on, or a folder that you may write to"
-    )]
+    #[error("no permission to listen on {0}: use a port of at least 1024, or a writable folder")]
     NotPermitted(ListenOn),
     #[error("cannot listen on {on}: {source}")]
     System { on: ListenOn, source: io::Error },
 }
 
 impl ListenError {
-    /// An error for which the system's message is the best.
+    /// Converts an error for which the system's message is the most specific one.
     fn system(on: &ListenOn, source: io::Error) -> Self {
         match source.kind() {
             ErrorKind::PermissionDenied => Self::NotPermitted(on.clone()),
@@ -134,7 +134,7 @@ impl ListenError {
         }
     }
 
-    /// Who can fix it.
+    /// Who can fix the error.
     pub const fn fault(&self) -> Fault {
         match self {
             Self::Syntax(_) | Self::UnknownHost { .. } | Self::PathTooLong { .. } => Fault::User,
@@ -143,7 +143,7 @@ impl ListenError {
     }
 }
 
-/// A listening socket. A Unix domain socket's file is removed with it.
+/// A listening socket. Dropping it removes the file of a Unix domain socket.
 #[derive(Debug)]
 pub struct Listener {
     /// The socket, in blocking mode.
@@ -160,8 +160,8 @@ pub(crate) enum Socket {
 }
 
 impl Listener {
-    /// Starts to listen. A stale socket file, which no server listens on, is replaced; any other file at the
-    /// path is left alone.
+    /// Starts listening. A stale socket file, on which no server is listening, is replaced. Any other file at
+    /// the path is left alone.
     pub fn bind(on: &ListenOn) -> Result<Self, ListenError> {
         match on {
             ListenOn::Tcp { host, port } => bind_tcp(on, host, *port),
@@ -169,12 +169,12 @@ impl Listener {
         }
     }
 
-    /// The address, with the port that the system assigned.
+    /// The address, including the port that the system assigned.
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// Moves the socket's file out, if something else is to remove it later.
+    /// Moves the socket's file out, so that the caller decides when it is removed.
     pub(crate) fn take_file(&mut self) -> Option<SocketFile> {
         self.file.take()
     }
@@ -232,7 +232,7 @@ fn bind_unix(on: &ListenOn, path: &Path) -> Result<Listener, ListenError> {
     })
 }
 
-/// Removes a stale socket file, which no server listens on; refuses any other file at the path.
+/// Removes a stale socket file, on which no server is listening. Rejects any other file at the path.
 fn clear_stale_socket(
     path: &Path,
     system: &impl Fn(io::Error) -> ListenError,
@@ -254,7 +254,7 @@ fn clear_stale_socket(
     }
 }
 
-/// A socket's file. Removed on drop, if it is still the same file.
+/// The file of a socket. Removed on drop if it is still the same file.
 #[derive(Debug)]
 pub(crate) struct SocketFile {
     path: PathBuf,
@@ -278,7 +278,7 @@ impl Drop for SocketFile {
         let ours = fs::symlink_metadata(&self.path)
             .is_ok_and(|now| now.dev() == self.device && now.ino() == self.inode);
         if ours {
-            // If it cannot be removed, the next server treats it as stale.
+            // If removal fails, the next server treats the file as stale.
             let _ = fs::remove_file(&self.path);
         }
     }

@@ -1,11 +1,11 @@
-//! The handler marks of a response (contract/README.md, "Marks").
+//! The handler marks in a response (contract/README.md, "Marks").
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use rpcgauge_contract::{HANDLER_END, HANDLER_START};
 
 use crate::clock::monotonic_ns;
 
-/// The handler's start and end: CLOCK_MONOTONIC nanoseconds.
+/// The handler's start and end, CLOCK_MONOTONIC ns.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Marks {
     start_ns: u64,
@@ -13,7 +13,7 @@ pub(crate) struct Marks {
 }
 
 impl Marks {
-    /// Runs the handler between two readings of the clock.
+    /// Runs the handler between two clock readings.
     pub(crate) fn around<T>(handler: impl FnOnce() -> T) -> (T, Marks) {
         let start_ns = monotonic_ns();
         let result = handler();
@@ -25,8 +25,8 @@ impl Marks {
     pub(crate) fn insert(self, headers: &mut HeaderMap) {
         for (name, ns) in [(HANDLER_START, self.start_ns), (HANDLER_END, self.end_ns)] {
             let mut value = HeaderValue::from(ns);
-            // Never indexed in HTTP/2: they differ in each response, and would evict the response's other
-            // fields from HPACK's table.
+            // Never indexed in HTTP/2: the values differ in each response, and would evict the response's
+            // other fields from HPACK's dynamic table.
             value.set_sensitive(true);
             headers.insert(HeaderName::from_static(name), value);
         }

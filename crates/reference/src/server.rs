@@ -1,7 +1,7 @@
-//! The server: a listener, threads that serve, and a shutdown.
+//! The server: a listener, serving threads, and shutdown.
 //!
 //! Each thread runs its own single-threaded runtime. The first one also accepts connections and distributes
-//! them to the threads round-robin; a connection stays on its thread.
+//! them to the threads round-robin. A connection stays on its thread.
 
 use std::future::Future;
 use std::io;
@@ -23,18 +23,18 @@ use crate::service::Service;
 use crate::settings::ServerOptions;
 use crate::tls::Tls;
 
-/// How long calls in flight may take to complete when the server ends.
+/// How long calls in flight may take to complete after shutdown begins.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Why the server cannot run.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what each is")]
+#[expect(missing_docs, reason = "the messages describe each variant")]
 pub enum ServeError {
     #[error(transparent)]
     Listen(#[from] ListenError),
     #[error("cannot serve the workload: {0}")]
     Workload(#[from] WorkloadError),
-    /// The level of the response compression does not exist, or a compressor cannot be created.
+    /// The level of the response compression is invalid, or a compressor cannot be created.
     #[error("cannot compress or decompress: {0}")]
     Compression(String),
     #[error("cannot serve with {0} threads: use 1 to {MAX_THREADS}")]
@@ -44,7 +44,7 @@ pub enum ServeError {
 }
 
 impl ServeError {
-    /// Who can fix it.
+    /// Who can fix the error.
     pub const fn fault(&self) -> Fault {
         match self {
             Self::Listen(error) => error.fault(),
@@ -54,7 +54,7 @@ impl ServeError {
     }
 }
 
-/// A server that listens but does not serve yet: calls wait until it does.
+/// A server that is listening but not serving yet. Calls wait until it serves.
 pub struct Server {
     listener: Listener,
     tls: Option<Tls>,
@@ -64,12 +64,13 @@ pub struct Server {
 }
 
 impl Server {
-    /// Prepares the workload and starts to listen.
+    /// Prepares the workload and starts listening.
     pub fn bind(settings: &ServerOptions) -> Result<Self, ServeError> {
         Self::bind_with(settings, &Methods::new())
     }
 
-    /// Like [`Server::bind`], with further gRPC methods. A method at the path of the workload's replaces it.
+    /// Like [`Server::bind`], but with additional gRPC methods. A method at the path of the workload's method
+    /// replaces it.
     pub fn bind_with(settings: &ServerOptions, methods: &Methods) -> Result<Self, ServeError> {
         if !(1..=MAX_THREADS).contains(&settings.threads) {
             return Err(ServeError::Threads(settings.threads));
@@ -94,22 +95,22 @@ impl Server {
         })
     }
 
-    /// The address that the server listens on, with the port that the system assigned.
+    /// The address that the server listens on, including the port that the system assigned.
     pub fn address(&self) -> &Address {
         self.listener.address()
     }
 
-    /// The server's certificate in PEM, if it uses TLS.
+    /// The server's certificate as PEM, if it uses TLS.
     pub fn certificate(&self) -> Option<&str> {
         self.tls.as_ref().map(|tls| tls.certificate.as_str())
     }
 
-    /// Whether generated or dynamic code reads and writes the messages.
+    /// Whether generated or dynamic code encodes and decodes the messages.
     pub fn code(&self) -> CodeKind {
         self.workload.code()
     }
 
-    /// The path of a gRPC call.
+    /// The path of a gRPC or Connect call.
     pub fn method_path(&self) -> &str {
         self.workload.method_path()
     }
@@ -119,24 +120,25 @@ impl Server {
         self.workload.rest_path()
     }
 
-    /// Like [`Server::serve`]: serves until `wait`, which runs on its own thread, returns.
+    /// Like [`Server::serve`], but serves until `wait` returns. `wait` runs on its own thread.
     pub fn serve_until(self, wait: impl FnOnce() + Send + 'static) -> Result<(), ServeError> {
         let (done, waited) = oneshot::channel();
         thread::Builder::new()
             .name("wait-for-end".to_owned())
             .spawn(move || {
                 wait();
-                // If there is no receiver, the server has ended already.
+                // Sending fails only if the server has already stopped.
                 let _ = done.send(());
             })?;
         self.serve(async move {
-            // If there is no sender, `wait` panicked, and the server must end now.
+            // If the sender is gone, `wait` panicked, and the server must stop.
             let _ = waited.await;
         })
     }
 
-    /// Serves until `shutdown` is ready, then completes the calls in flight within at most two seconds, and
-    /// removes the file of a Unix domain socket. Blocks its thread, which must not belong to an async runtime.
+    /// Serves until `shutdown` is ready. Then completes the calls in flight within at most two seconds, and
+    /// removes the file of a Unix domain socket. This blocks the calling thread, which must not belong to an
+    /// async runtime.
     pub fn serve(self, shutdown: impl Future<Output = ()>) -> Result<(), ServeError> {
         let (stop, stopped) = watch::channel(());
         let runtime = runtime()?;
@@ -161,7 +163,7 @@ impl Server {
                 result = accept(socket, tls, &workers, &stopped) => result,
             };
             drop(stopped);
-            // If there is no receiver, every connection has ended already.
+            // Sending fails only if every connection has already ended.
             let _ = stop.send(());
             let _ = tokio::time::timeout(DRAIN_TIMEOUT, stop.closed()).await;
             result
@@ -171,7 +173,7 @@ impl Server {
     }
 }
 
-/// The runtime of another thread.
+/// The runtime of an additional thread.
 struct Helper {
     handle: Handle,
     thread: JoinHandle<()>,
@@ -186,7 +188,7 @@ impl Helper {
         let thread = thread::Builder::new()
             .name(format!("serve-{index}"))
             .spawn(move || {
-                // Ends when the sender sends or is dropped.
+                // Ends when the sender is dropped.
                 let _ = runtime.block_on(ended);
             })?;
         Ok(Self {
@@ -196,10 +198,10 @@ impl Helper {
         })
     }
 
-    /// Ends the thread and its remaining connections.
+    /// Stops the thread and closes its remaining connections.
     fn end(self) {
         drop(self.end);
-        // If the thread panicked, nothing that is still needed is lost.
+        // If the thread panicked, nothing is lost that is still needed.
         let _ = self.thread.join();
     }
 }

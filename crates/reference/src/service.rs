@@ -1,8 +1,8 @@
-//! Serves a workload on bytes: takes the bytes of a request, returns the bytes of the response and the
-//! handler's marks.
+//! Serves a workload at the level of bytes: accepts a request's bytes, and returns the response's bytes and
+//! the handler's marks.
 //!
-//! Both protocols pass the body of a call to this module; framing, headers and statuses, in which they differ,
-//! stay in [`crate::grpc`] and [`crate::rest`].
+//! Both protocols pass the body of a call to this module. Framing, headers and statuses, which differ, stay
+//! in [`crate::grpc`] and [`crate::rest`].
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -22,33 +22,33 @@ use crate::rest::negotiation::Accepted;
 use crate::settings::ServerOptions;
 use crate::timeouts::Timeouts;
 
-/// A workload, its settings, and state that is reused between calls. Each serving thread has its own, so its
-/// lock is never contended.
+/// A workload, its settings, and state that is reused between calls. Each serving thread has its own service,
+/// so the lock is never contended.
 pub(crate) struct Service {
     pub(crate) workload: Workload,
-    /// gRPC methods besides the workload's.
+    /// gRPC methods in addition to the workload's.
     pub(crate) methods: Methods,
     pub(crate) limits: Limits,
     pub(crate) timeouts: Timeouts,
-    /// The memory budget for waiting calls.
+    /// This thread's part of the memory budget for calls.
     pub(crate) ledger: Arc<Ledger>,
-    /// Server reflection, if it is offered.
+    /// Server reflection, if enabled.
     pub(crate) reflected: Option<ReflectionServer>,
-    /// How responses are compressed for a client that accepts it.
+    /// How responses are compressed for clients that accept it.
     pub(crate) response_compression: Compression,
-    /// The encoding that a content type stands for if several encodings share it.
+    /// The encoding to use if several share a content type.
     pub(crate) encoding: Encoding,
-    /// Whether successful responses carry the handler's marks.
+    /// Whether successful responses include the handler's marks.
     marks: bool,
-    /// How long the handler spins before it returns: for comparing the server with one that is slower by a
+    /// How long the handler spins before it returns. Used to compare the server with one that is slower by a
     /// known time.
     handler_spin: Duration,
-    /// The last `accept` header of REST clients.
+    /// The last `accept` header of REST clients, and the encoding chosen for it.
     pub(crate) accepted: Accepted,
     kept: Mutex<Kept>,
 }
 
-/// One call's body and what to do with it.
+/// One call's body and how to process it.
 #[derive(Clone, Copy)]
 pub(crate) struct Call<'a> {
     /// The request's bytes as received.
@@ -57,19 +57,19 @@ pub(crate) struct Call<'a> {
     pub(crate) request_compression: Compression,
     /// The encoding of the request.
     pub(crate) request_encoding: Encoding,
-    /// The response's encoding.
+    /// The encoding of the response.
     pub(crate) response_encoding: Encoding,
     /// Whether to compress the response with [`Service::response_compression`].
     pub(crate) compress_response: bool,
-    /// How many zero bytes to put before the response's bytes, for the protocol's framing.
+    /// Number of zero bytes to insert before the response's bytes, for the protocol's framing.
     pub(crate) prefix_bytes: usize,
 }
 
 /// A successful call's response.
 pub(crate) struct CallResponse {
-    /// The prefix, then the encoded and compressed response.
+    /// The prefix, followed by the encoded and optionally compressed response.
     pub(crate) bytes: Vec<u8>,
-    /// The handler's times, if responses carry marks.
+    /// The handler's times, if marks are enabled.
     pub(crate) marks: Option<Marks>,
 }
 
@@ -79,20 +79,20 @@ pub(crate) enum CallError {
     /// The request cannot be decompressed or decoded.
     #[error(transparent)]
     Decode(#[from] DecodeError),
-    /// The workload has no response to this request.
+    /// The workload does not define a response to this request.
     #[error(transparent)]
     BadRequest(#[from] BadRequest),
     /// The response cannot be encoded or compressed.
     #[error(transparent)]
     Encode(#[from] EncodeError),
-    /// There is no memory for the response.
+    /// The budget has no room for the call.
     #[error(transparent)]
     Exhausted(#[from] Exhausted),
 }
 
 impl CallError {
-    /// Whether the request is larger, or expands to more, than is accepted. One that nests too deep does not
-    /// count: a smaller request would not help.
+    /// Whether the request is larger, or expands to more, than this server accepts. A request that is nested
+    /// too deeply is not included, because a smaller one would not help.
     pub(crate) fn is_too_large(&self) -> bool {
         matches!(
             self,
@@ -110,14 +110,14 @@ struct Kept {
     compressor: Compressor,
     decompressed: Vec<u8>,
     encoded: Vec<u8>,
-    /// The lengths of the last uncompressed and compressed response. Most workloads' responses are alike, so
-    /// that the buffer of the next one is allocated in one step.
+    /// Lengths of the last uncompressed and compressed response. In most workloads, responses have similar
+    /// lengths, so the next buffer is allocated in one step.
     last_response_bytes: usize,
     last_compressed_bytes: usize,
 }
 
-/// The variable that `make bench-sharp` sets for one of two servers that it compares: nanoseconds of work
-/// before each response.
+/// The variable that `make bench-sharp` sets for one of the two servers it compares. Its value is how long to
+/// spin before each response, ns.
 const HANDLER_SPIN: &str = "RPCGAUGE_HANDLER_SPIN_NS";
 
 fn handler_spin() -> Duration {
@@ -135,8 +135,8 @@ fn spin(time: Duration) {
 }
 
 impl Service {
-    /// A service of a workload, with everything else from the settings. Fails if the compression level does not
-    /// exist, or a compressor cannot be created.
+    /// Creates a service for a workload; everything else comes from the settings. Fails if the compression
+    /// level is invalid, or a compressor cannot be created.
     pub(crate) fn new(
         workload: Workload,
         methods: Methods,
@@ -170,7 +170,7 @@ impl Service {
         })
     }
 
-    /// The encoding of the response if the content type stands for `encoding`.
+    /// The encoding of the response to a request whose content type stands for `encoding`.
     pub(crate) fn named_as_set(&self, encoding: Encoding) -> Encoding {
         if encoding.is_json() && self.encoding.is_json() {
             self.encoding
@@ -201,7 +201,7 @@ impl Service {
         Ok(CallResponse { bytes, marks })
     }
 
-    /// Returns a request's bytes decompressed, for a method that decodes them itself.
+    /// Decompresses a request, for a method that decodes it itself.
     pub(crate) fn decompress(
         &self,
         request: &[u8],
@@ -211,12 +211,12 @@ impl Service {
         Ok(kept.decompress(request, compression)?.to_vec())
     }
 
-    /// A response's bytes with their share of the budget, until they have been sent.
+    /// Charges a response's bytes to the budget until they have been sent.
     pub(crate) fn charged(&self, bytes: Vec<u8>) -> Result<Piece, CallError> {
         Ok(Piece::charged(bytes, &self.ledger)?)
     }
 
-    /// Returns zero bytes for a prefix, then an encoded response, compressed or not.
+    /// Returns zero bytes for a prefix, followed by an encoded response, compressed if `compress` is set.
     pub(crate) fn compress(
         &self,
         encoded: &[u8],
@@ -233,7 +233,7 @@ impl Service {
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
-        // Every call overwrites what it uses, so an interrupted call leaves no damage.
+        // Every call overwrites the state that it uses, so a panic during a call leaves no damage.
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -246,7 +246,7 @@ fn reflected(workload: &Workload) -> ReflectionServer {
 }
 
 impl Kept {
-    /// Returns a request's bytes decompressed.
+    /// Returns a request's bytes, decompressed.
     fn decompress<'a>(
         &'a mut self,
         request: &'a [u8],
@@ -261,7 +261,7 @@ impl Kept {
         Ok(&self.decompressed)
     }
 
-    /// Returns the prefix and the response's bytes.
+    /// Returns the prefix followed by the response's bytes.
     fn encode(&mut self, response: &Message, call: &Call<'_>) -> Result<Vec<u8>, EncodeError> {
         let last_bytes = if call.compress_response {
             &mut self.last_compressed_bytes

@@ -9,36 +9,35 @@ use crate::timeouts::Timeouts;
 /// A server's settings.
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
-    /// The workload.
+    /// The workload to serve.
     pub workload: WorkloadSpec,
     /// The address to listen on.
     pub listen: ListenOn,
-    /// Whether the server uses TLS, with a certificate that it creates.
+    /// Whether the server uses TLS, with a certificate that it generates.
     pub tls: bool,
-    /// How responses are compressed for a client that accepts it.
+    /// How responses are compressed for clients that accept it.
     pub response_compression: Compression,
-    /// The encoding that a content type stands for if several encodings share it. For JSON: the form of
-    /// responses; all forms are accepted in requests. For gRPC without a subtype: this encoding, or protobuf if
-    /// this is JSON.
+    /// The encoding to use if several share a content type. For JSON, this is the form of responses; requests
+    /// may use any form. For gRPC without a subtype, it is this encoding, or protobuf if this is JSON.
     pub encoding: Encoding,
-    /// The number of threads that serve, 1 to [`MAX_THREADS`](rpcgauge_contract::MAX_THREADS).
+    /// Number of serving threads, 1 to [`MAX_THREADS`](rpcgauge_contract::MAX_THREADS).
     pub threads: u32,
-    /// Whether successful responses carry the handler's times (contract/README.md, "Marks").
+    /// Whether successful responses include the handler's times (contract/README.md, "Marks").
     pub marks: bool,
-    /// Whether gRPC Server Reflection (v1 and v1alpha) is offered.
+    /// Whether to offer gRPC Server Reflection (v1 and v1alpha).
     pub reflection: bool,
-    /// The limits on requests.
+    /// Limits on requests.
     pub limits: Limits,
-    /// The memory budget in bytes of all calls together, for requests that have not fully arrived and responses
-    /// that have not been read. A call beyond it is refused.
+    /// Memory budget of all calls, bytes. It covers requests that have not fully arrived and responses that
+    /// have not been read. A call that exceeds it is rejected.
     pub memory: usize,
     /// How long clients may take.
     pub timeouts: Timeouts,
 }
 
 impl ServerOptions {
-    /// A workload on the loopback interface with a free port: without TLS, uncompressed, one thread, the
-    /// default limits, a quarter of the machine's memory, no marks, no reflection.
+    /// A workload on the loopback interface with a free port: no TLS, no compression, one thread, the default
+    /// limits, a quarter of the available memory, no marks, no reflection.
     pub fn new(workload: WorkloadSpec) -> Self {
         Self {
             workload,

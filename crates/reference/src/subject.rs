@@ -1,4 +1,4 @@
-//! The reference server behind the subject contract (`contract/README.md`).
+//! Connects the reference server to the subject contract (`contract/README.md`).
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Write};
@@ -22,11 +22,11 @@ use crate::{codec, floor};
 #[cfg(test)]
 mod tests;
 
-/// The one stack that this subject has.
+/// The only stack of this subject.
 pub const STACK: &str = "hyper";
 
-/// The libraries that the server's figures depend on, as the lock file has them; a test holds them
-/// against it.
+/// The libraries that affect the server's measurements, with their versions in the lock file. A test compares
+/// the two.
 const LIBRARIES: [(&str, &str); 4] = [
     ("hyper", "1.12.0"),
     ("h2", "0.4.20"),
@@ -34,19 +34,19 @@ const LIBRARIES: [(&str, &str); 4] = [
     ("tokio", "1.54.1"),
 ];
 
-/// Speaks the contract on this process's standard input and output until the input closes.
+/// Follows the contract on this process's standard input and output until the input closes.
 pub fn subject_main() -> ExitCode {
     ExitCode::from(run(BufReader::new(io::stdin()), io::stdout()))
 }
 
-/// Speaks the contract on any pair of streams. Returns the exit code: 0, or that of the fault.
+/// Follows the contract on any pair of streams. Returns the exit code: 0, or the fault's code.
 pub fn run(mut input: impl BufRead + Send + 'static, mut output: impl Write) -> u8 {
     let ended = match contract::SettingsLine::read(&mut input) {
         Ok(contract::SettingsLine::Server(settings)) => serve(vec![*settings], input, &mut output),
         Ok(contract::SettingsLine::Servers(settings)) => serve(settings.parts, input, &mut output),
         Ok(contract::SettingsLine::Floor(settings)) => serve_floor(&settings, input, &mut output),
         Ok(contract::SettingsLine::Client(_) | contract::SettingsLine::Clients(_)) => Err(
-            Ended::refused("this subject has no client: the load engine is the one that there is"),
+            Ended::refused("this subject has no client: rpcgauge's load engine is the client"),
         ),
         Ok(contract::SettingsLine::Codec(settings)) => run_codec(&settings, input, &mut output),
         Err(error) => Err(Ended::Refused(error.to_string(), Fault::Instrument)),
@@ -67,12 +67,12 @@ pub fn run(mut input: impl BufRead + Send + 'static, mut output: impl Write) -> 
     }
 }
 
-/// Why a role ended other than by the closing of its input.
+/// Why a role ended, other than because its input closed.
 #[derive(Debug)]
 enum Ended {
-    /// Before it was ready, or instead of a response: the error line says why.
+    /// The role failed before it was ready, or instead of a response. The error line reports why.
     Refused(String, Fault),
-    /// While it served: the one reply is used up, so that the log says why.
+    /// The role failed while it was serving. Its only reply has already been sent, so the log reports why.
     Broke(String, Fault),
 }
 
@@ -89,13 +89,13 @@ impl From<ServeError> for Ended {
 }
 
 impl Ended {
-    /// Settings that this subject cannot serve.
+    /// The user asked for settings that this subject does not support.
     fn refused(error: impl ToString) -> Self {
         Self::Refused(error.to_string(), Fault::User)
     }
 }
 
-/// Roles `server` and `servers`.
+/// The roles `server` and `servers`.
 fn serve(
     asked: Vec<ServerSettings>,
     input: impl BufRead + Send + 'static,
@@ -125,12 +125,12 @@ fn serve(
         ends.push(end);
         let failed = failed.clone();
         spawn("serve", move || {
-            // It fails once the other side is dropped, which is the sign to end.
+            // The receive fails once the sender is dropped, which is the signal to stop.
             let served = server.serve_until(move || {
                 let _ = is_over.recv();
             });
             if let Err(error) = served {
-                // The receiver lives until all have ended.
+                // The receiver outlives all senders.
                 let _ = failed.send(error);
             }
         })?;
@@ -176,14 +176,14 @@ fn ready_part(server: &Server) -> ReadyPart {
     }
 }
 
-/// Role `floor`.
+/// The role `floor`.
 fn serve_floor(
     asked: &FloorSettings,
     input: impl BufRead + Send + 'static,
     output: &mut impl Write,
 ) -> Result<(), Ended> {
     let mut listener = Listener::bind(&asked.listen.clone().into()).map_err(ServeError::from)?;
-    // The floor's thread never ends by itself: the process ends, and the file with it.
+    // The floor's thread never stops by itself. It ends with the process, so the file is removed here.
     let _file = listener.take_file();
     let ready = Ready {
         only: ReadyPart {
@@ -197,18 +197,18 @@ fn serve_floor(
     let closed = ended.clone();
     spawn("floor", move || {
         let error = format!("the floor's socket failed: {}", floor::serve(&listener));
-        // Without a receiver the input has closed already.
+        // Sending fails only if the input has already closed.
         let _ = ended.send(Err(Ended::Broke(error, Fault::Machine)));
     })?;
     spawn("wait-for-end", move || {
         drain(input);
         let _ = closed.send(Ok(()));
     })?;
-    // Both senders gone would mean that both threads panicked.
+    // If both senders are gone, both threads panicked.
     end.recv().unwrap_or(Ok(()))
 }
 
-/// Role `codec`.
+/// The role `codec`.
 fn run_codec(
     asked: &CodecSettings,
     mut input: impl BufRead,
@@ -228,7 +228,7 @@ fn run_codec(
         |error: contract::ContractError| Ended::Refused(error.to_string(), Fault::Instrument);
     while let Some(ask) = Ask::read(&mut input).map_err(wrong)? {
         if ask.part > 0 {
-            let error = format!("there is no part {}: this codec has only one", ask.part);
+            let error = format!("there is no part {}: this codec has only part 0", ask.part);
             return Err(Ended::Refused(error, Fault::Instrument));
         }
         let reply = match ask.asked {
@@ -244,12 +244,12 @@ fn check_stack(asked: Option<&str>) -> Result<(), Ended> {
     match asked {
         None | Some(STACK) => Ok(()),
         Some(other) => Err(Ended::refused(format!(
-            "unknown stack \"{other}\": this subject has {STACK}"
+            "unknown stack \"{other}\": this subject supports {STACK}"
         ))),
     }
 }
 
-/// Writes the ready line, with the versions.
+/// Writes the ready line, including the versions.
 fn write_ready(output: &mut impl Write, ready: Ready) -> Result<(), Ended> {
     let ready = Ready {
         versions: versions(),
@@ -258,7 +258,7 @@ fn write_ready(output: &mut impl Write, ready: Ready) -> Result<(), Ended> {
     write_reply(output, &Reply::Ready(ready).to_line())
 }
 
-/// Writes a line while the other side waits for it.
+/// Writes a line for which the other side is waiting.
 fn write_reply(output: &mut impl Write, line: &str) -> Result<(), Ended> {
     write_line(output, line).map_err(|error| {
         let error = format!("cannot write to standard output: {error}");
@@ -272,7 +272,7 @@ fn write_line(output: &mut impl Write, line: &str) -> io::Result<()> {
     output.flush()
 }
 
-/// Reads to the end and throws away; a stream that fails has ended too.
+/// Reads and discards everything until the end. An error also ends the stream.
 fn drain(mut input: impl BufRead) {
     let _ = io::copy(&mut input, &mut io::sink());
 }

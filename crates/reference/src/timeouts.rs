@@ -1,4 +1,4 @@
-//! How long a client may take.
+//! Time limits for clients.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -10,18 +10,19 @@ use tokio::time::{Instant, timeout_at};
 /// How long a client may take before its connection is closed or its call fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
-    /// The time in which a new connection must send its first request.
+    /// Time within which a new connection must send its first request.
     pub first_request: Duration,
-    /// An HTTP/1.1 connection that sends no complete request head for this long, idle time included, is closed;
-    /// at the latest after twice this time.
+    /// How long an HTTP/1.1 connection may go without sending a complete request head, idle time included. It
+    /// is closed between one and two times this duration.
     pub request_head: Duration,
-    /// The time in which a request's body must arrive after its head. A gRPC call's own `grpc-timeout` can only
-    /// shorten it.
+    /// Time within which a request's body must arrive after its head. A gRPC call's own `grpc-timeout` can
+    /// only shorten it.
     pub request_body: Duration,
 }
 
 impl Timeouts {
-    /// The defaults: long enough for a busy machine, and for a connection that makes two calls per minute.
+    /// The defaults. They are long enough for a busy machine, and for a connection that makes two calls per
+    /// minute.
     pub const DEFAULT: Self = Self {
         first_request: Duration::from_secs(30),
         request_head: Duration::from_secs(120),
@@ -29,7 +30,7 @@ impl Timeouts {
     };
 }
 
-/// Which time limit passed.
+/// Which time limit expired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Late {
     /// The client's own deadline.
@@ -38,8 +39,8 @@ pub(crate) enum Late {
     Patience,
 }
 
-/// Waits for `work`. Most bodies arrive with their head, so a timer is created, and the timeout begins, only if
-/// `work` is not ready at once.
+/// Waits for `work`. Most bodies arrive together with their head, so the timer is created, and the timeout
+/// begins, only if `work` is not immediately ready.
 pub(crate) async fn within<T>(
     work: impl Future<Output = T>,
     patience: Duration,

@@ -1,4 +1,4 @@
-//! TLS with a self-signed certificate that the server creates when it starts.
+//! TLS with a self-signed certificate that the server generates when it starts.
 
 use std::io;
 use std::sync::Arc;
@@ -9,19 +9,19 @@ use rustls::crypto::ring;
 use rustls::pki_types::PrivateKeyDer;
 use tokio_rustls::TlsAcceptor;
 
-/// The names of HTTP/2 and HTTP/1.1 in ALPN (RFC 7301, RFC 9113).
+/// The ALPN names of HTTP/2 and HTTP/1.1 (RFC 7301, RFC 9113).
 const ALPN: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
-/// A server's TLS.
+/// A server's TLS acceptor and certificate.
 pub(crate) struct Tls {
     pub(crate) acceptor: TlsAcceptor,
-    /// The certificate in PEM.
+    /// The certificate as PEM.
     pub(crate) certificate: String,
 }
 
 impl Tls {
-    /// Creates a certificate for `localhost` and the IP address, with a P-256 key like most of the web.
-    /// Sessions cannot be resumed, so every connection has a full handshake.
+    /// Generates a certificate for `localhost` and the IP address, with a P-256 key, which is common on the
+    /// web. Sessions cannot be resumed, so every connection needs a full handshake.
     pub(crate) fn for_address(address: &Address) -> io::Result<Self> {
         let mut names = vec!["localhost".to_owned()];
         match address {

@@ -11,14 +11,14 @@ use rpcgauge_contract::Address;
 use super::*;
 use crate::listen::ListenOn;
 
-/// The maximum wait for bytes; a test that reaches it fails.
+/// Maximum time to wait for bytes. A test that reaches it fails.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 fn header(request: u64, response: u64) -> Vec<u8> {
     [request.to_le_bytes(), response.to_le_bytes()].concat()
 }
 
-/// Reads from one array and writes to another.
+/// Reads from one buffer and writes to another.
 struct Duplex {
     input: Cursor<Vec<u8>>,
     output: Vec<u8>,
@@ -75,7 +75,7 @@ fn lengths_out_of_bounds_are_refused() {
             result
                 .expect_err("bounds")
                 .to_string()
-                .contains("is not from 1 to")
+                .contains("length must be 1 to")
         );
         assert_eq!(answered, 0);
     }

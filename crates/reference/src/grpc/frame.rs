@@ -8,7 +8,7 @@
 
 use super::status::{Code, Status};
 
-/// The length of a message's prefix.
+/// Length of a message's prefix, bytes.
 pub(super) const PREFIX_BYTES: usize = 5;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub(super) struct Prefix {
     pub(super) message_bytes: usize,
 }
 
-/// Parses the first prefix, once it is complete.
+/// Parses the first prefix. Returns `None` until it is complete.
 fn prefix(bytes: &[u8], most: usize) -> Result<Option<Prefix>, Status> {
     let Some(&[flag, a, b, c, d]) = bytes.first_chunk::<PREFIX_BYTES>() else {
         return Ok(None);
@@ -38,7 +38,7 @@ fn prefix(bytes: &[u8], most: usize) -> Result<Option<Prefix>, Status> {
         })),
         _ => {
             let detail = format!(
-                "the message has {message_bytes} bytes and the limit is {most}; \
+                "the message is {message_bytes} bytes long, but the limit is {most}; \
                  --max-message-bytes sets it"
             );
             Err(Status::new(Code::ResourceExhausted, detail))
@@ -46,14 +46,14 @@ fn prefix(bytes: &[u8], most: usize) -> Result<Option<Prefix>, Status> {
     }
 }
 
-/// The prefix of a stream's first message, once the whole message has arrived.
+/// The prefix of the first message in a stream; `None` until the whole message has arrived.
 pub(super) fn first(bytes: &[u8], most: usize) -> Result<Option<Prefix>, Status> {
     let prefix = prefix(bytes, most)?;
     Ok(prefix.filter(|prefix| bytes.len() - PREFIX_BYTES >= prefix.message_bytes))
 }
 
-/// The length of the whole body; 0 while its prefix is incomplete. Fails as soon as the body cannot become
-/// exactly one message of at most `most` bytes.
+/// Length of the whole body, or 0 while its prefix is incomplete. Fails as soon as the body can no longer
+/// become exactly one message of at most `most` bytes.
 pub(super) fn announced_bytes(bytes: &[u8], most: usize) -> Result<usize, Status> {
     let Some(prefix) = prefix(bytes, most)? else {
         return Ok(0);
@@ -66,7 +66,7 @@ pub(super) fn announced_bytes(bytes: &[u8], most: usize) -> Result<usize, Status
     }
 }
 
-/// Returns the prefix of a whole body, which must be exactly one message.
+/// Returns the prefix of a complete body, which must be exactly one message.
 pub(super) fn read(bytes: &[u8], most: usize) -> Result<Prefix, Status> {
     if bytes.is_empty() {
         return Err(cardinality("no message arrived"));
@@ -84,15 +84,15 @@ pub(super) fn read(bytes: &[u8], most: usize) -> Result<Prefix, Status> {
     }
 }
 
-/// A unary call has one request message (doc/statuscodes.md: "Request cardinality violation").
+/// A unary call has exactly one request message (doc/statuscodes.md: "Request cardinality violation").
 fn cardinality(what: &str) -> Status {
     Status::new(
         Code::Unimplemented,
-        format!("a unary call has one request message, but {what}"),
+        format!("a unary call must have exactly one request message, but {what}"),
     )
 }
 
-/// Fills in the prefix, for which space was left before a response's message.
+/// Fills in the prefix. The caller left space for it before the response's message.
 pub(super) fn write(bytes: &mut [u8], compressed: bool) -> Result<(), Status> {
     let length = u32::try_from(bytes.len() - PREFIX_BYTES).map_err(|_| {
         Status::new(
@@ -177,7 +177,7 @@ mod tests {
 
         #[test]
         fn no_bytes_cause_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            // If the whole is accepted, every prefix must be accepted too.
+            // If the whole body is accepted, every part of it from the start must be accepted too.
             if read(&bytes, MAX).is_ok() {
                 for end in 0..bytes.len() {
                     prop_assert!(announced_bytes(&bytes[..end], MAX).is_ok());

@@ -1,4 +1,4 @@
-//! Methods that a server has besides that of its workload.
+//! Methods that a server offers in addition to its workload's.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -11,11 +11,11 @@ use rpcgauge_message::Encoding;
 
 use super::status::Status;
 
-/// Methods by their paths: `/package.Service/Method`.
+/// Methods by path: `/package.Service/Method`.
 pub type Methods = BTreeMap<String, Arc<dyn UnaryMethod>>;
 
-/// A unary method. The server frames and compresses its messages and enforces its deadline; the method decodes
-/// and encodes them.
+/// A unary method. The server handles framing, compression and the deadline. The method decodes requests and
+/// encodes responses.
 pub trait UnaryMethod: Send + Sync {
     /// Serves one call. The future is dropped when the call's deadline passes or its client disconnects.
     fn call(&self, call: MethodCall) -> Pin<Box<dyn Future<Output = MethodResponse> + Send + '_>>;
@@ -34,23 +34,23 @@ where
 /// A call's request.
 #[derive(Debug, Clone)]
 pub struct MethodCall {
-    /// All header fields of the request: metadata, and gRPC's own.
+    /// All header fields of the request: metadata, and gRPC's own fields.
     pub fields: HeaderMap,
-    /// The timeout that the client sets, if any.
+    /// The timeout set by the client, if any.
     pub timeout: Option<Duration>,
-    /// The encoding of the request, and of the response.
+    /// The encoding of both request and response.
     pub encoding: Encoding,
-    /// The request's message, decompressed.
+    /// The request's message, decompressed but still encoded.
     pub message: Vec<u8>,
 }
 
 /// A method's response.
 #[derive(Debug, Clone)]
 pub struct MethodResponse {
-    /// Header fields, sent before the message.
+    /// Header fields to send before the message.
     pub initial_metadata: HeaderMap,
     /// The encoded message, or the error status.
     pub result: Result<Vec<u8>, Status>,
-    /// Trailer fields, sent after the message and besides the status.
+    /// Trailer fields to send after the message, along with the status.
     pub trailing_metadata: HeaderMap,
 }

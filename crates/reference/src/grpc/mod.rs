@@ -1,5 +1,5 @@
-//! Unary gRPC over HTTP/2 (the gRPC project's doc/PROTOCOL-HTTP2.md and doc/compression.md), and one streaming
-//! method: server reflection.
+//! Unary gRPC over HTTP/2 (the gRPC project's doc/PROTOCOL-HTTP2.md and doc/compression.md), and one
+//! streaming method for server reflection.
 
 mod frame;
 pub(crate) mod method;
@@ -29,11 +29,12 @@ const GRPC_ENCODING: &str = "grpc-encoding";
 const GRPC_ACCEPT_ENCODING: &str = "grpc-accept-encoding";
 const GRPC_TIMEOUT: &str = "grpc-timeout";
 
-/// The compressions that are accepted for request messages.
+/// The compressions accepted for request messages.
 const ACCEPTED_CODINGS: HeaderValue = HeaderValue::from_static("identity,gzip,zstd");
 
-/// Whether a request is treated as gRPC: by its content type, or by a path that only a gRPC method has, unless
-/// it is a Connect request. Such a path with another content type gets HTTP status 415.
+/// Whether to treat a request as gRPC: it has gRPC's content type, or its path belongs only to a gRPC method
+/// and it is not a Connect request. A request to such a path with another content type is rejected with HTTP
+/// status 415.
 pub(crate) fn is_meant(service: &Service, request: &Request<Incoming>) -> bool {
     let prefix = content_type::GRPC.as_bytes();
     let typed = request.headers().get(CONTENT_TYPE).is_some_and(|value| {
@@ -47,15 +48,15 @@ pub(crate) fn is_meant(service: &Service, request: &Request<Incoming>) -> bool {
             && Rules::of(request.headers()) == Rules::Rest
 }
 
-/// Whether a path is a gRPC method's and not REST's.
+/// Whether a path belongs to a gRPC method and not to REST.
 fn is_methods_alone(service: &Service, path: &str) -> bool {
     let workload = &service.workload;
     path != workload.rest_path()
         && (path == workload.method_path() || service.methods.contains_key(path))
 }
 
-/// Serves one call. A request that is not gRPC at all (its content type, HTTP version or method) gets an HTTP
-/// error status; everything else gets 200 with a gRPC status.
+/// Serves one call. A request that is not gRPC at all (by its content type, HTTP version or method) is
+/// rejected with an HTTP error status. Anything else is answered with 200 and a gRPC status.
 pub(crate) async fn respond(
     service: &Arc<Service>,
     request: Request<Incoming>,
@@ -67,12 +68,12 @@ pub(crate) async fn respond(
     let Some(content_type) = content_type else {
         return refused(StatusCode::UNSUPPORTED_MEDIA_TYPE);
     };
-    // For an unknown subtype not even a gRPC status can be sent (PROTOCOL-HTTP2.md, 415).
+    // For an unknown subtype, not even a gRPC status can be sent (PROTOCOL-HTTP2.md, 415).
     let Some(encoding) = content_type::parse_grpc(content_type) else {
         return refused(StatusCode::UNSUPPORTED_MEDIA_TYPE);
     };
-    // Clients of several libraries send no subtype, whatever their encoding is. JSON is excluded, since it is
-    // also the default of settings that name no encoding.
+    // Clients of several libraries send no subtype, regardless of their encoding. JSON is excluded because it
+    // is also the default of settings that specify no encoding.
     let encoding = match service.encoding {
         Encoding::Msgpack | Encoding::Cbor | Encoding::Hybrid if !content_type.contains('+') => {
             service.encoding
@@ -95,7 +96,7 @@ pub(crate) async fn respond(
         .unwrap_or_else(|status| failed(status, reply_type))
 }
 
-/// The response's content type: the request's, without a subtype if that has none.
+/// The response's content type. It has a subtype only if the request's has one.
 fn reply_type(asked: &str, encoding: Encoding) -> HeaderValue {
     HeaderValue::from_static(if asked.contains('+') {
         content_type::grpc(encoding)
@@ -104,7 +105,7 @@ fn reply_type(asked: &str, encoding: Encoding) -> HeaderValue {
     })
 }
 
-/// Reads, handles and encodes one call within the client's deadline.
+/// Reads, handles and encodes one call, by the client's deadline if it set one.
 async fn serve_call(
     service: &Arc<Service>,
     encoding: Encoding,
@@ -170,7 +171,7 @@ async fn serve_call(
     }
 }
 
-/// The timeout that the client sets.
+/// The timeout set by the client, if any.
 fn timeout(headers: &HeaderMap) -> Result<Option<Duration>, Status> {
     let Some(value) = headers.get(GRPC_TIMEOUT) else {
         return Ok(None);
@@ -178,7 +179,7 @@ fn timeout(headers: &HeaderMap) -> Result<Option<Duration>, Status> {
     timeout::parse(value).map(Some).ok_or_else(|| {
         Status::new(
             Code::Internal,
-            "grpc-timeout must be 1 to 8 digits and one of the units HMSmun",
+            "grpc-timeout must be 1 to 8 digits followed by one of the units H, M, S, m, u, n",
         )
     })
 }
@@ -187,11 +188,11 @@ fn unknown_method(service: &Service, path: &str) -> Status {
     let known = service.workload.method_path();
     Status::new(
         Code::Unimplemented,
-        format!("unknown method {path}; this server has {known}"),
+        format!("unknown method {path}; this server's method is {known}"),
     )
 }
 
-/// Waits for `work`, at most until the deadline if there is one.
+/// Waits for `work`, but not past the deadline if there is one.
 async fn before<T>(deadline: Option<Instant>, work: impl Future<Output = T>) -> Result<T, Status> {
     match deadline {
         None => Ok(work.await),
@@ -201,8 +202,8 @@ async fn before<T>(deadline: Option<Instant>, work: impl Future<Output = T>) -> 
     }
 }
 
-/// Reads a body of one message. Refuses a second message, or a message whose announced length is too large, as
-/// soon as possible.
+/// Reads a body of one message. Rejects a second message, or a message whose announced length is too large,
+/// as soon as possible.
 async fn read_message(
     service: &Service,
     body: Incoming,
@@ -229,10 +230,7 @@ async fn read_message(
 }
 
 fn deadline_exceeded() -> Status {
-    Status::new(
-        Code::DeadlineExceeded,
-        "the call's own grpc-timeout has passed",
-    )
+    Status::new(Code::DeadlineExceeded, "the call exceeded its grpc-timeout")
 }
 
 fn broken_off(error: hyper::Error) -> Status {
@@ -242,7 +240,7 @@ fn broken_off(error: hyper::Error) -> Status {
     )
 }
 
-/// The compression of those request messages that are compressed.
+/// The compression of request messages whose compressed flag is set.
 fn request_coding(headers: &HeaderMap) -> Result<Compression, Status> {
     let Some(value) = headers.get(GRPC_ENCODING) else {
         return Ok(Compression::None);
@@ -259,19 +257,19 @@ fn request_coding(headers: &HeaderMap) -> Result<Compression, Status> {
         })
 }
 
-/// The compression of this message, by its own flag.
+/// The compression of one message, according to its flag.
 fn message_compression(prefix: &Prefix, coding: Compression) -> Result<Compression, Status> {
     match (prefix.compressed, coding) {
         (false, _) => Ok(Compression::None),
         (true, Compression::None) => Err(Status::new(
             Code::Internal,
-            "the message's compressed flag is set, but grpc-encoding names no compression",
+            "the message's compressed flag is set, but grpc-encoding specifies no compression",
         )),
         (true, coding) => Ok(coding),
     }
 }
 
-/// Whether the client accepts messages in this compression.
+/// Whether the client accepts messages with this compression.
 fn accepts(headers: &HeaderMap, compression: Compression) -> bool {
     !compression.is_none()
         && headers.get_all(GRPC_ACCEPT_ENCODING).iter().any(|value| {
@@ -292,9 +290,9 @@ impl From<BodyError> for Status {
 }
 
 impl From<CallError> for Status {
-    /// The codes of the gRPC project's doc/statuscodes.md: INTERNAL for a request that cannot be decompressed
-    /// or parsed, including one that nests too deep; RESOURCE_EXHAUSTED for one that is too large, takes too
-    /// much memory, or comes when there is no memory left for it.
+    /// Maps errors to codes according to the gRPC project's doc/statuscodes.md. INTERNAL is for a request
+    /// that cannot be decompressed or parsed, including one that is nested too deeply. RESOURCE_EXHAUSTED is
+    /// for a request that is too large, uses too much memory, or arrives when no memory is left for it.
     fn from(error: CallError) -> Self {
         let code = match &error {
             error if error.is_too_large() => Code::ResourceExhausted,
@@ -306,7 +304,7 @@ impl From<CallError> for Status {
     }
 }
 
-/// The response of a call that succeeded: headers, message, and trailers with status OK.
+/// The response of a successful call: headers, message, and trailers with status OK.
 fn succeeded(
     service: &Service,
     called: CallResponse,
@@ -329,8 +327,8 @@ fn succeeded(
     Ok(response)
 }
 
-/// The response of a method other than the workload's: headers, the message if there is one, and trailers with
-/// the status.
+/// The response of a method other than the workload's: headers, the message if there is one, and trailers
+/// with the status.
 fn of_method(
     service: &Service,
     returned: MethodResponse,
@@ -361,7 +359,7 @@ fn of_method(
     Ok(response)
 }
 
-/// The response of a failed call, in a single header block: "Trailers-Only".
+/// The response of a failed call, sent as a single header block ("Trailers-Only").
 fn failed(status: Status, content_type: HeaderValue) -> Response<ResponseBody> {
     let mut response = Response::new(ResponseBody::default());
     let headers = response.headers_mut();
@@ -370,7 +368,7 @@ fn failed(status: Status, content_type: HeaderValue) -> Response<ResponseBody> {
     response
 }
 
-/// A refusal with an HTTP status.
+/// A rejection with an HTTP status.
 fn refused(status: StatusCode) -> Response<ResponseBody> {
     let mut response = Response::new(ResponseBody::default());
     *response.status_mut() = status;

@@ -1,4 +1,4 @@
-//! Server reflection: a stream of requests, each with one response as soon as it arrives.
+//! Server reflection: a stream of requests. Each is answered as soon as it arrives.
 
 use std::convert::Infallible;
 use std::future::Future as _;
@@ -20,12 +20,12 @@ use crate::body::{Piece, ResponseBody};
 use crate::budget::Charge;
 use crate::service::{CallError, Service};
 
-/// Whether a path is the reflection method's, in either version.
+/// Whether a path is that of the reflection method, in either version.
 pub(super) fn is_at(path: &str) -> bool {
     METHOD_PATHS.contains(&path)
 }
 
-/// The client's stream, with what its head says.
+/// The client's stream of requests, with the settings from its header block.
 pub(super) struct Opening {
     pub(super) encoding: Encoding,
     pub(super) coding: Compression,
@@ -64,7 +64,7 @@ pub(super) fn respond(
     Ok(response)
 }
 
-/// When the next request must have arrived: an idle stream is not kept forever.
+/// The time by which the next request must have arrived. An idle stream is not kept open forever.
 fn next_until(service: &Service, deadline: Option<Instant>) -> Instant {
     let patience = Instant::now() + service.timeouts.request_body;
     deadline.map_or(patience, |deadline| deadline.min(patience))
@@ -74,10 +74,10 @@ fn next_until(service: &Service, deadline: Option<Instant>) -> Instant {
 struct ReflectionStream {
     service: Arc<Service>,
     reflected: ReflectionServer,
-    /// The compression of those requests that are compressed.
+    /// The compression of requests whose compressed flag is set.
     coding: Compression,
     requests: Incoming,
-    /// The received bytes that have no response yet: at most one message and a piece of the next.
+    /// Received bytes that have not been answered: at most one message and a part of the next.
     received: Vec<u8>,
     /// The stream's share of the budget.
     charge: Charge,
@@ -142,7 +142,7 @@ impl ReflectionStream {
         }
     }
 
-    /// The response to the first request, once that has arrived whole.
+    /// The response to the first received request; `None` until the whole request has arrived.
     fn respond_to_received(&mut self) -> Result<Option<Piece>, Status> {
         let most = self.service.limits.max_message_bytes;
         let Some(prefix) = frame::first(&self.received, most)? else {
@@ -172,7 +172,7 @@ impl ReflectionStream {
         }
     }
 
-    /// Ends the stream, and returns its trailers.
+    /// Ends the stream and returns its trailers.
     fn end(&mut self, failed: Option<Status>) -> Frame<Piece> {
         self.is_over = true;
         let mut trailers = HeaderMap::new();

@@ -9,10 +9,10 @@ const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const GRPC_MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
 const GRPC_STATUS_DETAILS: HeaderName = HeaderName::from_static("grpc-status-details-bin");
 
-/// The codes of calls that fail (the gRPC project's doc/statuscodes.md).
+/// Status codes of failed calls (the gRPC project's doc/statuscodes.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u16)]
-#[expect(missing_docs, reason = "the names are those of that page")]
+#[expect(missing_docs, reason = "doc/statuscodes.md describes each code")]
 pub enum Code {
     Cancelled = 1,
     Unknown = 2,
@@ -52,7 +52,7 @@ impl Code {
         Self::Unauthenticated,
     ];
 
-    /// Returns the code with a number; `None` for 0, which is not a failure, and for unknown numbers.
+    /// Returns the code with this number; `None` for 0, which means success, and for unknown numbers.
     pub fn from_number(number: u16) -> Option<Self> {
         Self::ALL.into_iter().find(|code| *code as u16 == number)
     }
@@ -78,14 +78,14 @@ impl Status {
         }
     }
 
-    /// Adds details: an encoded `google.rpc.Status` that repeats code and message.
+    /// Adds details: an encoded `google.rpc.Status` that repeats the code and message.
     #[must_use]
     pub fn with_details(mut self, details: Vec<u8>) -> Self {
         self.details = details;
         self
     }
 
-    /// Adds one more header.
+    /// Adds one more header field.
     pub(super) fn with(mut self, name: &'static str, value: HeaderValue) -> Self {
         self.header = Some((name, value));
         self
@@ -101,7 +101,7 @@ impl Status {
         fields.insert(GRPC_STATUS, HeaderValue::from(self.code as u16));
         fields.insert(GRPC_MESSAGE, percent_encoded(&self.message));
         if !self.details.is_empty() {
-            // The protocol sends binary headers without padding ("Binary-Header").
+            // Binary headers are sent without padding (PROTOCOL-HTTP2.md, "Binary-Header").
             let details = ascii(STANDARD_NO_PAD.encode(&self.details));
             fields.insert(GRPC_STATUS_DETAILS, details);
         }
@@ -121,8 +121,8 @@ fn ascii(text: impl Into<Bytes>) -> HeaderValue {
     HeaderValue::from_maybe_shared(text.into()).unwrap_or_else(|_| HeaderValue::from_static(""))
 }
 
-/// The maximum length of a status message in bytes; a longer one is cut and ends in "...". Header lists are
-/// bounded, and a message that exceeds the bound would lose the whole status.
+/// Maximum length of a status message, bytes. A longer one is truncated and ends in "...". The size of header
+/// lists is limited, and a message beyond the limit would lose the whole status.
 const MAX_MESSAGE_BYTES: usize = 1024;
 
 /// Encodes a status message for a header: printable ASCII except `%` is literal, everything else is `%XX`.

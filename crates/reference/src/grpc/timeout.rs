@@ -6,7 +6,7 @@ use http::HeaderValue;
 
 const MAX_DIGITS: usize = 8;
 
-/// Returns the client's timeout; `None` if the header is malformed.
+/// Parses the client's timeout; `None` if the header is malformed.
 pub(super) fn parse(value: &HeaderValue) -> Option<Duration> {
     let (unit, digits) = value.as_bytes().split_last()?;
     if digits.is_empty() || digits.len() > MAX_DIGITS || !digits.iter().all(u8::is_ascii_digit) {

@@ -1,4 +1,4 @@
-//! Tests of addresses as written, and of sockets that cannot be bound.
+//! Tests of address parsing, and of sockets that cannot be bound.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -178,7 +178,7 @@ fn a_folder_that_may_not_be_written_is_refused() {
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o555)).expect("closed");
     match Listener::bind(&ListenOn::Unix(closed.join("s"))) {
         Err(error) => assert!(matches!(error, ListenError::NotPermitted(_)), "{error:?}"),
-        // Permissions do not apply to the superuser.
+        // Root bypasses file permissions.
         Ok(_) => assert!(runs_as_root(), "only root may write to a closed folder"),
     }
 }

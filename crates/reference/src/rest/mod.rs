@@ -1,5 +1,5 @@
-//! Calls whose body is the message: REST calls, which `POST` it to a resource in the encoding's media type (RFC
-//! 9110), and unary Connect calls.
+//! Calls whose body is the message: REST calls, which `POST` it to a resource in the encoding's media type
+//! (RFC 9110), and unary Connect calls.
 
 pub(crate) mod negotiation;
 mod problem;
@@ -19,7 +19,7 @@ use crate::timeouts::{Late, within};
 use problem::Problem;
 use rules::Rules;
 
-/// The codings that are accepted for a request's body.
+/// The codings accepted for a request's body.
 const ACCEPTED_CODINGS: HeaderValue = HeaderValue::from_static("gzip, zstd");
 
 pub(crate) async fn respond(
@@ -41,7 +41,10 @@ async fn serve_call(
     let (head, body) = request.into_parts();
     let path = rules.path(&service.workload);
     if head.uri.path() != path {
-        let detail = format!("unknown path {}; this server has {path}", head.uri.path());
+        let detail = format!(
+            "unknown path {}; this server's path is {path}",
+            head.uri.path()
+        );
         return Err(Problem::new(StatusCode::NOT_FOUND, detail));
     }
     if head.method != Method::POST {
@@ -69,7 +72,7 @@ async fn serve_call(
     }
 }
 
-/// Chooses encodings and codings before the body is read; an error lists the possible ones.
+/// Chooses encodings and codings before the body is read. On failure, the error lists the supported values.
 fn agree(service: &Service, rules: Rules, headers: &HeaderMap) -> Result<Call<'static>, Problem> {
     let request_encoding = request_encoding(rules, headers)?;
     let request_compression = request_compression(rules, headers)?;
@@ -79,17 +82,18 @@ fn agree(service: &Service, rules: Rules, headers: &HeaderMap) -> Result<Call<'s
             service.accepted.encoding(headers, request_encoding),
             compress,
         ),
-        // The response's type is the request's, and uncompressed bytes are always acceptable.
+        // The response uses the request's encoding, and uncompressed bytes are always acceptable.
         Rules::Connect => (Some(request_encoding), compress.or(Some(false))),
     };
     let response_encoding = response_encoding
         .map(|encoding| service.named_as_set(encoding))
         .ok_or_else(|| {
-            let detail = format!("accept allows none of {}", media_types(rules));
+            let detail = format!("the accept header allows none of {}", media_types(rules));
             Problem::new(StatusCode::NOT_ACCEPTABLE, detail)
         })?;
     let compress_response = compress_response.ok_or_else(|| {
-        let detail = "accept-encoding forbids identity and allows no coding that this server has";
+        let detail =
+            "accept-encoding forbids identity, and allows no coding that this server supports";
         Problem::new(StatusCode::NOT_ACCEPTABLE, detail)
     })?;
     Ok(Call {
@@ -110,7 +114,7 @@ fn request_encoding(rules: Rules, headers: &HeaderMap) -> Result<Encoding, Probl
     known.ok_or_else(|| {
         let given = match value {
             Some(value) => format!("content-type {}", String::from_utf8_lossy(value.as_bytes())),
-            None => "a body without content-type".to_owned(),
+            None => "a body without a content-type".to_owned(),
         };
         let types = media_types(rules);
         let detail = format!("{given} is not supported; use one of {types}");
@@ -133,13 +137,13 @@ fn request_compression(rules: Rules, headers: &HeaderMap) -> Result<Compression,
     })
 }
 
-/// The supported media types, in the form of the `accept` header.
+/// The supported media types, formatted for an `accept` header.
 fn media_types(rules: Rules) -> String {
     let types = negotiation::SERVED.map(|encoding| rules.media_type(encoding));
     types.join(", ")
 }
 
-/// Reads the whole body within the limits of size and time.
+/// Reads the whole body within the limits on size and time.
 async fn read_body(
     service: &Service,
     body: Incoming,
@@ -171,7 +175,7 @@ async fn read_body(
 }
 
 fn deadline_exceeded() -> Problem {
-    let detail = "the call's own connect-timeout-ms has passed";
+    let detail = "the call exceeded its connect-timeout-ms";
     Problem::new(StatusCode::GATEWAY_TIMEOUT, detail)
 }
 
@@ -220,9 +224,9 @@ fn succeeded(
         let coding = HeaderValue::from_static(compression.coding());
         headers.insert(CONTENT_ENCODING, coding);
     }
-    // Caches do not store the response to a POST unless it allows that (RFC 9110, section 9.3.3), so `vary` is
-    // optional. Servers that compress commonly send it anyway, and servers that only write JSON do not; this
-    // server does as they do, so that their responses are measured.
+    // Caches do not store the response to a POST unless it explicitly permits that (RFC 9110, section 9.3.3),
+    // so `vary` is optional. Servers that compress commonly send it anyway, and servers that only write JSON
+    // do not. This server does the same, so that its responses are representative.
     if !compression.is_none() && rules == Rules::Rest {
         headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
     }

@@ -7,7 +7,8 @@ use http::HeaderMap;
 use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, HeaderName, HeaderValue};
 use rpcgauge_message::{Compression, Encoding, content_type};
 
-/// The supported encodings, most widely used first. JSON's two kinds of names share a media type.
+/// The supported encodings, most widely used first. The two JSON encodings, which differ in field names,
+/// share a media type.
 pub(super) const SERVED: [Encoding; 5] = [
     Encoding::Json,
     Encoding::Msgpack,
@@ -16,12 +17,13 @@ pub(super) const SERVED: [Encoding; 5] = [
     Encoding::Hybrid,
 ];
 
-/// A weight in thousandths (section 12.4.2); 0 means "not acceptable".
+/// A weight in thousandths (section 12.4.2). 0 means "not acceptable".
 type Weight = u16;
 
 const FULL_WEIGHT: Weight = 1000;
 
-/// The last `accept` header and the encoding chosen for it: a client sends the same one with every call.
+/// The last `accept` header and the encoding chosen for it. A client usually sends the same header with every
+/// call.
 #[derive(Default)]
 pub(crate) struct Accepted(Mutex<Option<(HeaderValue, Encoding, Option<Encoding>)>>);
 
@@ -38,7 +40,7 @@ impl Accepted {
             Some((same, of, chosen)) if same == value && *of == request => *chosen,
             _ => {
                 let chosen = encoding(headers, request);
-                // Copied, since a part of the received bytes would keep all of them in memory.
+                // Copied, since a slice of the received bytes would keep all of them in memory.
                 if let Ok(copy) = HeaderValue::from_bytes(value.as_bytes()) {
                     *last = Some((copy, request, chosen));
                 }
@@ -48,8 +50,8 @@ impl Accepted {
     }
 }
 
-/// Chooses the encoding of the response; `None` if `accept` allows none of the supported ones. Among equal
-/// weights, and without `accept`, the request's encoding is chosen.
+/// Chooses the encoding of the response; `None` if `accept` allows none of the supported ones. The request's
+/// encoding wins ties, and is the default without `accept`.
 pub(super) fn encoding(headers: &HeaderMap, request: Encoding) -> Option<Encoding> {
     if !headers.contains_key(ACCEPT) {
         return Some(request);
@@ -108,12 +110,12 @@ pub(super) fn compress(headers: &HeaderMap, compression: Compression) -> Option<
     if own > 0 && own >= identity.unwrap_or(0) {
         return Some(true);
     }
-    // Uncompressed bytes are acceptable unless `identity;q=0` or `*;q=0` refuses them.
+    // Uncompressed bytes are acceptable unless `identity;q=0` or `*;q=0` excludes them.
     (identity.or(any.filter(|weight| *weight == 0)) != Some(0)).then_some(false)
 }
 
-/// Returns the coding of the request's body. If it is unknown, or there is more than one, the error is the text
-/// of the header.
+/// Returns the coding of the request's body. If the coding is unknown, or there is more than one, the error
+/// is text that names it.
 pub(super) fn coding(headers: &HeaderMap) -> Result<Compression, String> {
     let mut found = Compression::None;
     for value in headers.get_all(CONTENT_ENCODING) {
@@ -135,7 +137,7 @@ pub(super) fn coding(headers: &HeaderMap) -> Result<Compression, String> {
     Ok(found)
 }
 
-/// The elements of a list header with their weights. Skips elements whose weight is malformed, and values that
+/// The elements of a list header with their weights. Skips elements with a malformed weight, and values that
 /// are not text.
 fn weighted<'a>(
     headers: &'a HeaderMap,
@@ -150,7 +152,7 @@ fn weighted<'a>(
         .filter(|(name, _)| !name.is_empty())
 }
 
-/// Parses one element: a name, and parameters, of which all but `q` are ignored.
+/// Parses one element: a name and its parameters. All parameters except `q` are ignored.
 fn element(text: &str) -> Option<(&str, Weight)> {
     let mut parts = text.split(';').map(str::trim);
     let name = parts.next()?;
@@ -163,7 +165,7 @@ fn element(text: &str) -> Option<(&str, Weight)> {
     Some((name, weight))
 }
 
-/// Parses `0` to `1` with at most three digits after the point.
+/// Parses `0` to `1` with at most three digits after the decimal point.
 fn parse_weight(text: &str) -> Option<Weight> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     if fraction.len() > 3 || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {

@@ -1,4 +1,4 @@
-//! An error as a JSON body: problem details (RFC 9457), or Connect's code and message.
+//! Errors as JSON bodies: problem details (RFC 9457), or Connect's code and message.
 
 use http::header::CONTENT_TYPE;
 use http::{HeaderName, HeaderValue, Response, StatusCode};
@@ -24,7 +24,7 @@ impl Problem {
         }
     }
 
-    /// Adds a header with the supported values.
+    /// Adds a header, for example one that lists the supported values.
     pub(super) fn with(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.header = Some((name, value));
         self
@@ -52,8 +52,8 @@ impl Problem {
         response
     }
 
-    /// The status and body of Connect's error. An error without a code in Connect, such as a wrong method or
-    /// content type, has no body.
+    /// The status and body of a Connect error. An error that has no Connect code, such as an unsupported
+    /// method or content type, has an empty body.
     fn of_connect(&self) -> (StatusCode, String) {
         let (code, status) = match self.status {
             StatusCode::BAD_REQUEST => ("invalid_argument", self.status),
@@ -73,8 +73,9 @@ impl Problem {
         (status, body.to_string())
     }
 
-    /// `type` is left out, so it is `about:blank`, and `title` is the name of the status (RFC 9457, section
-    /// 4.2.1). `path` is an extension member: the JSON path of the value at fault.
+    /// The members of the body. `type` is omitted, so it defaults to `about:blank`, and `title` is the
+    /// status's name (RFC 9457, section 4.2.1). `path` is an extension member with the JSON path of the invalid
+    /// value.
     fn body(&self) -> Value {
         let mut body = Map::new();
         body.insert("status".into(), self.status.as_u16().into());
@@ -89,7 +90,7 @@ impl Problem {
     }
 }
 
-/// The JSON path (`$.items[2].price`) before a colon in an error's text.
+/// Extracts the JSON path (`$.items[2].price`) that precedes a colon in an error's text.
 fn json_path(detail: &str) -> Option<&str> {
     let start = if detail.starts_with('$') {
         0

@@ -1,5 +1,4 @@
-//! The rules for a call whose body is the message: those of REST, or those of unary Connect calls
-//! (connectrpc.com/docs/protocol).
+//! The protocol of a call whose body is the message: REST, or unary Connect (connectrpc.com/docs/protocol).
 
 use std::time::Duration;
 
@@ -11,7 +10,7 @@ const CONNECT_TIMEOUT: &str = "connect-timeout-ms";
 
 const MAX_DIGITS: usize = 10;
 
-/// The rules that a call follows.
+/// The protocol that a call follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rules {
     Rest,
@@ -19,7 +18,7 @@ pub(crate) enum Rules {
 }
 
 impl Rules {
-    /// A Connect call names the protocol's version.
+    /// A Connect call specifies its protocol version.
     pub(crate) fn of(headers: &HeaderMap) -> Self {
         if headers.contains_key(CONNECT_PROTOCOL_VERSION) {
             Self::Connect
@@ -35,7 +34,7 @@ impl Rules {
         }
     }
 
-    /// The encoding of a body.
+    /// The encoding of a body with this content type; `None` if it is not supported.
     pub(super) fn encoding(self, content_type: &str) -> Option<Encoding> {
         match self {
             Self::Rest => content_type::parse_rest(content_type),
@@ -43,7 +42,7 @@ impl Rules {
         }
     }
 
-    /// The content type of a body.
+    /// The content type of a body in this encoding.
     pub(super) fn media_type(self, encoding: Encoding) -> &'static str {
         match self {
             Self::Rest => content_type::rest(encoding),
@@ -51,10 +50,10 @@ impl Rules {
         }
     }
 
-    /// The timeout that the client sets.
+    /// The timeout set by the client, if any. REST calls have none.
     ///
     /// # Errors
-    /// If a header of the protocol is malformed.
+    /// A header of the protocol is malformed.
     pub(super) fn timeout(self, headers: &HeaderMap) -> Result<Option<Duration>, &'static str> {
         if self == Self::Rest {
             return Ok(None);

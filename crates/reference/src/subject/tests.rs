@@ -1,4 +1,4 @@
-//! Tests of the contract's lines, from the subject's side.
+//! Tests of the contract's lines from the subject's side.
 
 use std::fs;
 use std::io::{Cursor, PipeReader, PipeWriter, pipe};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// A subject on a thread, connected by pipes like its process would be.
+/// A subject on a thread, connected by pipes as its process would be.
 struct Subject {
     input: Option<PipeWriter>,
     output: BufReader<PipeReader>,
@@ -47,7 +47,7 @@ impl Subject {
     }
 }
 
-/// The error line and exit code of a subject that refuses its settings.
+/// The error line and exit code of a subject that rejects its settings.
 fn refused(line: &str) -> (Failed, u8) {
     let mut output = Vec::new();
     let code = run(Cursor::new(format!("{line}\n")), &mut output);
@@ -198,7 +198,7 @@ fn settings_that_cannot_be_had_are_the_users_fault() {
     let (failed, _) = refused(&server_line(r#","stack":"tonic""#));
     assert_eq!(
         failed.error,
-        "unknown stack \"tonic\": this subject has hyper"
+        "unknown stack \"tonic\": this subject supports hyper"
     );
     let (failed, _) = refused(&server_line(r#","threads":0"#));
     assert_eq!(
@@ -244,7 +244,7 @@ fn codec_line(more: &str) -> String {
 }
 
 impl Subject {
-    /// Writes a line and returns the line that answers it.
+    /// Writes a line and returns the reply.
     fn answer(&mut self, line: &str) -> Value {
         let input = self.input.as_mut().expect("open");
         input
