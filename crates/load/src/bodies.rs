@@ -1,28 +1,28 @@
-//! Request bodies: prepared before calls are timed, or made by a codec while they are timed.
+//! Request bodies: prepared before calls are timed, or encoded by a codec while they are timed.
 
 use rpcgauge_trial::FailureKind;
 
-/// Why a codec failed, in one line.
+/// Why a codec failed, on one line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct CodecError(pub String);
 
-/// Makes requests and reads responses on the calling thread. Its time is part of a call's latency.
+/// Encodes requests and decodes responses on the calling thread. Its time is part of a call's latency.
 ///
 /// Each call goes through `encode`, `compress` (if [`Codec::compresses`]) and, once the response has arrived,
-/// `decompress` (if the response says that it is compressed) and `decode`. Some calls of the warm-up also go
-/// through `verify`. A sample of the measured responses is verified after a slice or at the end, which is not
-/// timed. gRPC's message prefix is not part of any of these bytes.
+/// `decompress` (if the response is marked as compressed) and `decode`. Some warm-up calls also go through
+/// `verify`. A sample of the measured responses is verified after a slice or at the end, which is not timed.
+/// None of these bytes include gRPC's message prefix.
 ///
-/// A retried call is encoded and compressed again, which is timed like the rest of the retry: keeping every
-/// call's bytes for the few retries would slow the other calls.
+/// A retried call is encoded and compressed again, and that time is included like the rest of the retry.
+/// Storing the bytes of every call for the sake of a few retries would slow down all the others.
 pub trait Codec {
-    /// Appends the request message of call number `call` (0 is the first of the warm-up) to `out`. `out` may
-    /// already hold bytes that are sent before it, and those must stay; its memory is reused from call to
-    /// call. The same number must always give the same message.
+    /// Appends the request message of call number `call` (0 is the first warm-up call) to `out`. `out` may
+    /// already contain bytes that are sent before the message; they must be preserved. Its memory is reused
+    /// from call to call. The same number must always produce the same message.
     ///
     /// # Errors
-    /// The call fails as `encode`.
+    /// The call fails with kind `encode`.
     fn encode(&mut self, call: u64, out: &mut Vec<u8>) -> Result<(), CodecError>;
 
     /// Whether requests are compressed. Called once, at the start.
@@ -30,37 +30,38 @@ pub trait Codec {
         false
     }
 
-    /// Appends the compressed request to `out`, which may already hold bytes that are sent before it.
+    /// Appends the compressed request to `out`, which may already contain bytes that are sent before it.
     ///
     /// # Errors
-    /// The call fails as `encode`.
+    /// The call fails with kind `encode`.
     fn compress(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<(), CodecError> {
         out.extend_from_slice(plain);
         Ok(())
     }
 
-    /// Decompresses a response into `out`, which is empty. Its encoding is [`crate::Expect::encoding`].
+    /// Decompresses a response into `out`, which is empty. The compression is [`crate::Expect::encoding`].
     ///
     /// # Errors
-    /// The call fails as `decompress`.
+    /// The call fails with kind `decompress`.
     fn decompress(&mut self, carried: &[u8], out: &mut Vec<u8>) -> Result<(), CodecError>;
 
-    /// Reads a response's message.
+    /// Decodes a response's message.
     ///
     /// # Errors
-    /// The call fails as `decode`.
+    /// The call fails with kind `decode`.
     fn decode(&mut self, plain: &[u8]) -> Result<(), CodecError>;
 
-    /// Compares the last decoded response with the right one for call number `call`.
+    /// Compares the last decoded response with the expected one for call number `call`.
     ///
-    /// # Errors The trial ends: the latency of a wrong response means nothing.
+    /// # Errors
+    /// The trial fails, because the latency of wrong responses is meaningless.
     fn verify(&mut self, call: u64) -> Result<(), CodecError>;
 }
 
-/// Checks responses that are not decoded: the first one, then as many as take 1% of the time, and all of them
-/// once one was refused.
+/// Checks responses that are not decoded: the first one, and then as many as fit into 1% of the time. Once a
+/// response has failed its check, all later ones are checked.
 pub struct ResponseCheck<'a> {
-    /// Which responses are checked.
+    /// Which responses to check.
     pub of: Checked,
     /// Returns an error if a response is wrong.
     pub check: MessageCheck<'a>,
@@ -69,12 +70,12 @@ pub struct ResponseCheck<'a> {
 /// Returns an error if a message, as carried, is wrong.
 pub type MessageCheck<'a> = Box<dyn FnMut(&[u8]) -> Result<(), CodecError> + 'a>;
 
-/// Which responses are checked, and how a refused one fails.
+/// Which responses are checked, and the failure kind of those that fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Checked {
-    /// Compressed responses; they fail as [`FailureKind::Decompress`].
+    /// Compressed responses, which fail as [`FailureKind::Decompress`].
     Compressed,
-    /// All responses; they fail as [`FailureKind::Decode`].
+    /// All responses, which fail as [`FailureKind::Decode`].
     All,
 }
 
@@ -87,40 +88,40 @@ impl Checked {
     }
 }
 
-/// A request body made in advance.
+/// A request body that was prepared in advance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Body {
-    /// The message as carried: encoded, and compressed if `compressed`; without gRPC's prefix.
+    /// The message as carried: encoded, and compressed if `compressed`, but without gRPC's prefix.
     pub bytes: Vec<u8>,
     /// Whether `bytes` is compressed.
     pub compressed: bool,
-    /// The message's length before compression, bytes.
+    /// Length of the message before compression, bytes.
     pub plain_len: u64,
 }
 
-/// Where request bodies come from, and how responses are treated.
+/// The source of request bodies, which also determines how responses are treated.
 pub enum Bodies<'a> {
-    /// Bodies made in advance, used in turn. Responses are checked by status and headers and
-    /// counted, not decoded.
+    /// Bodies that were prepared in advance and are used in rotation. The status, headers and length of a
+    /// response are examined, but it is not decoded.
     Prepared {
         /// At least one body.
         bodies: Vec<Body>,
-        /// Verifies the first responses of the warm-up, one for each body, and up to 32 responses of the
-        /// measured part (16 MiB), which are kept until it is over. In a session each is the first response
-        /// of a slice, whose call is left out of the figures.
+        /// Verifies the first responses of the warm-up, one for each body. Also verifies up to 32 responses
+        /// of the measured part (16 MiB), which are stored until it is over. In a session, each of these is
+        /// the first response of a slice, whose call is excluded from the figures.
         verifier: Option<&'a mut dyn Codec>,
     },
-    /// Bodies that a thread of its own makes ahead of the calls, each used once: for more bodies than memory
-    /// holds. Responses are treated as with prepared bodies. At most about 18 MiB of bodies are held, or 18
-    /// bodies if each is larger than 1 MiB. The trial begins once that many are ready, the iterator has
-    /// ended, or a second has passed.
+    /// Bodies that a separate thread generates ahead of the calls, each used once. Use this for more bodies
+    /// than fit into memory. Responses are treated as with prepared bodies. At most about 18 MiB of bodies
+    /// are buffered, or 18 bodies if each is larger than 1 MiB. The trial begins once the buffer is full, the
+    /// iterator has ended, or one second has passed.
     ///
-    /// A call for which no body is ready when it is due waits, and is counted in
-    /// [`crate::Measurement::bodies_late`]: the figures then show the iterator's speed and not the server's.
-    /// An item that is an error fails its call as `encode`. When the iterator ends, the trial is complete.
-    /// After the trial, the thread still finishes the bodies that it is making.
+    /// If no body is ready for a call when it is due, the call waits and is counted in
+    /// [`crate::Measurement::bodies_late`]. The figures then reflect the iterator's speed, not the server's.
+    /// If an item is an error, its call fails with kind `encode`. The trial is complete when the iterator
+    /// ends. After the trial, the thread still finishes the bodies that it is generating.
     Streamed(Box<dyn Iterator<Item = Result<Body, CodecError>> + Send>),
-    /// Each call encodes and decodes, which is timed. The first response of the warm-up is verified, and the
-    /// last one of each slice and of the trial.
+    /// Each call encodes and decodes, and both are timed. The first response of the warm-up is verified, as
+    /// is the last response of each slice and of the trial.
     PerCall(&'a mut dyn Codec),
 }

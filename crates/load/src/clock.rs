@@ -1,4 +1,4 @@
-//! The clocks: monotonic time of calls, and processor time of the measuring thread.
+//! The clocks: monotonic time for calls, and CPU time of the measuring thread.
 
 use std::mem::MaybeUninit;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use rpcgauge_trial::Cpu;
 
 pub(crate) const SECOND: u64 = 1_000_000_000;
 
-/// Processor time of a thread so far, or a sum of differences between two readings, ns.
+/// CPU time of a thread so far, or a sum of differences between readings, ns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct CpuReading {
     pub(crate) total_ns: u64,
@@ -15,26 +15,26 @@ pub(crate) struct CpuReading {
     system_ns: u64,
 }
 
-/// Nanoseconds of CLOCK_MONOTONIC. A server on the same host takes its marks from this clock.
+/// CLOCK_MONOTONIC, ns. A server on the same host takes its marks from this clock.
 pub fn now() -> u64 {
     read(libc::CLOCK_MONOTONIC)
 }
 
-/// Nanoseconds of CLOCK_BOOTTIME: as [`now`], but it also runs while the machine is suspended.
+/// CLOCK_BOOTTIME, ns. Like [`now`], but it also advances while the machine is suspended.
 pub(crate) fn boot() -> u64 {
     read(libc::CLOCK_BOOTTIME)
 }
 
-/// A duration in ns, at most 584 years.
+/// Converts a duration to ns. Saturates after 584 years.
 pub(crate) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Processor time of this thread so far.
+/// CPU time of this thread so far.
 pub(crate) fn cpu() -> CpuReading {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the pointer is to a whole `rusage`, which the call fills in. If the call fails, it stays all
-    // zeros, which is a valid `rusage`.
+    // SAFETY: the pointer is valid for a whole `rusage`, which the call fills in. If the call fails, it stays
+    // all zeros, which is a valid `rusage`.
     let usage = unsafe {
         libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
         usage.assume_init()
@@ -48,7 +48,7 @@ pub(crate) fn cpu() -> CpuReading {
 }
 
 impl CpuReading {
-    /// Adds the time between the readings `before` and `now` of one thread.
+    /// Adds the time between two readings of the same thread, `before` and `now`.
     pub(crate) fn add_span(&mut self, before: &CpuReading, now: &CpuReading) {
         self.total_ns += now.total_ns.saturating_sub(before.total_ns);
         self.user_ns += now.user_ns.saturating_sub(before.user_ns);
@@ -69,8 +69,8 @@ fn read(clock: libc::clockid_t) -> u64 {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: the pointer is to a `timespec` that lives through the call. Every Linux has the clocks used
-    // here, so the call cannot fail.
+    // SAFETY: the pointer is valid for a `timespec` that outlives the call. Every Linux kernel supports the
+    // clocks used here, so the call cannot fail.
     unsafe { libc::clock_gettime(clock, &mut time) };
     time.tv_sec as u64 * SECOND + time.tv_nsec as u64
 }

@@ -1,16 +1,16 @@
-//! The event loop: it waits for the network and the timer, and has the engine do what is due.
+//! The event loop: it waits for the network and the timer, and lets the engine do what is due.
 //!
-//! It waits for events of all connections and of its timer. A closed loop over one connection waits in the
-//! read itself, as the floor's loop does, which saves a system call per call. It does so for all its calls,
-//! so that all are timed alike. Anything else that becomes due then waits until the call ends or the read
-//! times out.
+//! The loop waits for events of all connections and of its timer. A closed loop over one connection instead
+//! waits in the read itself, as the floor's loop does, which saves a system call per call. It does so for all
+//! calls, so that all are timed the same way. Anything else that becomes due must then wait until the call
+//! ends or the read times out.
 //!
-//! Input is read ahead of its processing. A burst of responses, as after a stall, takes longer to process
-//! than to read. A response is timed when it is read, so input must not stay unread meanwhile: all
-//! connections are read first, and again between portions of the input.
+//! Input is read ahead of its processing. A burst of responses, for example after a stall, takes longer to
+//! process than to read. A response is timed when it is read, so input must not stay unread in the meantime.
+//! All connections are therefore read first, and again between portions of the input.
 //!
 //! Invariants: a turn begins with an empty inbox. The loop never waits while there is room for a due call, or
-//! while a connection is to be read or written.
+//! while a connection has pending reads or writes.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,23 +28,22 @@ use crate::trial::Trial;
 
 const EVENTS_A_TURN: usize = 1024;
 
-/// The timer's token. A connection's token is its index in the pool.
+/// The timer's token. The token of a connection is its index in the pool.
 const TIMER: Token = Token(usize::MAX);
 
-/// The loop checks the stop flag at least this often, ns.
+/// Maximum time between two checks of the stop flag, ns.
 pub(super) const LOOK_UP_NS: u64 = 50_000_000;
 
 /// How long the loop waits before it checks again for a late body, ns. No event announces one.
 const LATE_BODY_REST_NS: u64 = 100_000;
 
-/// The timeout of a read. The kernel counts it in ticks of up to 10 ms, and adds one.
+/// The timeout of a read. The kernel rounds it up to ticks of up to 10 ms, and adds one tick.
 const READ_WAIT: Duration = Duration::from_millis(20);
 
-/// A read waits only if no deadline passes within this time, ns.
+/// A read may block only if no deadline passes within this time, ns.
 const QUIET_NS: u64 = 45_000_000;
 
-/// How long input may stay unread while other input is processed, ns, as long as the inbox has
-/// room.
+/// How long input may stay unread while other input is processed and the inbox has room, ns.
 const UNREAD_NS: u64 = 100_000;
 
 /// How long one turn of the loop keeps reading, ns. The stop flag, deadlines and the trial's end are checked
@@ -72,10 +71,10 @@ impl<'t, 'b, 'r> EventLoop<'t, 'b, 'r> {
             let what = "the time between snapshots of a trial";
             return Err(LoadError::setting(what, "more than 0"));
         }
-        let no_loop = || LoadError::machine("make an event loop");
+        let no_loop = || LoadError::machine("create an event loop");
         let poll = Poll::new().map_err(no_loop())?;
         let registry = poll.registry().try_clone().map_err(no_loop())?;
-        let timer = Timer::new(&registry, TIMER).map_err(LoadError::machine("make a timer"))?;
+        let timer = Timer::new(&registry, TIMER).map_err(LoadError::machine("create a timer"))?;
         Ok(EventLoop {
             poll,
             events: Events::with_capacity(EVENTS_A_TURN),
@@ -86,7 +85,7 @@ impl<'t, 'b, 'r> EventLoop<'t, 'b, 'r> {
         })
     }
 
-    /// Runs until the trial or the slice is over, or `stop` is set.
+    /// Runs until the trial or the slice is over, or until `stop` is set.
     pub(super) fn run(&mut self, stop: &AtomicBool) -> Result<(), LoadError> {
         self.engine.heartbeat = Heartbeat::start();
         loop {
@@ -105,8 +104,8 @@ impl<'t, 'b, 'r> EventLoop<'t, 'b, 'r> {
     pub(super) fn turn(&mut self) -> Result<bool, LoadError> {
         let mut now = clock::now();
         if self.engine.beat(now) {
-            // Input that arrived during the stall is read before any connection counts as silent or any call
-            // as late.
+            // Read the input that arrived during the stall before any connection is considered silent or any
+            // call late.
             self.catch_up()?;
             now = clock::now();
         }
@@ -116,7 +115,7 @@ impl<'t, 'b, 'r> EventLoop<'t, 'b, 'r> {
         if engine.phases.advance(now, &engine.pool, &mut engine.ledger) {
             return Ok(true);
         }
-        // A change of phase may have set a later start.
+        // The phase may have changed, with a later start.
         let now = engine.phases.started_at.max(now);
         engine.begin_due(now)?;
         engine.write_all()?;
@@ -133,8 +132,9 @@ impl<'t, 'b, 'r> EventLoop<'t, 'b, 'r> {
         self.process_all()
     }
 
-    /// Waits until a connection can be read or written, or until something is due, and reads the input. `now`
-    /// is when the turn began: whatever became due since then is not handled yet, so the loop must not wait.
+    /// Waits until a connection is readable or writable, or until something is due, and reads the input.
+    /// `now` is when the turn began. Anything that became due since then has not been handled, so the loop
+    /// must not wait for it.
     fn wait_and_read(&mut self, now: u64) -> Result<(), LoadError> {
         if let Some(index) = self.engine.lone_connection(now) {
             self.engine.read(index, Some(READ_WAIT))?;
@@ -156,8 +156,8 @@ impl<'t, 'b, 'r> EventLoop<'t, 'b, 'r> {
         self.poll_and_read(None)
     }
 
-    /// Asks the system what can be read or written, and reads once from each connection that has
-    /// something, in the order of the events.
+    /// Polls for readable and writable connections, and reads once from each readable one, in the order of
+    /// the events.
     fn poll_and_read(&mut self, timeout: Option<Duration>) -> Result<(), LoadError> {
         match self.poll.poll(&mut self.events, timeout) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => self.events.clear(),
@@ -184,8 +184,8 @@ impl<'t, 'b, 'r> EventLoop<'t, 'b, 'r> {
         self.engine.read_marked()
     }
 
-    /// Processes all input that was read. If that takes a while, due calls are begun and written in between,
-    /// and connections are read again while there is room.
+    /// Processes all input that was read. If this takes a while, due calls are begun and written in between,
+    /// and connections are read again if there is room.
     fn process_all(&mut self) -> Result<(), LoadError> {
         let Some(began) = self.engine.inbox.since() else {
             return Ok(());
@@ -206,7 +206,7 @@ impl<'t, 'b, 'r> EventLoop<'t, 'b, 'r> {
             read_at = now;
             self.engine.begin_due(now)?;
             self.engine.write_all()?;
-            // After a change of phase the next turn does the rest.
+            // After a change of phase, the next turn does the rest.
             let goes_on = now - began < MAX_TURN_NS && self.engine.phases.phase == phase;
             if goes_on && self.engine.inbox.has_room() {
                 self.poll_and_read(Some(Duration::ZERO))?;
@@ -217,8 +217,9 @@ impl<'t, 'b, 'r> EventLoop<'t, 'b, 'r> {
 }
 
 impl Engine<'_, '_, '_> {
-    /// Reads once from each connection that is marked for it; a single one is read until it has no more
-    /// input. If the inbox is full, the next turn starts with the remaining ones, so that none starves.
+    /// Reads once from each connection that is marked for reading. A single one is read until it has no more
+    /// input. If the inbox is full, the next turn starts with the remaining connections, so that none
+    /// starves.
     fn read_marked(&mut self) -> Result<(), LoadError> {
         let mut left = self.pool.to_read();
         while self.inbox.has_room()
@@ -231,7 +232,8 @@ impl Engine<'_, '_, '_> {
         Ok(())
     }
 
-    /// Reads once from a connection, waits for about `wait`, and sends the calls that became due meanwhile.
+    /// Reads once from a connection, waiting for about `wait`, and sends the calls that became due in the
+    /// meantime.
     fn read(&mut self, index: usize, wait: Option<Duration>) -> Result<(), LoadError> {
         match self.pool.read(index, &mut self.inbox, wait) {
             Some(at) => {
@@ -254,7 +256,7 @@ impl Engine<'_, '_, '_> {
         }
     }
 
-    /// When the loop must run again, whatever the network brings.
+    /// The time by which the loop must run again, with or without network events, ns.
     fn wake_by(&self, now: u64) -> u64 {
         if self.more_are_due || self.pool.has_work() {
             return now;
@@ -273,7 +275,7 @@ impl Engine<'_, '_, '_> {
             } else if self.waits_for_body {
                 now + LATE_BODY_REST_NS
             } else {
-                // The call waits for room, which only the network can make, or for its deadline.
+                // The call waits for its deadline, or for room, which only a network event can create.
                 self.ledger.calls.deadline_of(due)
             });
         }

@@ -1,4 +1,4 @@
-//! The kinds of failures: of connections, of the system, and by the deadline.
+//! The kinds of failures caused by connections, by the system, and by the deadline.
 
 use std::io;
 
@@ -19,7 +19,7 @@ pub(super) const STATUS_NOT_LAST: (FailureKind, &str) = (
 
 pub(super) const NOT_CONNECTED: (FailureKind, &str) = (
     FailureKind::Deadline,
-    "the deadline passed before the call's connection was made",
+    "the deadline passed before the call's connection was established",
 );
 
 pub(super) const NOT_SENT: (FailureKind, &str) = (
@@ -35,15 +35,15 @@ pub(super) const STALLED: (FailureKind, &str) = (
 
 pub(super) const NO_BODY: (FailureKind, &str) = (
     FailureKind::BodyLate,
-    "the deadline passed before the call's body was made: make bodies faster, or beforehand",
+    "the deadline passed before the call's body was generated: generate bodies faster, or in advance",
 );
 
-/// Whether a connection failed because it was silent: its keep-alive, or the system's, timed out.
+/// Whether a connection failed because the server was silent: its keep-alive timed out, or the system's did.
 pub(super) fn is_lost(broken: &io::Error) -> bool {
     broken.kind() == io::ErrorKind::TimedOut
 }
 
-/// The kind of a connection's failure; `broken` is the transport's error.
+/// The kind of a connection's failure. `broken` is the transport's error, if there was one.
 pub(super) fn of_wire(failure: &Failure, broken: Option<&io::Error>) -> FailureKind {
     match failure {
         Failure::Closed { .. } => match broken {
@@ -75,7 +75,7 @@ pub(super) fn of_connect(error: &io::Error) -> FailureKind {
         return failure.kind;
     }
     match error.raw_os_error() {
-        // A missing socket file means the same as a refused connection.
+        // A missing socket file is treated as a refused connection.
         Some(libc::ECONNREFUSED | libc::ENOENT) => FailureKind::ConnectRefused,
         Some(libc::EMFILE | libc::ENFILE) => FailureKind::OutOfFiles,
         Some(libc::EADDRNOTAVAIL) => FailureKind::OutOfPorts,

@@ -1,22 +1,22 @@
-//! Input that was read and not processed yet.
+//! Input that has been read but not processed yet.
 
 use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
 
-/// The maximum number of bytes that wait: thousands of short responses, but few enough for the processor's
+/// Maximum number of unprocessed bytes: enough for thousands of short responses, but few enough for the CPU's
 /// caches.
 const ROOM: usize = 256 * 1024;
 
-/// The maximum number of bytes read at once, more than the longest TLS record. Several reads fit into
+/// Maximum number of bytes per read. This is more than the longest TLS record, and several reads fit into
 /// [`ROOM`].
 const READ: usize = 64 * 1024;
 
-/// The maximum number of bytes processed at once: about a hundred short responses.
+/// Maximum number of bytes to process at a time: about a hundred short responses.
 const PORTION: usize = 8 * 1024;
 
-/// The connection that input came from: its place in the pool, and a number that tells apart the successive
-/// connections of one place.
+/// The connection that input came from: its place in the pool, and a number that distinguishes successive
+/// connections in the same place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Origin {
     pub(super) index: usize,
@@ -30,19 +30,19 @@ pub(super) struct Arrival {
     /// When it was read, ns.
     pub(super) at: u64,
     pub(super) content: Content,
-    /// Whether the rest of the same read still waits.
+    /// Whether more input of the same read is still waiting.
     pub(super) has_rest: bool,
 }
 
 #[derive(Debug)]
 pub(super) enum Content {
-    /// Bytes, which stay in the inbox until the next read.
+    /// Bytes in the inbox, which are valid until the next read.
     Bytes(Range<usize>),
     /// The transport ended, or failed with this error.
     End(Option<io::Error>),
 }
 
-/// The waiting input, oldest first.
+/// The unprocessed input, oldest first.
 #[derive(Debug)]
 pub(super) struct Inbox {
     buffer: Box<[u8]>,
@@ -59,8 +59,8 @@ impl Inbox {
         }
     }
 
-    /// Returns the buffer for the next read; `None` if too much input waits. There is room again once all of
-    /// it is processed.
+    /// Returns the buffer for the next read; `None` if too much input is waiting. There is room again once
+    /// all of it has been processed.
     pub(super) fn room(&mut self) -> Option<&mut [u8]> {
         if self.arrivals.is_empty() {
             self.filled = 0;
@@ -131,7 +131,7 @@ mod tests {
         }
     }
 
-    /// Reads `n` bytes of `byte` at the time `at`.
+    /// Reads `n` bytes of value `byte` at time `at`.
     fn read(inbox: &mut Inbox, index: usize, at: u64, byte: u8, n: usize) {
         inbox.room().unwrap()[..n].fill(byte);
         inbox.add_bytes(origin(index), at, n);

@@ -1,15 +1,16 @@
-//! Carries a trial out: one event loop on the calling thread.
+//! Runs a trial: one event loop on the calling thread.
 //!
 //! Four parts own the state of a trial. Each documents its states and invariants at the top of its module:
 //!
-//! - `pool`: the connections; how they are opened, lost, drained, kept alive, read and written.
-//! - `ledger`: the calls; which ones are due, in flight, to be retried, succeeded or failed.
-//! - `phases`: which phase the trial is in, what counts, and when that ends.
-//! - `event_loop`: the turns; it waits for the network and for time. Start reading at its `run`.
+//! - `pool`: the connections. How they are opened, lost, drained, kept alive, read and written.
+//! - `ledger`: the calls. Which ones are due, in flight, to be retried, succeeded or failed.
+//! - `phases`: which phase the trial is in, what is counted, and when the phase ends.
+//! - `event_loop`: the turns. It waits for the network and for time. Start reading at its `run`.
 //!
-//! Further modules are `messages` (what calls carry, and who reads it), `inbox` (input that was read and not
-//! processed yet) and `snapshots` (the trial's progress, reported while it runs). The engine joins them:
-//! `requests` has a call's way from its due time to its connection, `responses` the way back.
+//! Other modules are `messages` (what calls carry, and what reads it), `inbox` (input that has been read but
+//! not processed yet) and `snapshots` (the trial's progress, reported while it runs). The engine connects
+//! these parts. `requests` follows a call from its due time to its connection, and `responses` follows it
+//! back.
 
 mod event_loop;
 mod failure_kinds;
@@ -57,13 +58,14 @@ use crate::progress::ProgressHook;
 use crate::trial::Trial;
 use crate::warmup::Settling;
 
-/// Carries `trial` out on the calling thread.
+/// Runs `trial` on the calling thread.
 ///
 /// `rule` is called after each slice of the warm-up. Setting `stop` ends the trial within about a tenth of a
 /// second, with the figures so far.
 ///
-/// # Errors [`LoadError`] if the trial cannot be carried out. Calls that fail are no errors: they are counted
-/// in [`Measurement::calls`].
+/// # Errors
+/// Returns a [`LoadError`] if the trial cannot be run. Failed calls are not errors; they are counted in
+/// [`Measurement::calls`].
 pub fn measure(
     trial: &Trial,
     bodies: Bodies<'_>,
@@ -79,24 +81,25 @@ pub fn measure(
     measure_with(trial, bodies, hooks, stop)
 }
 
-/// Callbacks of a trial, all on the calling thread.
+/// Callbacks of a trial. All of them run on the calling thread.
 pub struct Hooks<'r> {
-    /// The warm-up's rule, called after each slice with the median latency of its calls (the lower of the two
-    /// middle ones), ns.
+    /// The warm-up's rule. It is called after each slice with the median latency of the slice's calls (the
+    /// lower of the two middle values), ns.
     pub settling: Box<dyn FnMut(u64) -> Settling + 'r>,
     /// Called with true just before the first measured call of the trial or slice is due, and with false once
-    /// no further call is begun. This is the time to read what the server has used.
+    /// no further call is begun. This is the time to read the server's resource usage.
     pub measuring: Box<dyn FnMut(bool) + 'r>,
-    /// Receives snapshots of the measured part at intervals; `None` costs nothing.
+    /// Receives snapshots of the measured part at intervals. `None` costs nothing.
     pub progress: Option<ProgressHook<'r>>,
-    /// Checks responses that are not decoded; a refused response fails its call. `None` accepts all.
+    /// Checks responses that are not decoded. A call fails if its response does. `None` accepts all
+    /// responses.
     pub check: Option<ResponseCheck<'r>>,
 }
 
-/// Like [`measure`], with all hooks.
+/// Like [`measure`], but with all hooks.
 ///
 /// # Errors
-/// As [`measure`].
+/// The same as [`measure`].
 pub fn measure_with(
     trial: &Trial,
     bodies: Bodies<'_>,
@@ -108,7 +111,8 @@ pub fn measure_with(
     event_loop.engine.finish()
 }
 
-/// The parts of one trial. The trial is borrowed for `'t`, its bodies' codec for `'b`, its hooks for `'r`.
+/// The parts of one trial. The trial is borrowed for `'t`, the codec of its bodies for `'b`, and its hooks
+/// for `'r`.
 struct Engine<'t, 'b, 'r> {
     trial: &'t Trial,
     head: Head,
@@ -119,12 +123,12 @@ struct Engine<'t, 'b, 'r> {
     phases: Phases<'t, 'r>,
     messages: Messages<'b, 'r>,
     inbox: Inbox,
-    /// `None` without a hook.
+    /// `None` if there is no hook.
     snapshots: Option<Snapshots<'r>>,
     heartbeat: Heartbeat,
-    /// The calls that the current input has ended, by token.
+    /// Calls that the current input has ended, by token.
     ended: Vec<(u64, CallEnd)>,
-    /// Whether the turn took the maximum number of calls while more are due.
+    /// Whether the turn took the maximum number of calls and more are due.
     more_are_due: bool,
     /// Whether the next due call has no body yet.
     waits_for_body: bool,
@@ -139,7 +143,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
     ) -> Result<Self, LoadError> {
         let checks = hooks.check.is_some();
         let messages = Messages::new(bodies, hooks.check, trial)?;
-        // HTTP/1.1 has a header field for it.
+        // HTTP/1.1 has a header field for this.
         let close = trial.connection_use == ConnectionUse::PerCall
             && trial.endpoint.protocol == Protocol::Http1;
         Ok(Engine {
@@ -170,7 +174,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
         stall.is_some()
     }
 
-    /// Maintains the connections that the server is about to end, that are not open, or that are silent.
+    /// Maintains connections that the server is about to close, that are not open, or that are silent.
     fn maintain_connections(&mut self, now: u64) -> Result<(), LoadError> {
         while let Some((from, to)) = self.pool.drain_next(self.wants_connections(), now)? {
             self.ledger.calls.move_all(from, to);
@@ -192,12 +196,12 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
         Ok(())
     }
 
-    /// Whether closed connections are to be reopened, because calls are begun or retried.
+    /// Whether closed connections should be reopened, because calls will be begun or retried.
     fn wants_connections(&self) -> bool {
         self.phases.phase != Phase::Draining || !self.ledger.to_retry.is_empty()
     }
 
-    /// Applies the result of an attempt to open a connection to the calls that wait for that.
+    /// Applies the result of an attempt to open a connection to the calls that wait for it.
     fn follow(&mut self, attempt: Attempt) {
         match attempt {
             Attempt::Underway | Attempt::Open { call: None } => {}
@@ -248,7 +252,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
         self.ledger.end(token, (done, late), result, note);
     }
 
-    /// Writes all pending output, many calls in one write.
+    /// Writes all pending output, with many calls in one write.
     fn write_all(&mut self) -> Result<(), LoadError> {
         while let Some(index) = self.pool.next_to_write() {
             self.write(index)?;
@@ -264,7 +268,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
     }
 
     fn finish(mut self) -> Result<Measurement, LoadError> {
-        // Read first: rpcgauge's own work at the end is not part of the trial's time.
+        // The time is read first, because rpcgauge's own work at the end is not part of the trial.
         let now = clock::now();
         self.phases.spent.end_span(&self.pool);
         let spent = self.phases.spent.sum(&self.pool);

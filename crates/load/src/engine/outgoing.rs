@@ -5,14 +5,14 @@ use rpcgauge_wire::grpc::{self, MessageTooLong};
 
 use crate::bodies::Body;
 
-/// A request's message as it is sent.
+/// A request's message in the form in which it is sent.
 #[derive(Debug, Default)]
 pub(super) struct Outgoing {
-    /// As given to the connection, with gRPC's prefix.
+    /// The bytes passed to the connection, including gRPC's prefix.
     pub(super) body: Bytes,
-    /// The message's length before compression.
+    /// Length of the message before compression, bytes.
     pub(super) plain: u64,
-    /// The message's length after compression.
+    /// Length of the message after compression, bytes.
     pub(super) carried: u64,
 }
 

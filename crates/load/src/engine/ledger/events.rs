@@ -6,11 +6,11 @@ use super::in_flight::InFlight;
 use crate::engine::response::Held;
 use crate::trial::Trial;
 
-/// How input ends a call.
+/// How input ended a call.
 #[derive(Debug)]
 pub(crate) enum CallEnd {
     Complete,
-    /// The call fails because of the part of the response that arrived; the rest is not awaited.
+    /// The call failed because of the received part of the response; the rest is not awaited.
     GivenUp,
     Failed(Failure),
 }
@@ -18,7 +18,7 @@ pub(crate) enum CallEnd {
 /// Receives the events of one connection and records them in its calls.
 pub(crate) struct CallEvents<'l> {
     pub(super) calls: &'l mut InFlight,
-    /// The calls that the input has ended, by token.
+    /// Calls that the input has ended, by token.
     pub(super) ended: &'l mut Vec<(u64, CallEnd)>,
     pub(super) trial: &'l Trial,
     pub(super) held: &'l mut Held,
@@ -27,19 +27,19 @@ pub(crate) struct CallEvents<'l> {
     pub(crate) seen: Seen,
 }
 
-/// What the events of some input say about the connection.
+/// What some input's events reveal about the connection.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Seen {
-    /// Bytes of gRPC's message prefixes in bodies, which are framing.
+    /// Bytes of gRPC message prefixes in bodies; they count as framing.
     pub(crate) prefixes: u64,
-    /// Bytes of the server's marks in headers, which only exist for the trial.
+    /// Bytes of the server's marks in headers, which exist only for the trial.
     pub(crate) marks: u64,
-    /// Whether the server announced the end of the connection.
+    /// Whether the server announced that it will close the connection.
     pub(crate) going_away: bool,
 }
 
 impl Sink for CallEvents<'_> {
-    /// Always inlined: each place that makes an event knows its kind, so the `match` disappears.
+    /// Always inlined: wherever an event is created, its kind is known, so the `match` disappears.
     #[inline(always)]
     fn take(&mut self, event: Event<'_>) {
         match event {

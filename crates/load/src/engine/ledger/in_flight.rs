@@ -1,4 +1,4 @@
-//! The calls in flight, in reusable slots.
+//! The calls in flight, stored in reusable slots.
 
 use crate::engine::messages::Verify;
 use crate::engine::outgoing::Outgoing;
@@ -7,46 +7,46 @@ use crate::engine::stamps::Stamps;
 
 #[derive(Debug, Default)]
 pub(crate) struct Call {
-    /// Its number among all calls, from 0 at the start of the warm-up.
+    /// The call's number, counted from 0 at the start of the warm-up.
     pub(crate) number: u64,
-    /// The index of its connection in the pool.
+    /// The index of the call's connection in the pool.
     pub(crate) connection: usize,
     pub(crate) due: u64,
-    /// When its deadline passes, ns.
+    /// When the call's deadline passes, ns.
     expires_at: u64,
     pub(crate) measured: bool,
     pub(crate) sending: Sending,
-    /// Whether and when its response is compared with the right one.
+    /// Whether and when the response is compared with the expected one.
     pub(crate) verify: Verify,
     pub(crate) retries: u32,
-    /// Its body if bodies are streamed, in case it is sent again.
+    /// The call's own body if bodies are streamed, in case the call must be sent again.
     pub(crate) body: Option<Outgoing>,
     pub(crate) stamps: Stamps,
     pub(crate) response: Response,
     generation: u32,
     active: bool,
-    /// Its neighbours in order of due time, in which calls are begun.
+    /// The call's neighbors in order of due time, which is also the order in which calls begin.
     before: Option<u32>,
     after: Option<u32>,
 }
 
-/// Whether a call was given to the transport.
+/// Whether a call was passed to the transport, and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Sending {
     #[default]
     NotSent,
     Sent,
-    /// Sent after the time in which calls were due, at a rate.
+    /// Sent after the time in which calls were due. Only at a rate.
     SentLate,
-    /// Sent before the measured part, and still in flight when that began.
+    /// Sent before the measured part, and still in flight when it began.
     SentBefore,
 }
 
-/// All calls in flight, in order of due time. Slots and their buffers are kept, so that a steady trial
-/// allocates nothing.
+/// All calls in flight, in order of due time. Slots and their buffers are reused, so a steady trial does not
+/// allocate.
 #[derive(Debug)]
 pub(crate) struct InFlight {
-    /// The deadline of a call, ns after it was due.
+    /// The deadline of a call, relative to its due time, ns.
     deadline: u64,
     begun: u64,
     slots: Vec<Call>,
@@ -55,10 +55,10 @@ pub(crate) struct InFlight {
     newest: Option<u32>,
 }
 
-/// A call that begins. All times are ns.
+/// A call that is about to begin. All times are in ns.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Beginning {
-    /// The index of its connection in the pool.
+    /// The index of the call's connection in the pool.
     pub(crate) connection: usize,
     pub(crate) due: u64,
     pub(crate) begun: u64,
@@ -66,7 +66,7 @@ pub(crate) struct Beginning {
 }
 
 impl InFlight {
-    /// No calls yet. Each will fail `deadline` ns after its due time.
+    /// Creates an empty set of calls. Each call will fail `deadline` ns after its due time.
     pub(super) fn new(deadline: u64) -> InFlight {
         InFlight {
             deadline,
@@ -78,7 +78,7 @@ impl InFlight {
         }
     }
 
-    /// Adds a call. Its token is unique while the call is in flight.
+    /// Adds a call. The token is unique while the call is in flight.
     pub(super) fn insert(
         &mut self,
         beginning: Beginning,
@@ -123,13 +123,13 @@ impl InFlight {
         (self.slots.len() - 1) as u32
     }
 
-    /// The call with this token, if it is in flight.
+    /// Returns the call with this token, if it is in flight.
     pub(crate) fn get(&mut self, token: u64) -> Option<&mut Call> {
         let call = self.slots.get_mut((token & u64::from(u32::MAX)) as usize)?;
         (call.active && u64::from(call.generation) == token >> 32).then_some(call)
     }
 
-    /// Removes a call; its slot stays readable until the next insertion.
+    /// Removes a call. Its slot stays readable until the next insertion.
     pub(super) fn remove(&mut self, token: u64) -> Option<&mut Call> {
         let call = self.get(token)?;
         call.active = false;
@@ -156,12 +156,12 @@ impl InFlight {
         }
     }
 
-    /// When the deadline of a call that is due at `due` passes, ns.
+    /// When the deadline passes of a call that is due at `due`, ns.
     pub(crate) fn deadline_of(&self, due: u64) -> u64 {
         due.saturating_add(self.deadline)
     }
 
-    /// The token of the call whose deadline passes first, and that deadline, ns.
+    /// The token of the call whose deadline passes first, and the deadline, ns.
     pub(crate) fn oldest(&self) -> Option<(u64, u64)> {
         let slot = self.oldest?;
         let call = &self.slots[slot as usize];
@@ -177,13 +177,13 @@ impl InFlight {
         self.slots.len() - self.free.len()
     }
 
-    /// The due times of the measured calls in flight, ns.
+    /// The due times of measured calls in flight, ns.
     pub(super) fn measured(&self) -> impl Iterator<Item = u64> {
         let measured = |call: &&Call| call.active && call.measured;
         self.slots.iter().filter(measured).map(|call| call.due)
     }
 
-    /// The calls in flight that are not measured.
+    /// The unmeasured calls in flight.
     pub(crate) fn unmeasured(&mut self) -> impl Iterator<Item = &mut Call> {
         let slots = self.slots.iter_mut();
         slots.filter(|call| call.active && !call.measured)
@@ -191,7 +191,7 @@ impl InFlight {
 }
 
 impl Call {
-    /// Notes that the measured part begins while the call is in flight.
+    /// Notes that the measured part begins while this call is in flight.
     pub(crate) fn note_measured_part(&mut self) {
         if self.sending == Sending::Sent {
             self.sending = Sending::SentBefore;

@@ -9,15 +9,16 @@
 //!  └──► abandoned, never begun
 //! ```
 //!
-//! A call that is sent again stays the same call: it keeps its due time and its deadline,
-//! and ends once. Only the number of sends shows the retry.
+//! A call that is sent again remains the same call. It keeps its due time and its deadline, and ends once.
+//! Only the number of sends shows the retry.
 //!
-//! Invariants between two calls of the ledger's methods:
+//! Invariants between calls to the ledger's methods:
 //!
 //! - For measured calls, started = answered + failed + abandoned + `measured_in_flight`. At the end none is
 //!   in flight, and [`crate::recorder::Account::close`] checks the sum.
-//! - Every token in `to_retry` belongs to a call in flight, or to one whose deadline passed meanwhile.
-//! - In a closed loop, each call is due or in flight. Its end makes the next one due.
+//! - Every token in `to_retry` belongs to a call in flight, or to one whose deadline has passed in the
+//!   meantime.
+//! - In a closed loop, each call is due or in flight. The end of a call makes the next one due.
 
 mod events;
 mod in_flight;
@@ -46,27 +47,27 @@ pub(super) struct Ledger<'t> {
     trial: &'t Trial,
     /// Whether stages are timed.
     timed: bool,
-    /// Whether responses are checked. The time of a check does not count as lateness of the next call.
+    /// Whether responses are checked. The time of a check must not make the next call late.
     checks: bool,
     pub(super) due_times: DueTimes,
     pub(super) calls: InFlight,
     pub(super) to_retry: VecDeque<u64>,
     held: Held,
-    /// If stages are timed: the call whose last byte is not handed to the kernel yet.
+    /// If stages are timed, the call whose last byte has not been handed to the kernel yet.
     unsent: Option<u64>,
-    /// How many requests may still be begun or retried.
+    /// How many more requests may be begun or retried.
     pub(super) requests_left: u64,
-    /// Requests that were given to the transport.
+    /// Requests passed to the transport.
     pub(super) requests_sent: u64,
     pub(super) measured_in_flight: u64,
-    /// The maximum number of calls in flight at a time in the measured part.
+    /// Maximum number of concurrent calls in the measured part.
     pub(super) most_in_flight: usize,
-    /// The last stall of this program.
+    /// The last stall of this process.
     pub(super) last_stall: Stall,
     pub(super) recorder: Recorder,
 }
 
-/// A call that has ended. All times are ns.
+/// A call that has ended. All times are in ns.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct EndedCall {
     pub(super) due: u64,
@@ -74,18 +75,18 @@ pub(super) struct EndedCall {
     pub(super) measured: bool,
     pub(super) sending: Sending,
     pub(super) succeeded: bool,
-    /// Whether it ended after the time in which calls were due, at a rate.
+    /// Whether it ended after the time in which calls were due. Only at a rate.
     pub(super) late: bool,
-    /// Whether it failed because this program was stalled, which says nothing about the server.
+    /// Whether it failed because this process was stalled, which tells nothing about the server.
     pub(super) stalled: bool,
 }
 
-/// The kind of a call's failure, and its text.
+/// The kind of a call's failure, and a text that describes it.
 pub(super) type CallFailure<'a> = (FailureKind, &'a str);
 
 impl<'t> Ledger<'t> {
-    /// An empty ledger. `checks` says whether responses are checked, `has_snapshots` whether times are also
-    /// kept by interval.
+    /// Creates an empty ledger. `checks` is whether responses are checked, and `has_snapshots` whether times
+    /// are also recorded by interval.
     pub(super) fn new(trial: &'t Trial, checks: bool, has_snapshots: bool) -> Ledger<'t> {
         Ledger {
             trial,
@@ -105,7 +106,7 @@ impl<'t> Ledger<'t> {
         }
     }
 
-    /// Fails a call that was taken from the schedule but not begun.
+    /// Fails a call that was taken from the schedule but never begun.
     #[cold]
     pub(super) fn fail_unbegun(
         &mut self,
@@ -169,7 +170,7 @@ impl<'t> Ledger<'t> {
         }
     }
 
-    /// Begins a call. `counts_most` says whether it counts for [`Ledger::most_in_flight`].
+    /// Begins a call. `counts_most` is whether the call is included in [`Ledger::most_in_flight`].
     #[inline]
     pub(super) fn begin(&mut self, beginning: Beginning, counts_most: bool) -> (u64, &mut Call) {
         self.requests_left -= 1;
@@ -185,7 +186,7 @@ impl<'t> Ledger<'t> {
         self.calls.insert(beginning, || Response::new(trial))
     }
 
-    /// Notes that a call was given to its connection. `late` says whether that was after the time in which
+    /// Notes that a call was passed to its connection. `late` is whether this was after the time in which
     /// calls were due, at a rate.
     #[inline]
     pub(super) fn note_sent(&mut self, token: u64, late: bool) {
@@ -210,8 +211,8 @@ impl<'t> Ledger<'t> {
         }
     }
 
-    /// Stamps the call as sent, if its connection is `index`: that has handed all its output to the kernel.
-    /// While a connection is going away, its replacement writes too.
+    /// Stamps the unsent call as sent if its connection is `index`, which has handed all its output to the
+    /// kernel. The check is needed because the replacement of a connection that is going away writes too.
     pub(super) fn stamp_sent(&mut self, index: usize) {
         if let Some(call) = self.unsent.and_then(|token| self.calls.get(token))
             && call.connection == index
@@ -221,7 +222,7 @@ impl<'t> Ledger<'t> {
         }
     }
 
-    /// Takes back [`Ledger::note_sent`] for a call of which the transport sent nothing.
+    /// Undoes [`Ledger::note_sent`] for a call if the transport sent nothing of it.
     pub(super) fn take_back_sent(&mut self, token: u64) {
         if let Some(call) = self.calls.get(token)
             && call.retries == 0
@@ -235,8 +236,8 @@ impl<'t> Ledger<'t> {
         }
     }
 
-    /// Returns the sink for events of bytes that were read at `at` (ns). It adds the calls that they end to
-    /// `ended`.
+    /// Returns a sink for the events of bytes that were read at `at` (ns). The sink adds the calls that the
+    /// events end to `ended`.
     pub(super) fn events<'l>(
         &'l mut self,
         ended: &'l mut Vec<(u64, CallEnd)>,
@@ -252,8 +253,8 @@ impl<'t> Ledger<'t> {
         }
     }
 
-    /// Ends a call, successful or not, at `done` (ns). `late` says whether that is after the time in which
-    /// calls were due, at a rate. Notifies the schedule and then `note`, before the call is counted.
+    /// Ends a call, successful or not, at `done` (ns). `late` is whether this is after the time in which
+    /// calls were due, at a rate. Notifies the schedule and then calls `note` before the call is counted.
     #[inline]
     pub(super) fn end(
         &mut self,
@@ -266,7 +267,7 @@ impl<'t> Ledger<'t> {
             return;
         };
         call.response.release(&mut self.held);
-        // Verifying, keeping or checking a response is rpcgauge's own work and can take longer than a call.
+        // Verifying, storing or checking a response is rpcgauge's own work, and can take longer than a call.
         // It must not make the next call late.
         let free = if call.verify != Verify::Never || self.checks {
             clock::now()
@@ -276,7 +277,7 @@ impl<'t> Ledger<'t> {
         self.due_times.call_ended(free);
         self.unsent = None;
         let (due, measured) = (call.due, call.measured);
-        // A failure that the server itself reported is kept.
+        // A failure that the server itself reported takes precedence over a stall.
         let result = match result {
             Err((kind, _)) if !kind.follows_from_stall() => result,
             _ if self.last_stall.hit(due, done) => Err(STALLED),
@@ -300,7 +301,7 @@ impl<'t> Ledger<'t> {
                 self.recorder.succeeded(due, done);
                 self.recorder.account.calls.answered_late += u64::from(late);
                 if call.retries > 0 {
-                    // The stage times of the last send say nothing about the whole call.
+                    // The stage times of the last send do not describe the whole call.
                     self.recorder.account.calls.answered_after_retry += 1;
                 } else if self.timed {
                     let times = stage_times(&call.stamps, &call.response, done);
@@ -311,9 +312,9 @@ impl<'t> Ledger<'t> {
         }
     }
 
-    /// Decides whether a call that failed with its connection is sent again. If so, it waits for a connection
-    /// with room; one that is going away has none. `connection_proved` says whether the connection had
-    /// carried a response before.
+    /// Decides whether a call that failed with its connection is sent again. If so, the call waits for a
+    /// connection with room. A connection that is going away has none. `connection_proved` is whether the
+    /// connection had carried a response before.
     pub(super) fn retry(&mut self, token: u64, failure: &Failure, connection_proved: bool) -> bool {
         let Some(call) = self.calls.get(token) else {
             return false;
@@ -341,9 +342,9 @@ impl<'t> Ledger<'t> {
         true
     }
 
-    /// Abandons the calls in flight because the trial ends. If there are any, the trial's time lasts until
-    /// `now`. Otherwise it would end with the last call that ended, and a service that has been silent since
-    /// then would keep its earlier goodput.
+    /// Abandons the calls in flight because the trial ends. If there are any, the trial's time extends to
+    /// `now`. Without this, it would end with the last completed call, and a service that has been silent
+    /// since then would still show its earlier goodput.
     pub(super) fn abandon_in_flight(&mut self, now: u64) {
         let stall = self.last_stall;
         for due in self.calls.measured() {
@@ -359,9 +360,9 @@ impl<'t> Ledger<'t> {
     }
 
     /// Returns the figures. `arrivals_end` is the end of the time in which calls were due at a rate, ns, if
-    /// that ended the trial.
+    /// it ended the trial.
     ///
-    /// If a number of calls ended a trial at a rate, the gap after the last call counts too: `n` calls at 10
+    /// If a number of calls ended a trial at a rate, the gap after the last call is included: `n` calls at 10
     /// per second take at least `n` tenths of a second.
     pub(super) fn finish(mut self, arrivals_end: Option<u64>) -> Recorder {
         let reach = arrivals_end.or(self.due_times.reach());

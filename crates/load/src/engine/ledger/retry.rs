@@ -1,24 +1,24 @@
-//! Which calls may be sent again: those that the server has certainly not processed, and those that are
-//! idempotent.
+//! Decides which calls may be sent again: those that the server has certainly not processed, and those that
+//! are idempotent.
 
 use rpcgauge_wire::{ErrorCode, Failure, Protocol, Stage};
 
 use crate::trial::CallStyle;
 
-/// The maximum number of retries of a call. A server that processes none of these attempts will not process
-/// the next.
+/// Maximum number of retries of a call. A server that processed none of these attempts will not process the
+/// next one either.
 const MAX_RETRIES: u32 = 3;
 
 /// Idempotent methods (RFC 9110 §9.2.2).
 const IDEMPOTENT: [&str; 6] = ["GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"];
 
-/// What decides on a retry of a call, besides its failure.
+/// Everything except the failure that affects whether a call may be retried.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sent<'a> {
     pub(super) protocol: Protocol,
     pub(super) style: &'a CallStyle,
     pub(super) retries: u32,
-    /// Whether a byte of its response arrived.
+    /// Whether any byte of its response arrived.
     pub(super) response_begun: bool,
     /// Whether its connection had carried a response before.
     pub(super) connection_proved: bool,
@@ -29,16 +29,16 @@ pub(super) fn may_retry(failure: &Failure, sent: Sent<'_>) -> bool {
         return false;
     }
     match failure {
-        // A server that refuses this version of HTTP will refuse it again.
+        // A server that rejects this HTTP version will reject it again.
         Failure::Reset { code } | Failure::GoneAway { code }
             if *code == ErrorCode::HTTP_1_1_REQUIRED =>
         {
             false
         }
-        // A server may close a connection that it believes idle while a request is on its way. HTTP/1.1 does
-        // not tell whether it received the request, so only an idempotent method is sent again (RFC 9110
-        // §9.2.2), and only on a connection that has carried a response: no server believes a new one idle.
-        // HTTP/2 has GOAWAY for this.
+        // A server may close an idle connection just as a request is sent on it. HTTP/1.1 does not reveal
+        // whether the server received the request, so only an idempotent method is sent again (RFC 9110
+        // §9.2.2), and only on a connection that has carried a response: no server considers a new connection
+        // idle. HTTP/2 has GOAWAY for this.
         Failure::Closed {
             stage: Stage::BeforeHead,
         } => {

@@ -1,12 +1,12 @@
-//! Checks of responses that are not decoded. A refused response fails its call.
+//! Checks of responses that are not decoded. If a check fails, so does the call.
 
 use crate::bodies::ResponseCheck;
 use crate::clock;
 use crate::engine::messages::Unread;
 use crate::engine::response::{Keep, Response};
 
-/// Checks take at most one part in this many of the time. During a check no call is begun and no response is
-/// read, so more would show in the 99th percentile.
+/// Checks may use at most one part in this many of the time. While a check runs, no call is begun and no
+/// response is read, so a larger share would be visible in the 99th percentile.
 const SHARE: u64 = 100;
 
 pub(super) struct Checking<'r> {
@@ -14,7 +14,7 @@ pub(super) struct Checking<'r> {
     /// When the first response was checked, ns.
     since: Option<u64>,
     spent: u64,
-    /// Whether a response was refused. From then on all are checked, however long that takes.
+    /// Whether a check has failed. From then on, all responses are checked, however long that takes.
     refused: bool,
 }
 
@@ -32,7 +32,7 @@ impl<'r> Checking<'r> {
         Keep::Check(self.check.of)
     }
 
-    /// Checks a response if it was held for that and there is time.
+    /// Checks a response if it was stored for this purpose and there is time.
     pub(super) fn check(&mut self, response: &Response) -> Result<(), Unread> {
         let Some(carried) = response.to_check() else {
             return Ok(());

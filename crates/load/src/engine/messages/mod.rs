@@ -1,9 +1,9 @@
 //! The messages: where requests come from, and how responses are read.
 //!
-//! A request is prepared, made ahead of its call on another thread (`prefetch`), or encoded within the call.
-//! Only in the last case are all responses decoded; otherwise some are verified or checked. In the measured
-//! part, samples are kept and verified at the end (`samples`). Sizes are summed over measured calls: requests
-//! that were sent, responses that are good.
+//! A request is prepared in advance, generated ahead of its call on another thread (`prefetch`), or encoded
+//! within the call. Only in the last case are all responses decoded. Otherwise some are verified or checked.
+//! In the measured part, samples are stored and verified at the end (`samples`). Sizes are summed over
+//! measured calls, for requests that were sent and for successful responses.
 
 mod check;
 mod prefetch;
@@ -33,7 +33,7 @@ use crate::trial::{CallStyle, Trial};
 pub(super) enum Unread {
     /// The call fails.
     Failed(FailureKind, CodecError),
-    /// The trial fails: the server sends another response than it should.
+    /// The trial fails, because the server sent an unexpected response.
     Wrong(CodecError),
 }
 
@@ -48,8 +48,8 @@ pub(super) enum Verify {
     Later,
 }
 
-/// A placeholder for gRPC's prefix while a codec writes the message after it. No encoding's message begins
-/// with it, so a codec that overwrites it is detected.
+/// A placeholder for gRPC's prefix while a codec writes the message after it. No encoding produces a message
+/// that begins with these bytes, so a codec that overwrites them is detected.
 const ROOM: [u8; PREFIX_LENGTH] = *b"\xffroom";
 
 pub(super) struct Messages<'b, 'r> {
@@ -58,7 +58,7 @@ pub(super) struct Messages<'b, 'r> {
     grpc: bool,
     /// Whether stages are timed.
     timed: bool,
-    /// A buffer for the plain form of a request or response that is compressed.
+    /// A buffer for the uncompressed form of a compressed request or response.
     plain: Vec<u8>,
     /// The last encoded request. Its memory is reused once the connection has released it.
     last: Outgoing,
@@ -74,7 +74,7 @@ enum Kind<'b> {
     PerCall {
         codec: &'b mut dyn Codec,
         compresses: bool,
-        /// The call whose response was decoded last, if it is not verified yet.
+        /// The call whose response was decoded last, if it has not been verified yet.
         unverified: Option<u64>,
     },
 }
@@ -118,9 +118,9 @@ impl<'b, 'r> Messages<'b, 'r> {
         })
     }
 
-    /// Whether and when the response to a call is verified. In the warm-up the first response to each message
-    /// is. In the measured part, samples are kept for later; a codec that decodes each response verifies the
-    /// last one instead.
+    /// Whether and when the response to a call is verified. In the warm-up, the first response to each
+    /// message is verified. In the measured part, samples are stored for later. A codec that decodes each
+    /// response verifies the last one instead.
     #[inline]
     pub(super) fn verifies(&mut self, number: u64, phase: Phase) -> Verify {
         let (now, later) = match &mut self.kind {
@@ -141,7 +141,7 @@ impl<'b, 'r> Messages<'b, 'r> {
         }
     }
 
-    /// Begins a slice, of which one response may be a sample.
+    /// Begins a slice; one of its responses may become a sample.
     pub(super) fn begin_slice(&mut self) {
         if let Kind::Prepared {
             verifier: Some((_, samples)),
@@ -152,9 +152,10 @@ impl<'b, 'r> Messages<'b, 'r> {
         }
     }
 
-    /// Verifies the samples. Nothing may be timed meanwhile.
+    /// Verifies the samples. Nothing may be timed while this runs.
     ///
-    /// # Errors A response is wrong; the first one is named.
+    /// # Errors
+    /// A response is wrong. The error reports the first one.
     pub(super) fn verify_samples(&mut self) -> Result<(), LoadError> {
         match &mut self.kind {
             Kind::Prepared {
@@ -165,7 +166,7 @@ impl<'b, 'r> Messages<'b, 'r> {
         }
     }
 
-    /// If all responses are decoded, verifies the last one. Nothing may be timed meanwhile.
+    /// Verifies the last response, if all responses are decoded. Nothing may be timed while this runs.
     ///
     /// # Errors
     /// The response is wrong.
@@ -181,7 +182,7 @@ impl<'b, 'r> Messages<'b, 'r> {
         Ok(())
     }
 
-    /// Whether all responses are decoded, not only those that are verified.
+    /// Whether all responses are decoded, as opposed to only those that are verified.
     pub(super) fn decodes(&self) -> bool {
         matches!(self.kind, Kind::PerCall { .. })
     }
@@ -194,7 +195,7 @@ impl<'b, 'r> Messages<'b, 'r> {
         }
     }
 
-    /// Whether the next call has a body. Only streamed bodies may be missing.
+    /// Whether the next call has a body. Only streamed bodies can be missing.
     pub(super) fn next(&mut self) -> Next {
         match &mut self.kind {
             Kind::Streamed(prefetch) => prefetch.next(),
@@ -202,7 +203,7 @@ impl<'b, 'r> Messages<'b, 'r> {
         }
     }
 
-    /// Takes the next body if bodies are streamed. The call owns it, in case it is sent again.
+    /// Takes the next body if bodies are streamed. The call owns it in case it must be sent again.
     pub(super) fn take_streamed(&mut self) -> Option<Made> {
         match &mut self.kind {
             Kind::Streamed(prefetch) => prefetch.batch.next(),
@@ -210,7 +211,7 @@ impl<'b, 'r> Messages<'b, 'r> {
         }
     }
 
-    /// The request of a call: the call's own body if bodies are streamed.
+    /// The request of a call. If bodies are streamed, this is the call's own body.
     pub(super) fn request<'c>(
         &'c mut self,
         call: &'c mut Call,
@@ -232,8 +233,8 @@ impl<'b, 'r> Messages<'b, 'r> {
                 },
             ) => {
                 let mut body = reclaimed(std::mem::take(&mut self.last.body));
-                // Leaves room for the prefix, so that the message is encoded in place: moving it for gRPC
-                // alone would bias comparisons with HTTP.
+                // Reserves room for the prefix, so that the message is encoded in place. Moving it, which
+                // only gRPC would need, would bias comparisons with HTTP.
                 let prefix = if self.grpc {
                     body.extend_from_slice(&ROOM);
                     PREFIX_LENGTH
@@ -271,8 +272,8 @@ impl<'b, 'r> Messages<'b, 'r> {
         Ok(outgoing)
     }
 
-    /// Checks or decodes the message of a call's good response, which arrived at `read_at` (ns), and counts
-    /// its size. Returns when the call ended.
+    /// Checks or decodes the message of a call's successful response, which arrived at `read_at` (ns), and
+    /// counts its size. Returns when the call ended.
     pub(super) fn read(&mut self, call: &mut Call, read_at: u64) -> (u64, Result<(), Unread>) {
         if let Some(checking) = &mut self.checking
             && let Err(refused) = checking.check(&call.response)
@@ -291,7 +292,7 @@ impl<'b, 'r> Messages<'b, 'r> {
         (done, plain.map(|plain| self.sizes.response(call, plain)))
     }
 
-    /// Decodes or samples a response's message if that is due. Returns its plain length, if known.
+    /// Decodes or samples a response's message, if it is due. Returns its uncompressed length, if known.
     fn decode(&mut self, call: &mut Call) -> Result<Option<u64>, Unread> {
         let compressed = call.response.is_compressed();
         let (codec, unverified) = match &mut self.kind {
@@ -346,13 +347,13 @@ fn stamp(timed: bool, stamp: &mut u64) {
     }
 }
 
-/// Writes gRPC's prefix into the room left for it.
+/// Writes gRPC's prefix into the space reserved for it.
 fn write_prefix(body: &mut [u8], length: usize, compressed: bool) -> Result<(), CodecError> {
     let length =
         u32::try_from(length).map_err(|_| CodecError(MessageTooLong(length).to_string()))?;
     let Some(prefix) = body.first_chunk_mut().filter(|room| **room == ROOM) else {
         return Err(CodecError(
-            "the codec removed earlier output: it must append".to_owned(),
+            "the codec overwrote earlier output: it must only append".to_owned(),
         ));
     };
     prefix[0] = u8::from(compressed);
@@ -360,7 +361,7 @@ fn write_prefix(body: &mut [u8], length: usize, compressed: bool) -> Result<(), 
     Ok(())
 }
 
-/// Returns the emptied memory of a body if nothing else holds it, otherwise new memory.
+/// Returns the emptied memory of a body if nothing else refers to it; otherwise new memory.
 fn reclaimed(body: Bytes) -> Vec<u8> {
     let mut memory = body.try_into_mut().map(Vec::from).unwrap_or_default();
     memory.clear();

@@ -1,6 +1,6 @@
-//! Bodies that a thread makes ahead of the calls.
+//! Bodies that a thread generates ahead of the calls.
 //!
-//! Bodies come in batches: handing over single ones would wake the thread, with a system call, for every
+//! Bodies are passed in batches. Passing single bodies would wake the thread, with a system call, for every
 //! call.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
@@ -14,10 +14,10 @@ use crate::error::LoadError;
 
 const BATCH_BODIES: usize = 1024;
 
-/// A batch is full once its bodies have this many bytes in total.
+/// A batch is full once its bodies total this many bytes.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// The maximum number of batches that are ready, besides the one in use.
+/// Maximum number of batches that are ready, in addition to the one in use.
 const BATCHES_READY: usize = 16;
 
 /// How long the trial waits for the first batches.
@@ -29,21 +29,22 @@ pub(crate) type Made = Result<Outgoing, CodecError>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
     Ready,
-    /// It is not made yet.
+    /// The body has not been generated yet.
     Late,
-    /// There are no more.
+    /// There are no more bodies.
     UsedUp,
 }
 
 #[derive(Debug)]
 pub(super) struct Prefetch {
     batches: Receiver<Vec<Made>>,
-    /// The bodies of the current batch; not empty after [`Prefetch::next`] returned [`Next::Ready`].
+    /// The bodies of the current batch. It is not empty after [`Prefetch::next`] has returned
+    /// [`Next::Ready`].
     pub(super) batch: vec::IntoIter<Made>,
 }
 
 impl Prefetch {
-    /// Starts a thread that makes bodies, framed if `grpc`, and gives it a head start.
+    /// Starts a thread that generates bodies, framed if `grpc`, and gives it a head start.
     pub(super) fn start(
         bodies: Box<dyn Iterator<Item = Result<Body, CodecError>> + Send>,
         grpc: bool,
@@ -53,8 +54,8 @@ impl Prefetch {
         thread::Builder::new()
             .name("bodies".to_owned())
             .spawn(move || make(bodies, grpc, &sender, &full))
-            .map_err(LoadError::machine("start a thread that makes bodies"))?;
-        // The queue is full, the bodies have ended, or `HEAD_START` is over: the trial begins with the bodies
+            .map_err(LoadError::machine("start a thread that generates bodies"))?;
+        // The queue is full, the bodies have ended, or `HEAD_START` is over. The trial begins with the bodies
         // that are ready.
         let (Ok(()) | Err(RecvTimeoutError::Disconnected | RecvTimeoutError::Timeout)) =
             is_full.recv_timeout(HEAD_START);
@@ -105,7 +106,8 @@ fn make(
             });
             if let Ok(outgoing) = &made {
                 bytes += outgoing.body.len();
-                // The first clone allocates the reference count: done here, outside the call.
+                // The first clone allocates the reference count. Doing it here moves the allocation out of
+                // the call.
                 drop(outgoing.body.clone());
             }
             batch.push(made);
@@ -135,7 +137,7 @@ mod tests {
         }
     }
 
-    /// Takes all bodies and waits for late ones.
+    /// Takes all bodies, waiting for late ones.
     fn take_all(prefetch: &mut Prefetch) -> Vec<Made> {
         let mut taken = Vec::new();
         loop {
@@ -177,11 +179,11 @@ mod tests {
         assert_eq!(errors, [None, Some(&CodecError("row 2".into())), None]);
     }
 
-    /// The thread waits at the bound; more bodies would fill the memory.
+    /// The thread waits at the bound. Otherwise it would fill the memory.
     #[test]
     fn no_more_than_the_bound_are_made_ahead() {
         let large = vec![0; BATCH_BYTES];
-        // `+ 1`: the batch that the thread holds while it waits for room.
+        // `+ 1` is the batch that the thread holds while it waits for room.
         for (bytes, most) in [
             (&large[..1], (BATCHES_READY + 1) * BATCH_BODIES),
             (&large[..], BATCHES_READY + 1),

@@ -1,26 +1,26 @@
-//! Responses of the measured part that are kept, and verified once it is over.
+//! Responses of the measured part that are stored, and verified once it is over.
 
 use crate::bodies::{Codec, CodecError};
 use crate::engine::ledger::Call;
 use crate::error::LoadError;
 
-/// The maximum number of responses kept in a trial.
+/// Maximum number of responses stored in a trial.
 const MAX_SAMPLES: usize = 32;
 
-/// The maximum number of bytes of all kept responses. A single response may be larger.
+/// Maximum size of all stored responses, bytes. A single response may be larger.
 const MAX_BYTES: usize = 16 << 20;
 
-/// The samples of a trial: the response to every n-th call or, in a session, to the first call of every n-th
-/// slice, which is left out of the figures. The number of calls is not known in advance, so each time too
-/// many samples are kept, every second one is dropped and n doubles.
+/// The samples of a trial: the response to every n-th call. In a session, it is the response to the first
+/// call of every n-th slice, which is excluded from the figures. The number of calls is not known in advance,
+/// so whenever there are too many samples, every second one is dropped and n doubles.
 #[derive(Debug)]
 pub(super) struct Samples {
     kept: Vec<Sample>,
     /// Calls that were begun or, in a session, slices.
     turns: u64,
-    /// One in `every` calls or slices has a sample; a power of two.
+    /// One in `every` calls or slices is sampled; a power of two.
     every: u64,
-    /// In a session: whether the next call is the sample of its slice.
+    /// In a session, whether the next call is the sample of its slice.
     of_slice: Option<bool>,
 }
 
@@ -46,7 +46,7 @@ impl Samples {
         self.of_slice = Some(self.is_sampled());
     }
 
-    /// Whether the response to the next call is to be kept.
+    /// Whether to store the response to the next call.
     #[inline]
     pub(super) fn take(&mut self) -> bool {
         match &mut self.of_slice {
@@ -62,7 +62,7 @@ impl Samples {
         turn & (self.every - 1) == 0
     }
 
-    /// Keeps the message of a complete response, with its memory.
+    /// Stores the message of a complete response, taking over its memory.
     #[cold]
     pub(super) fn keep(&mut self, call: &mut Call) {
         self.kept.push(Sample {
@@ -85,9 +85,10 @@ impl Samples {
         self.kept.len() > MAX_SAMPLES || bytes.sum::<usize>() > MAX_BYTES
     }
 
-    /// Verifies the kept responses.
+    /// Verifies the stored responses.
     ///
-    /// # Errors A response cannot be decoded or is wrong; the first one is named.
+    /// # Errors
+    /// A response cannot be decoded or is wrong. The error reports the first one.
     pub(super) fn verify(
         &mut self,
         codec: &mut dyn Codec,
@@ -129,7 +130,8 @@ mod tests {
         }
     }
 
-    /// The numbers of the calls whose responses are kept, of `calls` calls with responses of `bytes` bytes.
+    /// The numbers of the calls whose responses are stored, out of `calls` calls with responses of `bytes`
+    /// bytes.
     fn kept(calls: u64, bytes: usize) -> Vec<u64> {
         let mut samples = Samples::new();
         for number in 0..calls {

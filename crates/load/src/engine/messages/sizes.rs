@@ -1,4 +1,4 @@
-//! The sizes of the messages.
+//! The sizes of messages.
 
 use rpcgauge_trial::Payload;
 
@@ -16,7 +16,7 @@ pub(crate) struct Sizes {
     request_carried: u64,
     responses: u64,
     response_carried: u64,
-    /// Responses whose plain length is known, including those of the warm-up.
+    /// Responses whose uncompressed length is known, including those of the warm-up.
     plain_responses: u64,
     response_plain: u64,
     /// Responses that were uncompressed although compressed ones were expected.
@@ -31,14 +31,14 @@ impl Sizes {
         }
     }
 
-    /// Counts the request of a measured call, once.
+    /// Counts the request of a measured call. Must be called once per call.
     pub(super) fn request(&mut self, outgoing: &Outgoing) {
         self.requests += 1;
         self.request_plain += outgoing.plain;
         self.request_carried += outgoing.carried;
     }
 
-    /// Counts the good response to a call, with its plain length if known.
+    /// Counts a call's successful response, and its uncompressed length if known.
     pub(super) fn response(&mut self, call: &Call, plain: Option<u64>) {
         let response = &call.response;
         if call.measured {

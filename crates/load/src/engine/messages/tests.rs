@@ -21,7 +21,7 @@ fn a_released_body_has_its_memory_reused() {
     assert!(again.capacity() >= 70_000);
 }
 
-/// The messages of a codec, for gRPC or HTTP.
+/// Messages that use a codec, for gRPC or HTTP.
 fn messages(codec: &mut dyn Codec, grpc: bool) -> Messages<'_, 'static> {
     let mut trial = trial(unused());
     if grpc {
@@ -103,7 +103,7 @@ fn a_codec_that_replaces_its_output_is_refused() {
             let refused = messages.request(&mut call(0)).unwrap_err();
             assert_eq!(
                 refused.0,
-                "the codec removed earlier output: it must append"
+                "the codec overwrote earlier output: it must only append"
             );
         }
     }

@@ -1,4 +1,4 @@
-//! When one phase ends and the next begins.
+//! Decides when one phase ends and the next begins.
 
 use rpcgauge_trial::{ConnectionUse, Ending};
 
@@ -10,7 +10,7 @@ use crate::engine::pool::Pool;
 use crate::schedule::DueTimes;
 
 impl Phases<'_, '_> {
-    /// When the phase ends at the latest, ns.
+    /// The latest time at which the phase ends, ns.
     pub(in crate::engine) fn ends_by(&self, ledger: &Ledger<'_>, now: u64) -> u64 {
         match self.phase {
             Phase::Measured if self.used_up || self.is_out_of_patience() => now,
@@ -22,7 +22,7 @@ impl Phases<'_, '_> {
             Phase::WarmUp => self.warmup.ends_by(),
             Phase::Switching if self.is_ready(ledger, now) => now,
             Phase::Switching => self.switching_ends_by(ledger),
-            // These end with their calls, or with the next slice.
+            // These phases end with their calls, or with the next slice.
             Phase::Skipping | Phase::Paused => u64::MAX,
         }
     }
@@ -61,7 +61,7 @@ impl Phases<'_, '_> {
         {
             self.end_warmup(false, now);
         }
-        // Bounded, so that a stuck server does not hold the trial.
+        // Bounded, so that a stuck server does not block the trial.
         if self.phase == Phase::Switching
             && (self.is_ready(ledger, now) || now >= self.switching_ends_by(ledger))
         {
@@ -74,7 +74,7 @@ impl Phases<'_, '_> {
         {
             self.begin_skipping(now, pool, ledger);
             if pool.counts.open == 0 && self.trial.connection_use == ConnectionUse::Reuse {
-                // Calls that fail for lack of a connection are measured too.
+                // Calls that fail for lack of a connection are also measured.
                 self.start_measuring(pool, ledger);
             }
         }
@@ -118,7 +118,7 @@ impl Phases<'_, '_> {
         } else {
             self.start_measuring(pool, ledger);
         }
-        // Without a warm-up the first call is due when the measured part begins, not earlier.
+        // Without a warm-up, the first call is due when the measured part begins, not earlier.
         ledger.due_times = DueTimes::new(&self.trial.schedule, self.trial.seed, self.started_at);
     }
 
@@ -163,7 +163,7 @@ impl Phases<'_, '_> {
         next_is_measured || self.warmup.is_over(now)
     }
 
-    /// Whether the first measured call can be begun after the warm-up.
+    /// Whether the first measured call can begin after the warm-up.
     fn is_ready(&self, ledger: &Ledger<'_>, now: u64) -> bool {
         match ledger.due_times.next_arrival() {
             None => ledger.due_times.is_at_a_rate() || ledger.calls.is_empty(),
@@ -173,7 +173,7 @@ impl Phases<'_, '_> {
     }
 
     /// Whether the calls that the measured part waits for have ended. A session waits for all calls, so that
-    /// nothing happens while other sessions are measured.
+    /// it is quiet while other sessions are measured.
     fn is_drained(&self, ledger: &Ledger<'_>) -> bool {
         match self.slicing {
             None => ledger.measured_in_flight == 0,
@@ -185,7 +185,7 @@ impl Phases<'_, '_> {
         self.started_at.saturating_add(self.deadline)
     }
 
-    /// Calls in flight get the full patience, even if calls of the warm-up have failed for a part of it.
+    /// Calls in flight are given the full patience, even if warm-up calls have already failed for part of it.
     fn switching_ends_by(&self, ledger: &Ledger<'_>) -> u64 {
         let lasts = if ledger.due_times.is_at_a_rate() {
             self.warmup.longest()
