@@ -1,4 +1,4 @@
-//! Why a trial could not be measured at all.
+//! Errors of a trial that could not be measured at all.
 
 use std::io;
 
@@ -7,10 +7,10 @@ use rpcgauge_wire::PrepareError;
 
 use crate::bodies::CodecError;
 
-/// Why there is no [`crate::Measurement`]. Calls that fail do not make a trial fail.
+/// Why there is no [`crate::Measurement`]. Failed calls do not make a trial fail.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// A setting that cannot be carried out.
+    /// A setting is invalid or not supported.
     #[error(transparent)]
     Setting(#[from] OutOfBounds),
     /// The request's head cannot be sent.
@@ -19,10 +19,10 @@ pub enum LoadError {
     /// A prepared body cannot be framed.
     #[error("the request body cannot be sent: {0}")]
     Body(#[from] rpcgauge_wire::grpc::MessageTooLong),
-    /// The system refused what the event loop needs.
+    /// The system refused a resource that the event loop needs.
     #[error("cannot {what}: {source}")]
     Machine {
-        /// What failed, as in `set a timer`.
+        /// The action that failed, for example `set a timer`.
         what: &'static str,
         /// The system's error.
         source: io::Error,
@@ -30,19 +30,19 @@ pub enum LoadError {
     /// A verified response was wrong.
     #[error("the response to call {call} is wrong: {error}")]
     WrongResponse {
-        /// The call's number, from 0 at the start of the warm-up. Calls that slices leave out are numbered
+        /// The call's number, counted from 0 at the start of the warm-up. Calls that slices skip are numbered
         /// too.
         call: u64,
-        /// How it differs from the right response.
+        /// How the response differs from the expected one.
         error: CodecError,
     },
-    /// The counts of calls do not add up: a bug in this program.
-    #[error("{0}: this is a fault of rpcgauge, please report it")]
+    /// The counts of calls do not add up, which is a bug in this program.
+    #[error("{0}: this is a bug in rpcgauge; please report it")]
     Accounting(String),
 }
 
 impl LoadError {
-    /// An error that a setting must be `allowed`.
+    /// An error stating that a setting must be `allowed`.
     pub(crate) fn setting(what: &'static str, allowed: &'static str) -> LoadError {
         LoadError::Setting(OutOfBounds { what, allowed })
     }
@@ -52,7 +52,7 @@ impl LoadError {
         move |source| LoadError::Machine { what, source }
     }
 
-    /// Who can fix it.
+    /// Who can fix the error.
     pub fn fault(&self) -> Fault {
         match self {
             Self::Setting(_) | Self::Request(_) | Self::Body(_) => Fault::User,

@@ -1,4 +1,4 @@
-//! One HTTP/1.1 request on a connection of its own, and its whole response; nothing is timed.
+//! Sends one HTTP/1.1 request on its own connection and reads the whole response. Nothing is timed.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -7,17 +7,17 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use rpcgauge_wire::{Client, Event, Failure, Head, Limits, PrepareError, Protocol};
 
-/// The maximum size of a response's body.
+/// Maximum size of a response's body, bytes.
 const MAX_BODY_BYTES: u64 = 64 << 20;
 
-/// A request.
+/// A request to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fetch {
     /// The server's address.
     pub address: SocketAddr,
     /// The method.
     pub method: String,
-    /// Path and query.
+    /// The path with its query.
     pub path: String,
     /// Header fields.
     pub headers: Vec<(String, String)>,
@@ -28,9 +28,9 @@ pub struct Fetch {
 /// The response to a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fetched {
-    /// Its status.
+    /// The response's status.
     pub status: u16,
-    /// Its body.
+    /// The response's body.
     pub body: Vec<u8>,
 }
 
@@ -63,9 +63,10 @@ impl Fetch {
         }
     }
 
-    /// Makes the request, and waits at most `limit` for the whole response.
+    /// Sends the request, and waits at most `limit` for the whole response.
     ///
-    /// # Errors Why there is no complete response.
+    /// # Errors
+    /// Reports why there is no complete response.
     pub fn send(&self, limit: Duration) -> Result<Fetched, FetchError> {
         let deadline = Instant::now() + limit;
         let left = || match deadline.saturating_duration_since(Instant::now()) {

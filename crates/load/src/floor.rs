@@ -1,7 +1,7 @@
-//! The calling half of the floor calibration: a bare blocking ping-pong (docs/method.md).
+//! The calling side of the floor calibration: a bare, blocking ping-pong (docs/method.md).
 //!
-//! It first sends two little-endian `u64`: the bytes of a request and of a response. From then on the other
-//! half answers each complete request with a complete response.
+//! It first sends two little-endian `u64` values: the sizes of a request and of a response in bytes. From
+//! then on, the other side answers each complete request with a complete response.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -13,18 +13,18 @@ use crate::histogram::{histogram, record};
 use crate::unix::connect_unix;
 use rpcgauge_trial::Address;
 
-/// What the ping-pong carries.
+/// The settings of a ping-pong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FloorCall {
-    /// Bytes written each time, at least 1.
+    /// Bytes written per round trip, at least 1.
     pub request_bytes: u64,
-    /// Bytes read each time, at least 1.
+    /// Bytes read per round trip, at least 1.
     pub response_bytes: u64,
-    /// Round trips before the measured ones.
+    /// Number of round trips before the measured ones.
     pub warmup_calls: u64,
-    /// Measured round trips, at least 1.
+    /// Number of measured round trips, at least 1.
     pub calls: u64,
-    /// No connect, write or read may take longer than this; more than 0.
+    /// Maximum time of any connect, write or read; more than 0.
     pub timeout: Duration,
 }
 
@@ -33,18 +33,18 @@ pub struct FloorCall {
 pub struct Floor {
     /// Round-trip times, ns.
     pub latency: Histogram,
-    /// The calling loop's processor time, ns per call.
+    /// CPU time of the calling loop, ns per call.
     pub client_cpu_ns: f64,
 }
 
-/// The maximum number of bytes that are written or read at once.
+/// Maximum number of bytes per write or read.
 const PIECE: u64 = 256 * 1024;
 
-/// Connects to the answering half at `address` and plays ping-pong with it.
+/// Connects to the answering side at `address` and plays ping-pong with it.
 ///
 /// # Errors
-/// A setting is out of range, or the other half cannot be reached, ends, or does not answer in
-/// time.
+/// A setting is out of range, or the other side cannot be reached, closes the connection, or does not answer
+/// in time.
 pub fn ping_pong(address: &Address, call: &FloorCall) -> io::Result<Floor> {
     if call.request_bytes == 0 || call.response_bytes == 0 || call.calls == 0 {
         return Err(io::Error::new(

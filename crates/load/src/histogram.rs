@@ -2,19 +2,19 @@
 
 use crate::Histogram;
 
-/// The initial range of latency histograms, ns: one second, in 170 KB. They grow when a call takes longer, so
-/// no value is capped.
+/// Initial range of latency histograms, ns: one second, in 170 KB. They grow when a call takes longer, so no
+/// value is capped.
 const ROOM_AT_FIRST_NS: u64 = 1_000_000_000;
 
-/// The initial range of the many histograms of stages and steps, ns: a millisecond, in 90 KB.
+/// Initial range of the many histograms of stages and steps, ns: one millisecond, in 90 KB.
 const SMALL_ROOM_AT_FIRST_NS: u64 = 1_000_000;
 
-/// An empty histogram of nanoseconds, three significant digits, that grows.
+/// An empty histogram of nanoseconds with three significant digits. It grows as needed.
 pub(crate) fn histogram() -> Histogram {
     growing(ROOM_AT_FIRST_NS)
 }
 
-/// The same with a smaller initial range.
+/// Like [`histogram`], but with a smaller initial range.
 pub(crate) fn small_histogram() -> Histogram {
     growing(SMALL_ROOM_AT_FIRST_NS)
 }
@@ -26,7 +26,7 @@ fn growing(room_ns: u64) -> Histogram {
     histogram
 }
 
-/// Counts `ns` in a histogram that grows.
+/// Records `ns` in a histogram that grows as needed.
 pub(crate) fn record(histogram: &mut Histogram, ns: u64) {
     histogram
         .record(ns)

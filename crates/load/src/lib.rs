@@ -1,24 +1,24 @@
-//! When a call is sent and what is timed: schedules, connections, the event loop, the recorder.
+//! Decides when calls are sent and what is timed: schedules, connections, the event loop, the recorder.
 //!
-//! [`measure`] carries out one [`Trial`] on the calling thread and returns its [`Measurement`]:
+//! [`measure`] runs one [`Trial`] on the calling thread and returns its [`Measurement`]:
 //!
 //! 1. The connections are opened (with [`ConnectionUse::Reuse`](rpcgauge_trial::ConnectionUse::Reuse)).
-//! 2. Calls are made until the warm-up rule says that they have settled, or a bound is reached.
-//!    A ramp has no warm-up.
-//! 3. The measured part follows, until the trial's [`Stop`](rpcgauge_trial::Stop) or its ramp's end. A closed loop lets
-//!    the calls of the warm-up end before it begins; a rate continues without a pause.
-//! 4. Calls in flight at that point may still end, for at most [`Trial::drain`]; the rest is abandoned.
+//! 2. Calls are made until the warm-up rule decides that they have settled, or a bound is reached. A ramp has
+//!    no warm-up.
+//! 3. The measured part follows, until the trial's [`Stop`](rpcgauge_trial::Stop) or the end of its ramp. A
+//!    closed loop lets the calls of the warm-up end before it begins; a rate continues without a pause.
+//! 4. Calls in flight at that point may still end, for at most [`Trial::drain`]. The rest are abandoned.
 //!
-//! A call is *due* when the one before it ends (closed loop) or when the schedule says (rate), and
-//! its latency runs from then. Nothing is corrected afterwards. Every measured call is accounted
-//! for: started = answered + failed + abandoned. A call that the server says it did not process is
-//! sent again, and stays one call ([`Calls::retried`](rpcgauge_trial::Calls::retried) counts the sends).
+//! A call is *due* when the previous one ends (closed loop) or when the schedule requires it (rate), and its
+//! latency is counted from then. Nothing is corrected afterwards. Every measured call is accounted for:
+//! started = answered + failed + abandoned. A call that the server declares unprocessed is sent again, and
+//! remains one call ([`Calls::retried`](rpcgauge_trial::Calls::retried) counts the sends).
 //!
-//! A [`Session`] measures a closed loop a slice at a time, so that several sessions can take turns.
+//! A [`Session`] measures a closed loop one slice at a time, so that several sessions can take turns.
 //!
-//! `benches/stage_stamps.rs` is a small example.
+//! For a small example, see `benches/stage_stamps.rs`.
 //!
-//! Only this crate times calls. All times are nanoseconds of CLOCK_MONOTONIC.
+//! No other crate times calls. All times are nanoseconds of CLOCK_MONOTONIC.
 
 mod bodies;
 mod clock;

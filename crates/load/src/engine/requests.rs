@@ -1,4 +1,4 @@
-//! The way of a call to its connection: it is due, begun, sent, and perhaps sent again.
+//! A call on its way to its connection: it is due, begun, sent, and perhaps sent again.
 
 use rpcgauge_trial::{ConnectionUse, FailureKind};
 use rpcgauge_wire::StartError;
@@ -11,16 +11,16 @@ use super::phases::Phase;
 use crate::clock;
 use crate::error::LoadError;
 
-/// The maximum number of calls taken from the schedule in one turn of the loop. At a rate more may be due
-/// than the loop can even fail; the stop flag, the network and the trial's end are checked between turns.
+/// Maximum number of calls taken from the schedule in one turn of the loop. At a rate, more calls may be due
+/// than the loop can even fail. The stop flag, the network and the trial's end are checked between turns.
 const MAX_PER_TURN: usize = 1024;
 
-/// The maximum number of calls that fail at once if no connection can be opened. Each attempt fails the calls
-/// that became due since the previous one, at most a tenth of a second before.
+/// Maximum number of calls that fail together if no connection can be opened. Each attempt fails the calls
+/// that became due since the previous one, which was at most a tenth of a second earlier.
 const MAX_BATCH: u64 = 65_536;
 
 impl Engine<'_, '_, '_> {
-    /// Begins the calls that are due and for which there is room.
+    /// Begins the calls that are due, as far as there is room.
     pub(super) fn begin_due(&mut self, now: u64) -> Result<(), LoadError> {
         if !self.ledger.to_retry.is_empty() {
             self.send_again(now)?;
@@ -50,8 +50,8 @@ impl Engine<'_, '_, '_> {
                 }
             }
             if self.ledger.last_stall.hit(due, now) {
-                // Sent now, the calls that became due in the stall would be a burst that the schedule does
-                // not have.
+                // The calls that became due during the stall must not be sent now. They would form a burst
+                // that is not in the schedule.
                 self.fail_unbegun(STALLED, now);
                 continue;
             }
@@ -78,9 +78,9 @@ impl Engine<'_, '_, '_> {
         Ok(())
     }
 
-    /// Begins and sends the calls of a rate that are due by `now`. Called between reads, so that a burst of
-    /// responses, as after a stall, does not delay them. If more calls are due than one turn takes, the next
-    /// turns take them.
+    /// Begins and sends the calls of a rate that are due by `now`. It is called between reads so that a burst
+    /// of responses, for example after a stall, does not delay these calls. If more calls are due than one
+    /// turn takes, the next turns take them.
     pub(super) fn take_due_calls(&mut self, now: u64) -> Result<(), LoadError> {
         let Some(due) = self.ledger.due_times.next_arrival() else {
             return Ok(());
@@ -92,7 +92,7 @@ impl Engine<'_, '_, '_> {
         self.write_all()
     }
 
-    /// Counts the call that is due and has no body yet, but only once.
+    /// Counts the due call that has no body yet, but only once.
     #[cold]
     fn count_late_body(&mut self, due: u64) {
         if !std::mem::replace(&mut self.waits_for_body, true) && self.phases.is_measured(due) {
@@ -101,7 +101,7 @@ impl Engine<'_, '_, '_> {
     }
 
     fn begin(&mut self, index: usize, due: u64, now: u64) -> Result<(), LoadError> {
-        // The calls before it in this turn may have spent a while on encoding.
+        // Earlier calls in this turn may have spent a while on encoding.
         let begun = if self.messages.decodes() {
             clock::now()
         } else {
@@ -129,7 +129,7 @@ impl Engine<'_, '_, '_> {
         self.send_on(token, index, begun)
     }
 
-    /// Sends a call on the connection at `index`; if each call has its own, that is opened first.
+    /// Sends a call on the connection at `index`. If each call has its own connection, it is opened first.
     fn send_on(&mut self, token: u64, index: usize, now: u64) -> Result<(), LoadError> {
         match self.trial.connection_use {
             ConnectionUse::Reuse => self.send(token),
@@ -158,7 +158,7 @@ impl Engine<'_, '_, '_> {
         };
         match open.client.start(&self.head, &outgoing.body, token) {
             Ok(()) => {
-                // Counted here: a connection of the call's own may fail to open.
+                // Counted here, because a call's own connection may have failed to open.
                 let is_at_a_rate = self.ledger.due_times.is_at_a_rate();
                 let late =
                     is_at_a_rate && self.phases.is_after_arrivals(clock::now(), &self.ledger);
@@ -181,11 +181,11 @@ impl Engine<'_, '_, '_> {
         self.pool.close_after_call(index);
     }
 
-    /// Sends calls to retry while there is room for them.
+    /// Sends calls that are to be retried, as far as there is room.
     #[cold]
     fn send_again(&mut self, now: u64) -> Result<(), LoadError> {
         while let Some(&token) = self.ledger.to_retry.front() {
-            // Absent if the call's deadline has passed meanwhile.
+            // Absent if the call's deadline has passed in the meantime.
             if let Some(call) = self.ledger.calls.get(token) {
                 let Some(index) = self.pool.place_for_retry(call.connection, now) else {
                     return Ok(());
@@ -201,13 +201,13 @@ impl Engine<'_, '_, '_> {
         Ok(())
     }
 
-    /// Fails the calls that are due or wait for a retry, because no connection can be opened.
+    /// Fails the calls that are due or waiting for a retry, because no connection can be opened.
     #[cold]
     pub(super) fn fail_waiting(&mut self, failure: CallFailure<'_>, now: u64) {
         while let Some(token) = self.ledger.to_retry.pop_front() {
             self.end_call(token, now, Err(failure));
         }
-        // Counted first: in a closed loop each failure makes another call due.
+        // Counted first: in a closed loop, each failure makes another call due.
         for _ in 0..self.ledger.due_times.waiting(now).min(MAX_BATCH) {
             match self.ledger.due_times.next() {
                 Some(due) if due <= now && self.phases.admits(&self.ledger, due) => {
@@ -218,7 +218,7 @@ impl Engine<'_, '_, '_> {
         }
     }
 
-    /// Takes the next call and fails it before it was begun.
+    /// Takes the next call and fails it before it begins.
     #[cold]
     fn fail_unbegun(&mut self, failure: CallFailure<'_>, now: u64) {
         if let Some(due) = self.ledger.due_times.take() {

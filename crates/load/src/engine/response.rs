@@ -1,4 +1,4 @@
-//! The response to one call, from its head to the decision whether it is good.
+//! The response to one call, from its head to the decision whether it is successful.
 
 use rpcgauge_trial::{ErrorSample, FailureKind, HANDLER_END, HANDLER_START, Timing};
 use rpcgauge_wire::Fields;
@@ -7,13 +7,13 @@ use rpcgauge_wire::grpc::{Code, GrpcViolation, StatusSource, UnaryResponse};
 use crate::bodies::Checked;
 use crate::trial::{CallStyle, Expect, Trial};
 
-/// The last gRPC status code that exists. Higher ones are counted as one kind.
+/// The last defined gRPC status code. Higher ones are counted as a single kind.
 const LAST_GRPC_CODE: u32 = 16;
 
-/// The number of bytes of responses that may always be held for their checks at a time.
+/// Number of response bytes that may always be stored for checks.
 const MIN_HELD_BYTES: usize = 16 << 20;
 
-/// The number of bytes of responses that all calls together hold for their checks.
+/// The number of response bytes that all calls together have stored for their checks.
 #[derive(Debug)]
 pub(super) struct Held {
     bytes: usize,
@@ -21,7 +21,7 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// Has room for at least one response of `largest` bytes.
+    /// Creates a budget with room for at least one response of `largest` bytes.
     pub(super) fn new(largest: u32) -> Self {
         Held {
             bytes: 0,
@@ -29,7 +29,7 @@ impl Held {
         }
     }
 
-    /// Reserves room for `bytes`, if that much is left.
+    /// Reserves room for `bytes`. Returns false if not enough is left.
     pub(super) fn take(&mut self, bytes: usize) -> bool {
         let has_room = bytes <= self.most - self.bytes;
         if has_room {
@@ -49,35 +49,35 @@ pub(super) enum Mark {
     At(u64),
 }
 
-/// What is done with a response's message as it arrives.
+/// What to do with a response's message as it arrives.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Keep {
-    /// It is only counted.
+    /// Only count its bytes.
     #[default]
     Nothing,
-    /// It is kept for decoding.
+    /// Store it for decoding.
     Message,
-    /// It is held for its check, if it is one of these and if there is room.
+    /// Store it for its check, if it is one of these and there is room.
     Check(Checked),
 }
 
-/// One response. Reusable: [`Response::reset`] keeps its memory.
+/// One response. It can be reused: [`Response::reset`] retains its memory.
 #[derive(Debug, Default)]
 pub(super) struct Response {
     grpc: Option<UnaryResponse>,
     pub(super) keep: Keep,
-    /// The first problem, if any. `text` describes it, perhaps in the server's own words.
+    /// The first problem, if any. `text` describes it, possibly in the server's own words.
     problem: Option<FailureKind>,
     pub(super) text: String,
     status: u16,
     /// Whether the encoding named in the head is the expected one.
     encoded: bool,
     encoded_otherwise: bool,
-    /// The message as carried, if it is kept.
+    /// The message as carried, if it is stored.
     pub(super) message: Vec<u8>,
-    /// How many bytes of the message are held for a check.
+    /// Number of bytes of the message that are stored for a check.
     held: usize,
-    /// Length of the message as carried.
+    /// Length of the message as carried, bytes.
     pub(super) carried: u64,
     pub(super) handler_start: Mark,
     pub(super) handler_end: Mark,
@@ -95,7 +95,7 @@ impl Response {
         }
     }
 
-    /// Prepares it for another response; `keep` says what is done with the message.
+    /// Prepares it for another response. `keep` is what to do with the message.
     pub(super) fn reset(&mut self, keep: Keep) {
         if let Some(grpc) = &mut self.grpc {
             grpc.reset();
@@ -112,7 +112,7 @@ impl Response {
         self.handler_end = Mark::Absent;
     }
 
-    /// Takes the head of the final response. Returns the bytes of the marks in it.
+    /// Processes the head of the final response. Returns the size of the marks in it, bytes.
     #[inline]
     pub(super) fn head(
         &mut self,
@@ -125,7 +125,7 @@ impl Response {
         let marks = self.marks(trial, fields);
         match (&mut self.grpc, &trial.request.style) {
             (Some(grpc), CallStyle::Grpc { subtype }) => {
-                // `finish` finds an error again, together with the status.
+                // `finish` reports an error again, together with the status.
                 let _ = grpc.head(status, &fields, end, subtype.as_deref());
                 if grpc.names_encoding() {
                     self.encoding(&trial.expect, fields.get(b"grpc-encoding"));
@@ -136,14 +136,14 @@ impl Response {
         marks
     }
 
-    /// Takes a piece of the body. Returns the bytes of gRPC's message prefixes in it, and whether a prefix
-    /// announces a message that is too large, so that the rest need not be awaited.
+    /// Processes a piece of the body. Returns the bytes of gRPC message prefixes in it, and whether a prefix
+    /// announces a message that is too large, in which case the rest need not be awaited.
     #[inline]
     pub(super) fn body(&mut self, data: &[u8], held: &mut Held) -> (u64, bool) {
         let (payload, prefixes, too_large) = match &mut self.grpc {
             Some(grpc) => {
                 let before = grpc.prefix_bytes();
-                // As for the head, `finish` finds errors again. Unreadable data is not counted.
+                // As for the head, `finish` reports errors again. Unreadable data is not counted.
                 let (payload, too_large) = match grpc.body(data) {
                     Ok(payload) => (payload, false),
                     Err(GrpcViolation::MessageTooLarge { .. }) => (&[][..], true),
@@ -158,7 +158,7 @@ impl Response {
             self.message.extend_from_slice(payload);
         } else if self.problem.is_some() {
             // The server's error text becomes a sample. One character more than a sample's maximum shows that
-            // it must be cut.
+            // it must be truncated.
             const ENOUGH: usize = (ErrorSample::MAX_CHARS + 1) * char::MAX.len_utf8();
             let room = ENOUGH.saturating_sub(self.message.len());
             self.message
@@ -179,7 +179,7 @@ impl Response {
         }
     }
 
-    /// Releases the memory of a message held for a check, which may be large.
+    /// Releases the memory of a message stored for a check, which may be large.
     #[inline]
     pub(super) fn release(&mut self, held: &mut Held) {
         if self.held > 0 {
@@ -197,15 +197,15 @@ impl Response {
         }
     }
 
-    /// The message of a good response, if it is to be checked. An HTTP response without a body, as to HEAD,
-    /// is not compressed, whatever its head says.
+    /// The message of a successful response, if it should be checked. An HTTP response without a body, such
+    /// as to HEAD, is not compressed, regardless of its head.
     pub(super) fn to_check(&self) -> Option<&[u8]> {
         let is_there = self.grpc.is_some() || self.carried > 0;
         (self.is_for_check() && (is_there || self.keep == Keep::Check(Checked::All)))
             .then_some(self.message.as_slice())
     }
 
-    /// Takes the trailers. Returns the bytes of the marks in them.
+    /// Processes the trailers. Returns the size of the marks in them, bytes.
     #[inline]
     pub(super) fn trailers(&mut self, trial: &Trial, fields: Fields<'_>) -> u64 {
         if let Some(grpc) = &mut self.grpc {
@@ -214,14 +214,14 @@ impl Response {
         self.marks(trial, fields)
     }
 
-    /// Checks the complete response. [`Response::text`] has the text of an error.
+    /// Checks the complete response. On error, [`Response::text`] describes it.
     pub(super) fn finish(&mut self) -> Result<(), FailureKind> {
         self.finish_grpc();
         // A gRPC response may name an encoding although its message is not compressed.
         let may_be_compressed = self.grpc.as_ref().is_none_or(UnaryResponse::is_compressed);
         if self.problem.is_none() && self.encoded_otherwise && may_be_compressed {
             self.text
-                .push_str("the response is compressed in a way that was not asked for");
+                .push_str("the response uses a compression that was not requested");
             self.problem = Some(FailureKind::ContentEncoding);
         }
         let Some(kind) = self.problem else {
@@ -240,7 +240,7 @@ impl Response {
             .is_some_and(UnaryResponse::waits_after_status)
     }
 
-    /// Whether the message is to be decompressed.
+    /// Whether the message must be decompressed.
     pub(super) fn is_compressed(&self) -> bool {
         match &self.grpc {
             Some(grpc) => grpc.is_compressed(),
@@ -361,7 +361,7 @@ impl Response {
 }
 
 impl Mark {
-    /// Parses a mark: decimal digits that fit into 64 bits.
+    /// Parses a mark: decimal digits whose value fits into 64 bits.
     fn read(value: &[u8]) -> Mark {
         let number = value.iter().try_fold(0u64, |number, byte| {
             let digit = byte.wrapping_sub(b'0');

@@ -1,4 +1,4 @@
-//! The way of a call from the input on its connection until it succeeds, fails, or is sent again.
+//! A call on its way back: from the input on its connection until it succeeds, fails, or is sent again.
 
 use std::io;
 use std::ops::Range;
@@ -29,7 +29,7 @@ impl Engine<'_, '_, '_> {
         }
     }
 
-    /// Gives bytes of the inbox, read at `at`, to the connection's client.
+    /// Passes bytes of the inbox, read at `at`, to the connection's HTTP client.
     fn take_input(&mut self, index: usize, bytes: Range<usize>, at: u64) -> Result<(), LoadError> {
         let Some(open) = self.pool.open(index) else {
             return Ok(());
@@ -38,7 +38,8 @@ impl Engine<'_, '_, '_> {
         let mut events = self.ledger.events(&mut self.ended, at);
         open.client.input(self.inbox.bytes(bytes), &mut events);
         let seen = events.seen;
-        // Counted at once, whether calls succeed or fail: the counts of bytes must never decrease.
+        // Counted immediately, whether calls succeed or fail, because the counts of bytes must never
+        // decrease.
         open.client.count_received_prefix(seen.prefixes);
         open.client.count_received_marks(seen.marks);
         let has_output = open.has_output();
@@ -136,7 +137,7 @@ impl Engine<'_, '_, '_> {
         Ok(())
     }
 
-    /// Ends a call that failed with its connection, or has it sent again.
+    /// Ends a call that failed with its connection, or arranges for it to be sent again.
     #[cold]
     fn fail_or_retry(
         &mut self,
@@ -148,7 +149,7 @@ impl Engine<'_, '_, '_> {
         let Some(call) = self.ledger.calls.get(token) else {
             return;
         };
-        // After the deadline the reason does not matter, and it is too late for a retry.
+        // After the deadline, the reason does not matter, and it is too late for a retry.
         if call.is_out_of_time(at) {
             return self.end_call(token, at, Err(TOO_LATE));
         }

@@ -1,4 +1,4 @@
-//! A trial that is measured one slice at a time. Its connections stay open in between.
+//! A trial that is measured one slice at a time. Its connections stay open between slices.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::measurement::Measurement;
 use crate::slow::SlowCall;
 use crate::trial::Trial;
 
-/// A closed loop that is measured in slices. Between slices no call is in flight and the connections stay
+/// A closed loop that is measured in slices. Between slices, no call is in flight and the connections stay
 /// open, so that other sessions can be measured on the same thread.
 pub struct Session<'t, 'b, 'r> {
     event_loop: EventLoop<'t, 'b, 'r>,
@@ -26,13 +26,13 @@ pub struct Session<'t, 'b, 'r> {
 /// The totals of a session's slices so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counted {
-    /// The time in which calls were counted.
+    /// Time in which calls were counted.
     pub time: Duration,
     /// Counted calls that were begun.
     pub started: u64,
     /// How many of the started calls succeeded.
     pub answered: u64,
-    /// Calls that were left out.
+    /// Calls that were excluded from the figures.
     pub skipped: u64,
     /// Bytes on the connections, including those of the skipped calls.
     pub traffic: Traffic,
@@ -40,9 +40,10 @@ pub struct Counted {
 
 impl<'t, 'b, 'r> Session<'t, 'b, 'r> {
     /// Opens the connections of `trial` and warms up, on the calling thread. The trial's own
-    /// [`rpcgauge_trial::Stop`] is ignored: the caller decides how many slices there are.
+    /// [`rpcgauge_trial::Stop`] is ignored, since the caller decides how many slices there are.
     ///
-    /// # Errors [`LoadError`] if the trial cannot be carried out, or is not a closed loop.
+    /// # Errors
+    /// Returns a [`LoadError`] if the trial cannot be run, or is not a closed loop.
     pub fn open(
         trial: &'t Trial,
         bodies: Bodies<'b>,
@@ -60,8 +61,9 @@ impl<'t, 'b, 'r> Session<'t, 'b, 'r> {
 
     /// Measures one slice of at most `max_calls` counted calls.
     ///
-    /// # Errors [`LoadError`] if the machine or the codec fails, and [`LoadError::WrongResponse`] if a
-    /// response of the slice is wrong. Calls that fail are counted.
+    /// # Errors
+    /// Returns a [`LoadError`] if the machine or the codec fails, and [`LoadError::WrongResponse`] if a
+    /// response of the slice is wrong. Failed calls are not errors; they are counted.
     pub fn slice(
         &mut self,
         slice: &Slice,
@@ -96,8 +98,8 @@ impl<'t, 'b, 'r> Session<'t, 'b, 'r> {
         messages.verify_last()
     }
 
-    /// Whether further slices add nothing: all calls failed for too long, the bodies are used up, or the
-    /// session was stopped.
+    /// Whether further slices would add nothing, because all calls failed for too long, the bodies are used
+    /// up, or the session was stopped.
     pub fn is_over(&self) -> bool {
         self.event_loop.engine.phases.is_over()
     }
@@ -120,16 +122,17 @@ impl<'t, 'b, 'r> Session<'t, 'b, 'r> {
         self.event_loop.engine.ledger.requests_sent
     }
 
-    /// The slow calls so far, if they are kept.
+    /// The slow calls so far, if they are recorded.
     pub fn slow(&self) -> &[SlowCall] {
         self.event_loop.engine.ledger.recorder.slow()
     }
 
-    /// Ends the session and returns the figures of all slices together. The timeline covers them and the time
-    /// between them.
+    /// Ends the session and returns the combined figures of all slices. The timeline covers the slices and
+    /// the time between them.
     ///
-    /// # Errors [`LoadError::WrongResponse`] if a response of a slice is wrong, [`LoadError::Accounting`] if
-    /// the counts do not add up.
+    /// # Errors
+    /// Returns [`LoadError::WrongResponse`] if a response of a slice is wrong, and [`LoadError::Accounting`]
+    /// if the counts do not add up.
     pub fn finish(self) -> Result<Measurement, LoadError> {
         self.event_loop.engine.finish()
     }

@@ -17,14 +17,14 @@ pub(super) struct Snapshots<'r> {
 #[derive(Debug, Clone, Copy)]
 struct Times {
     every: u64,
-    /// When the last one was taken; 0 before the first.
+    /// When the last snapshot was taken; 0 before the first.
     last: u64,
     next: u64,
 }
 
 impl Times {
-    /// Notes that a snapshot was taken at `now`. A late one does not delay the next ones; those that it
-    /// missed are left out.
+    /// Notes that a snapshot was taken at `now`. A late snapshot does not delay the next ones; those that it
+    /// missed are skipped.
     fn taken(&mut self, now: u64) {
         self.last = now;
         let missed = now.saturating_sub(self.next) / self.every + 1;

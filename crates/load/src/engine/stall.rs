@@ -1,26 +1,26 @@
-//! Stalls: times in which this program was ready to run but did not. It was stopped (SIGSTOP), the machine
-//! was suspended, or the scheduler gave it no core.
+//! Stalls: periods in which this process was ready to run but did not, because it was stopped (SIGSTOP), the
+//! machine was suspended, or the scheduler gave it no core.
 //!
 //! The event loop runs at least every 50 ms. A far longer gap between two of its clock readings is a stall.
-//! The thread's processor time in the gap is subtracted: decoding a large message is not a stall. While a
-//! machine is suspended, CLOCK_MONOTONIC stops and CLOCK_BOOTTIME does not. No wall clock is read.
+//! The thread's CPU time in the gap is subtracted, since decoding a large message is not a stall. While a
+//! machine is suspended, CLOCK_MONOTONIC stops and CLOCK_BOOTTIME continues. The wall clock is not read.
 
 use super::event_loop::LOOK_UP_NS;
 use crate::clock;
 
-/// The minimum length of a stall, ns. Shorter gaps are normal on a busy host: they stay in the latency and
-/// the send delay.
+/// Minimum length of a stall, ns. Shorter gaps are normal on a busy host and remain in the latency and the
+/// send delay.
 const MIN_STALL_NS: u64 = 300_000_000;
 
 /// A stall, in ns. All fields are 0 if there was none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Stall {
-    /// When the loop last ran before it.
+    /// When the loop last ran before the stall.
     pub(super) from: u64,
     /// When the loop ran again.
     pub(super) until: u64,
-    /// How long it lasted. This includes the time suspended, which the clock of `from` and `until` does not
-    /// count.
+    /// How long the stall lasted. This includes suspended time, during which the clock of `from` and `until`
+    /// does not advance.
     pub(super) lasted: u64,
 }
 
@@ -45,9 +45,9 @@ pub(super) struct Heartbeat {
 #[derive(Debug, Clone, Copy)]
 struct Clocks {
     monotonic: u64,
-    /// As `monotonic`, but it also runs while the machine is suspended.
+    /// Like `monotonic`, but it also advances while the machine is suspended.
     boot: u64,
-    /// Processor time of the thread.
+    /// CPU time of the thread.
     cpu: u64,
 }
 
@@ -86,7 +86,8 @@ impl Heartbeat {
             return None;
         }
         Some(Stall {
-            // A suspend leaves no gap in the monotonic clock: it may have begun right after the last look.
+            // A suspend leaves no gap in the monotonic clock, so it may have begun right after the last
+            // reading.
             from: if suspended < MIN_STALL_NS {
                 ran_before
             } else {
@@ -119,9 +120,9 @@ mod tests {
         cpu: 70 * MS,
     };
 
-    /// The stall found after 40 ms in which the loop ran and a gap of `gap` ms, in ms after the start: from,
-    /// until, length. The machine was suspended for `suspended` ms in addition, and the thread computed for
-    /// `computed` ms in total.
+    /// The stall that is detected after 40 ms in which the loop ran and a gap of `gap` ms, as [from, until,
+    /// length] in ms after the start. In addition, the machine was suspended for `suspended` ms, and the
+    /// thread used `computed` ms of CPU time in total.
     fn after(gap: u64, suspended: u64, computed: u64) -> Option<[u64; 3]> {
         let mut heartbeat = Heartbeat::at(START);
         assert_eq!(heartbeat.beat(START.monotonic + 40 * MS), None);

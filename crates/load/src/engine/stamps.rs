@@ -1,9 +1,9 @@
-//! Computes the time in each stage from the stamps of a call.
+//! Computes the time spent in each stage from a call's stamps.
 
 use super::response::{Mark, Response};
 use crate::recorder::{MarkTimes, StageTimes};
 
-/// When a call passed each point, ns; 0 if it has not, or if the point is not stamped.
+/// When a call passed each point, ns; 0 if it has not passed it, or if the point is not stamped.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Stamps {
     pub(super) begun: u64,
@@ -21,10 +21,10 @@ pub(super) struct Stamps {
 
 pub(super) fn stage_times(stamps: &Stamps, response: &Response, done: u64) -> StageTimes {
     let optional = |stamp: u64, from: u64| (stamp != 0).then(|| stamp.saturating_sub(from));
-    // A stage that a call did not have passes its start on to the next.
+    // A stage that a call did not go through passes its start on to the next.
     let next = |stamp: u64, from: u64| if stamp == 0 { from } else { stamp };
     let connected = next(stamps.connected, stamps.begun);
-    // The time between the two is rpcgauge's own and in no stage.
+    // The time between these two is rpcgauge's own and belongs to no stage.
     let encoding = next(stamps.encoding, connected);
     let encoded = next(stamps.encoded, encoding);
     let compressed = next(stamps.compressed, encoded);

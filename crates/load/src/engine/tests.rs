@@ -1,4 +1,4 @@
-//! What the tests of the modules share, and tests of the loop.
+//! Helpers that the modules' tests share, and tests of the loop.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -19,7 +19,8 @@ use crate::tls::{Roots, Tls, TlsSettings};
 use crate::trial::{CallStyle, Endpoint, Request, Trial};
 use crate::warmup::Settling;
 
-/// A closed loop of one GET at a time that ends after 20 ms. Its deadline, drain and patience are a second.
+/// A closed loop of one GET at a time that ends after 20 ms. Its deadline, drain and patience are one second
+/// each.
 pub(crate) fn trial(address: Address) -> Trial {
     let second = Duration::from_secs(1);
     let endpoint = Endpoint {
@@ -44,18 +45,19 @@ pub(crate) fn trial(address: Address) -> Trial {
     }
 }
 
-/// An address that is not called.
+/// An address that is never called.
 pub(crate) fn unused() -> Address {
     Address::Unix("/nothing/there".into())
 }
 
-/// A server that answers every read. `wrap` makes the stream of a connection.
+/// A server that answers every read. `wrap` builds the stream of a connection.
 fn responding<S: Read + Write>(wrap: impl Fn(TcpStream) -> S + Send + 'static) -> Address {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            // Otherwise a response would wait for the client to acknowledge the TLS tickets before it.
+            // Without this, a response would wait for the client to acknowledge the TLS tickets sent before
+            // it.
             stream.set_nodelay(true).unwrap();
             let mut stream = wrap(stream);
             let response = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
@@ -67,7 +69,7 @@ fn responding<S: Read + Write>(wrap: impl Fn(TcpStream) -> S + Send + 'static) -
     Address::Tcp(address)
 }
 
-/// A server as [`responding`] over TLS, and TLS settings that trust it.
+/// A server like [`responding`] but over TLS, and TLS settings that trust it.
 fn responding_by_tls() -> (Address, Tls) {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let key = PrivateKeyDer::Pkcs8(made.key_pair.serialize_der().into());
@@ -93,7 +95,7 @@ fn responding_by_tls() -> (Address, Tls) {
     (address, tls.unwrap())
 }
 
-/// The trial ends by time, sooner than a read times out.
+/// The trial ends by time, before a read times out.
 #[test]
 fn all_calls_of_a_loop_over_one_connection_are_awaited_in_its_reads() {
     waits_in_its_reads(&trial(responding(|stream| stream)));
@@ -110,8 +112,8 @@ fn waits_in_its_reads(trial: &Trial) {
     assert_eq!(event_loop.polled, 0, "all waits were in the read");
 }
 
-/// As on a busy machine. The call that became due in the stall is not begun, so none is in flight when the
-/// loop runs again.
+/// This happens on a busy machine. The call that became due during the stall is not begun, so none is in
+/// flight when the loop runs again.
 #[test]
 fn all_calls_of_a_loop_that_was_stalled_are_awaited_in_its_reads() {
     let mut trial = trial(responding(|stream| stream));

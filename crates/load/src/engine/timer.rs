@@ -1,7 +1,7 @@
 //! A timer that wakes the loop at a given nanosecond.
 //!
-//! A timeout of epoll is in whole milliseconds, and every wait sets it again. A timerfd is exact and stays
-//! armed over many waits.
+//! An epoll timeout is in whole milliseconds and must be set again for every wait. A timerfd is exact and
+//! stays armed across many waits.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -18,7 +18,7 @@ use crate::clock::SECOND;
 #[derive(Debug)]
 pub(super) struct Timer {
     fd: OwnedFd,
-    /// When it wakes next, ns of CLOCK_MONOTONIC.
+    /// When the timer fires next, ns of CLOCK_MONOTONIC.
     armed: u64,
 }
 
@@ -30,8 +30,8 @@ impl Timer {
         Ok(Timer { fd, armed: 0 })
     }
 
-    /// Makes the loop wake at `at` at the latest. An earlier time in the future is kept: waking too early
-    /// costs less than moving the timer with every call.
+    /// Makes the loop wake up by `at`. An earlier time in the future is left unchanged, since waking too
+    /// early costs less than moving the timer with every call.
     pub(super) fn wake_by(&mut self, at: u64, now: u64) -> io::Result<()> {
         if self.armed > now && self.armed <= at {
             return Ok(());

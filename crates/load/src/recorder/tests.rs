@@ -123,7 +123,7 @@ fn a_lost_call_is_the_instruments_fault() {
     let error = recorder.account.close().unwrap_err();
     assert!(matches!(error, LoadError::Accounting(_)));
     let text = "2 calls were started, but 1 succeeded, 0 failed and 0 were abandoned: this is a \
-                fault of rpcgauge, please report it";
+                bug in rpcgauge; please report it";
     assert_eq!(error.to_string(), text);
 }
 

@@ -198,7 +198,7 @@ fn certificates() -> Vec<Case> {
                 })
             }),
         )
-        .saying("the server does not speak TLS here"),
+        .saying("the server does not speak TLS"),
         case(
             "handshake that never ends",
             deadline,

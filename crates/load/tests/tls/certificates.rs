@@ -133,7 +133,7 @@ fn a_client_certificate_is_shown_where_it_is_wanted() {
 
         let address = serve_tls(authority.server(&serving), refuse);
         let missing = with_tls(trial(address.clone()), with(None));
-        let text = "the server wants a client certificate";
+        let text = "the server requires a client certificate";
         assert_all_fail(&missing, "client-certificate", Fault::Instrument, text);
         let unknown = with_tls(trial(address), with(Some(other.identity())));
         let text = "does not accept the client certificate";

@@ -55,7 +55,7 @@ fn a_response_without_an_end_of_its_own_needs_a_close_notify() {
         let _ = tunnel.write_all(response);
     });
     let trial = authority.trial(address);
-    let text = "without TLS's close_notify";
+    let text = "without a TLS close_notify";
     assert_all_fail(&trial, "connection-closed", Fault::Subject, text);
 }
 

@@ -11,13 +11,13 @@
 //!                                        └──────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! The trial can end early in every phase: it is stopped, the bodies are used up, or all calls have failed
-//! for its patience. Invariants between two calls of the methods:
+//! The trial can end early in any phase: because it is stopped, the bodies are used up, or all calls have
+//! failed for as long as its patience. Invariants between calls to the methods:
 //!
-//! - A call is measured if and only if it is due at `measured_from` or later. That is `u64::MAX` before the
-//!   first measured part and, in a session, between slices.
+//! - A call is measured if and only if it is due at `measured_from` or later. `measured_from` is `u64::MAX`
+//!   before the first measured part and, in a session, between slices.
 //! - `ending` is [`Ending::Complete`] until the trial ends early.
-//! - Bytes and processor time are counted in the measured part and, except in a session, while it drains.
+//! - Bytes and CPU time are counted in the measured part and, except in a session, while it drains.
 
 mod advance;
 mod slices;
@@ -37,36 +37,36 @@ use crate::clock::nanos;
 use crate::trial::Trial;
 use crate::warmup::Settling;
 
-/// The maximum number of calls that are abandoned one by one at a trial's end. That takes time, and a rate
-/// may have a billion calls per second; the others are counted at once.
+/// Maximum number of calls that are abandoned one by one at a trial's end. That takes time, and a rate may be
+/// as high as a billion calls per second. The remaining calls are counted in bulk.
 const MAX_ONE_BY_ONE: usize = 10_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// Connections are opened; no call is made.
+    /// Connections are opened; no calls are made.
     Opening,
     /// Calls are made but not measured.
     WarmUp,
-    /// The warm-up is over. A closed loop waits for the calls in flight, so that all bytes and processor time
-    /// from then on belong to measured calls. At a rate arrivals continue, and count for the warm-up while
-    /// calls that were due in it wait to be begun, but at most for its maximum time again.
+    /// The warm-up is over. A closed loop waits for the calls in flight, so that all bytes and CPU time from
+    /// then on belong to measured calls. At a rate, arrivals continue, and are counted in the warm-up while
+    /// calls that were due during it wait to begin, but for no longer than its maximum time again.
     Switching,
-    /// A session between its slices.
+    /// A session between two of its slices.
     Paused,
     /// Connections that were lost since the previous slice are reopened.
     Resuming,
-    /// The first calls of a slice are made, which are left out of the figures.
+    /// The first calls of a slice are made; they are excluded from the figures.
     Skipping,
-    /// Calls are made, and measured if they are due in this part. At a rate calls of the warm-up may still
-    /// wait: they come first, and count for the warm-up up to its maximum of calls.
+    /// Calls are made, and measured if they are due in this part. At a rate, calls of the warm-up may still
+    /// be waiting. They come first, and are counted in the warm-up up to its maximum number of calls.
     Measured,
-    /// No more calls are begun; those in flight may end.
+    /// No more calls begin; calls in flight may end.
     Draining,
 }
 
 pub(super) struct Phases<'t, 'r> {
     trial: &'t Trial,
-    /// How long to wait for connections, ns: a call's deadline.
+    /// How long to wait for connections, ns. The same as a call's deadline.
     deadline: u64,
     /// The trial's patience, ns.
     patience: u64,
@@ -75,10 +75,10 @@ pub(super) struct Phases<'t, 'r> {
     pub(super) started_at: u64,
     /// Calls that are due at this time or later are measured, ns.
     measured_from: u64,
-    /// Until when calls may still end, while draining, ns.
+    /// While draining, how long calls may still end, as a time, ns.
     drained_by: u64,
     pub(super) warmup: WarmUp<'r>,
-    /// The state of a session; `None` if the measured part is one piece.
+    /// The state of a session; `None` if the measured part is not divided into slices.
     slicing: Option<Slicing>,
     stop: StopRule,
     failing: Failing,
@@ -86,17 +86,17 @@ pub(super) struct Phases<'t, 'r> {
     used_up: bool,
     /// Why the trial ended.
     pub(super) ending: Ending,
-    /// Connections that were open when the measured part began.
+    /// Number of connections that were open when the measured part began.
     pub(super) connections_at_start: usize,
-    /// Bytes and processor time of the measured part.
+    /// Bytes and CPU time of the measured part.
     pub(super) spent: Spent<'r>,
-    /// How long this program was stalled in the measured time, ns.
+    /// How long this process was stalled during the measured time, ns.
     pub(super) stalled_ns: u64,
 }
 
 impl<'t, 'r> Phases<'t, 'r> {
     /// A trial that begins to open its connections at `now` (ns). `settling` is the warm-up's rule, called
-    /// after each slice; `measuring` is called when the measured time begins and ends.
+    /// after each slice. `measuring` is called when the measured time begins and when it ends.
     pub(super) fn new(
         trial: &'t Trial,
         settling: Box<dyn FnMut(u64) -> Settling + 'r>,
@@ -136,7 +136,7 @@ impl<'t, 'r> Phases<'t, 'r> {
         due >= self.measured_from
     }
 
-    /// Whether a call that is due at `due` is to be begun in this phase.
+    /// Whether a call that is due at `due` should begin in this phase.
     #[inline]
     pub(super) fn admits(&self, ledger: &Ledger<'_>, due: u64) -> bool {
         if self.phase == Phase::Measured {
@@ -148,8 +148,8 @@ impl<'t, 'r> Phases<'t, 'r> {
         }
     }
 
-    /// The number of calls that are due by `now` and not begun yet, of the measured part and those that the
-    /// warm-up left.
+    /// Number of calls that are due by `now` but have not begun. It includes calls of the measured part and
+    /// those left over from the warm-up.
     pub(super) fn waiting(&self, ledger: &Ledger<'_>, now: u64) -> u64 {
         if self.phase != Phase::Measured || self.is_over() {
             return 0;
@@ -169,13 +169,13 @@ impl<'t, 'r> Phases<'t, 'r> {
         self.ending = Ending::Interrupted;
     }
 
-    /// Notes that there are no more bodies, so that no more calls are begun.
+    /// Notes that there are no more bodies, so no more calls can begin.
     #[cold]
     pub(super) fn bodies_used_up(&mut self) {
         self.used_up = true;
     }
 
-    /// Notes that all requests that may be sent are used up, so that no more calls are begun.
+    /// Notes that all requests that may be sent are used up, so no more calls can begin.
     #[cold]
     pub(super) fn requests_used_up(&mut self) {
         self.used_up = true;
@@ -183,8 +183,8 @@ impl<'t, 'r> Phases<'t, 'r> {
     }
 
     /// Counts a call that is taken from the schedule. Returns whether it is measured, which depends on when
-    /// it is due, not on when it can be begun. If a server does not keep up with a rate, calls wait at the
-    /// end of the warm-up; they belong to the warm-up, up to its maximum of calls.
+    /// it is due, not on when it can begin. If a server does not keep up with a rate, calls are waiting at
+    /// the end of the warm-up. They belong to the warm-up, up to its maximum number of calls.
     #[inline]
     pub(super) fn call_taken(&mut self, due: u64) -> bool {
         if self.measured_from < u64::MAX && self.warmup.is_all_begun() {
@@ -208,8 +208,8 @@ impl<'t, 'r> Phases<'t, 'r> {
         }
     }
 
-    /// Notes a stall of this program. Its time is left out of rates, and calls that were open in it fail for
-    /// that reason.
+    /// Notes a stall of this process. Its time is excluded from rates, and calls that were open during it
+    /// fail for that reason.
     #[cold]
     pub(super) fn note_stall(&mut self, stall: &Stall, ledger: &mut Ledger<'_>) {
         self.failing.pause(stall.until - stall.from);
@@ -228,13 +228,13 @@ impl<'t, 'r> Phases<'t, 'r> {
         self.stalled_ns += until.saturating_sub(stall.from.max(self.started_at));
     }
 
-    /// Counts the end of a call that is not measured. In the warm-up, ends that if its rule says so.
+    /// Counts the end of an unmeasured call. In the warm-up, this may end the warm-up, depending on its rule.
     fn unmeasured_call_ended(&mut self, call: EndedCall) {
         self.count_unmeasured(call.sending, call.succeeded);
         if let Some(slicing) = &mut self.slicing
             && !self.phase.is_before_measuring()
         {
-            // A stall of this program says nothing about the server.
+            // A stall of this process tells nothing about the server.
             slicing.fails |= !call.succeeded && !call.stalled;
             return;
         }
@@ -251,7 +251,7 @@ impl<'t, 'r> Phases<'t, 'r> {
         }
     }
 
-    /// Counts a call that is not measured although its bytes are.
+    /// Counts an unmeasured call whose bytes are nevertheless measured.
     fn count_unmeasured(&mut self, sending: Sending, succeeded: bool) {
         match &mut self.slicing {
             Some(slicing) if !self.phase.is_before_measuring() => {
@@ -262,7 +262,7 @@ impl<'t, 'r> Phases<'t, 'r> {
         }
     }
 
-    /// Whether unmeasured calls are those that a slice leaves out.
+    /// Whether unmeasured calls are those skipped by a slice.
     fn is_in_slice(&self) -> bool {
         self.slicing.is_some() && !self.phase.is_before_measuring()
     }
@@ -283,8 +283,8 @@ impl<'t, 'r> Phases<'t, 'r> {
 
     // The end of the trial.
 
-    /// Whether the trial ended before its [`rpcgauge_trial::Stop`]: it was stopped, bodies or requests are
-    /// used up, or all calls failed for too long.
+    /// Whether the trial ended before its [`rpcgauge_trial::Stop`] because it was stopped, bodies or requests
+    /// were used up, or all calls failed for too long.
     pub(super) fn is_over(&self) -> bool {
         self.used_up || !self.ending.is_complete()
     }
@@ -295,8 +295,8 @@ impl<'t, 'r> Phases<'t, 'r> {
     }
 
     /// The end of the time in which calls were due at a rate, for a trial that ends at `now` (ns). `None` if
-    /// the trial ends with its last call: in a closed loop, and if the number of calls ended it before its
-    /// time.
+    /// the trial ends with its last call. This is the case in a closed loop, and if the number of calls ended
+    /// the trial before its time.
     pub(super) fn arrivals_end(&self, now: u64, ledger: &Ledger<'_>) -> Option<u64> {
         let reach = ledger.due_times.reach()?;
         let planned = self.stop.ends_at(&self.status(ledger));
@@ -308,12 +308,12 @@ impl<'t, 'r> Phases<'t, 'r> {
         }
     }
 
-    /// The state of a session; `None` if the measured part is one piece.
+    /// The state of a session; `None` if the measured part is not divided into slices.
     pub(super) fn slicing(&self) -> Option<&Slicing> {
         self.slicing.as_ref()
     }
 
-    /// Abandons the calls in flight at the end of the trial, and those that are due and will not be begun.
+    /// At the end of the trial, abandons the calls in flight and those that are due but will not begin.
     pub(super) fn abandon_the_rest(&mut self, now: u64, ledger: &mut Ledger<'_>) {
         self.abandon_waiting(MAX_ONE_BY_ONE, now, ledger);
         for call in ledger.calls.unmeasured() {
@@ -346,7 +346,7 @@ impl<'t, 'r> Phases<'t, 'r> {
 }
 
 impl Phase {
-    /// Whether nothing was measured before this phase.
+    /// Whether nothing has been measured before this phase.
     fn is_before_measuring(self) -> bool {
         matches!(self, Phase::Opening | Phase::WarmUp | Phase::Switching)
     }

@@ -1,9 +1,9 @@
 //! The slices of a session: which calls and which time they measure.
 //!
-//! A slice measures the calls that are due in its measured part, whenever they end. Its time and processor
-//! time are those of the measured part alone, from its first call's due time to when the next call would have
-//! been due; with several calls in flight about as many calls end in it as begin. Its bytes are those of all
-//! its calls, including the skipped ones, since bytes cannot be separated by call.
+//! A slice measures the calls that are due in its measured part, whenever they end. Its time and CPU time
+//! cover only the measured part, from the due time of its first call until the next call would have been due.
+//! With several calls in flight, about as many calls end during this time as begin. Its bytes are those of
+//! all its calls, including skipped ones, since bytes cannot be attributed to single calls.
 
 use rpcgauge_trial::Slice;
 use rpcgauge_wire::Traffic;
@@ -18,31 +18,31 @@ use crate::measurement::SliceCount;
 /// The totals of a session's slices, and the state of the current one.
 #[derive(Debug, Default)]
 pub(crate) struct Slicing {
-    /// The numbers of slices that are over and of calls that they left out.
+    /// Number of completed slices, and of the calls that they skipped.
     pub(crate) count: SliceCount,
-    /// The time of the measured parts, ns.
+    /// Total time of the measured parts, ns.
     pub(crate) counted_ns: u64,
-    /// The bytes of the slices.
+    /// Bytes of all slices.
     pub(crate) traffic: Traffic,
-    /// Connections that were reopened before a slice's first call.
+    /// Connections that were reopened before the first call of a slice.
     pub(crate) reopened: u64,
-    /// The number of connections opened before the current slice.
+    /// Number of connections opened before the current slice.
     opened_before: u64,
     /// Bytes on the connections when the current slice made its first call.
     traffic_before: Traffic,
-    /// The current slice leaves calls out until [`SliceCount::skipped`] is `skip_to` and the time is
-    /// `skip_until`, `skip_time` after its first call (ns).
+    /// The current slice skips calls until [`SliceCount::skipped`] has reached `skip_to` and the time has
+    /// reached `skip_until`, which is `skip_time` after its first call (ns).
     skip_to: u64,
     skip_until: u64,
     skip_time: u64,
-    /// Whether a skipped call of the current slice failed. The calls after it are measured.
+    /// Whether a skipped call of the current slice has failed. Later calls are then measured.
     pub(super) fails: bool,
-    /// The number of measured calls before the current slice.
+    /// Number of measured calls before the current slice.
     pub(super) started_before: u64,
 }
 
 impl Slicing {
-    /// Counts a skipped call that ended.
+    /// Counts a skipped call that has ended.
     pub(super) fn skipped_call_ended(&mut self, sending: Sending, succeeded: bool) {
         self.count.skipped += 1;
         self.count.skipped_failed += u64::from(!succeeded);
@@ -51,7 +51,7 @@ impl Slicing {
 }
 
 impl Phases<'_, '_> {
-    /// Makes the trial a session, measured in slices.
+    /// Turns the trial into a session, which is measured in slices.
     pub(crate) fn slice(&mut self) {
         self.slicing = Some(Slicing::default());
     }
@@ -65,7 +65,7 @@ impl Phases<'_, '_> {
         pool: &mut Pool<'_>,
         ledger: &Ledger<'_>,
     ) {
-        // The pause does not count as time in which calls failed.
+        // The pause must not be included in the time during which calls failed.
         self.failing.pause(now.saturating_sub(self.started_at));
         let Some(slicing) = &mut self.slicing else {
             return;
@@ -93,14 +93,14 @@ impl Phases<'_, '_> {
         ledger.due_times.start_again(now);
     }
 
-    /// Whether enough calls were left out.
+    /// Whether enough calls were skipped.
     pub(super) fn is_skipped(&self, now: u64) -> bool {
         let slicing = self.slicing.as_ref();
         slicing.is_none_or(|s| s.fails || (s.count.skipped >= s.skip_to && now >= s.skip_until))
     }
 
-    /// Ends the measured time of a slice once the next call would be due. Until then a measured call is still
-    /// being read.
+    /// Ends the measured time of a slice once the next call would be due. Until then, a measured call is
+    /// still being read.
     pub(super) fn end_slice_span(&mut self, pool: &Pool<'_>, ledger: &Ledger<'_>) {
         if self.slicing.is_some() && ledger.due_times.next().is_some() {
             self.spent.end_span(pool);
@@ -112,7 +112,7 @@ impl Phases<'_, '_> {
         self.spent.end_span(pool);
         if let Some(slicing) = &mut self.slicing {
             match self.phase {
-                // Without any call the slice has no other figures.
+                // A slice without any call has no other figures.
                 Phase::Resuming => slicing.reopened += pool.counts.opened - slicing.opened_before,
                 _ => slicing.traffic += pool.traffic().since(&slicing.traffic_before),
             }

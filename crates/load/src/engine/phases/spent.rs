@@ -1,11 +1,11 @@
-//! Bytes and processor time of the measured part, in one piece or slice by slice.
+//! Bytes and CPU time of the measured part, as a whole or slice by slice.
 
 use rpcgauge_wire::Traffic;
 
 use crate::clock::{self, CpuReading};
 use crate::engine::pool::Pool;
 
-/// A reading of counters that only grow, or a sum of differences between readings.
+/// A reading of monotonic counters, or a sum of differences between readings.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Reading {
     pub(crate) cpu: CpuReading,
@@ -14,7 +14,7 @@ pub(crate) struct Reading {
     pub(crate) tls_resumed: u64,
 }
 
-/// The sum of the closed spans, and the readings at the begin of the open one.
+/// The sum of the closed spans, and the readings at the beginning of the open one.
 pub(crate) struct Spent<'r> {
     /// Called with true when a span begins, and with false when it ends.
     measuring: Box<dyn FnMut(bool) + 'r>,

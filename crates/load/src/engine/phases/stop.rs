@@ -1,4 +1,4 @@
-//! When the measured part ends: a function of counts, times, and how long all calls have failed.
+//! Decides when the measured part ends, based on counts, times, and how long all calls have been failing.
 
 use rpcgauge_trial::Slice;
 
@@ -10,24 +10,24 @@ pub(super) const US: u64 = 1_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct StopRule {
-    /// The maximum number of calls that are started.
+    /// Maximum number of calls to start.
     max_calls: u64,
-    /// The minimum number of calls, even if the time is over; 0 except for a slice.
+    /// Minimum number of calls, even if the time is over; 0 except in a slice.
     least_calls: u64,
-    /// How long after the first call's due time calls may be due, ns.
+    /// How long calls may become due, counted from the first call's due time, ns.
     time: u64,
-    /// How long after that time calls may still be begun or end, ns.
+    /// How long after that time calls may still begin or end, ns.
     drain: u64,
 }
 
-/// How far the measured part has come.
+/// The progress of the measured part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Status {
-    /// When the first measured call was due.
+    /// When the first measured call was due, ns.
     pub(super) start: u64,
     pub(super) started: u64,
-    /// When the next call is or was due; `None` while all calls of a closed loop are in flight, and after a
-    /// ramp's last call.
+    /// When the next call is or was due, ns. `None` while all calls of a closed loop are in flight, and after
+    /// a ramp's last call.
     pub(super) next_due: Option<u64>,
 }
 
@@ -35,9 +35,9 @@ pub(super) struct Status {
 pub(super) enum Decision {
     /// The measured part continues.
     GoOn,
-    /// No more calls begin. Those in flight may end until this time, ns.
+    /// No more calls begin. Calls in flight may end until this time, ns.
     Drain { until: u64 },
-    /// Calls that were due in time could not be begun before the end of the drain.
+    /// Calls that were due in time could not begin before the end of the drain.
     Over,
 }
 
@@ -52,7 +52,7 @@ impl StopRule {
         }
     }
 
-    /// The rule of a slice with at least 1 and at most `max_calls` calls.
+    /// The rule of a slice. Its number of calls is at least 1 and at most `max_calls`.
     pub(super) fn of_slice(slice: &Slice, max_calls: u64, drain: u64) -> StopRule {
         let max_calls = max_calls.max(1);
         StopRule {
@@ -97,7 +97,7 @@ impl StopRule {
         }
     }
 
-    /// When [`StopRule::decide`] may change with time alone.
+    /// When the result of [`StopRule::decide`] may change merely because time has passed, ns.
     pub(super) fn changes_at(&self, status: &Status, now: u64) -> u64 {
         let ends_at = self.ends_at(status);
         if status.started < self.least_calls {
@@ -109,7 +109,7 @@ impl StopRule {
         }
     }
 
-    /// When the time for due calls is over, ns.
+    /// When calls no longer become due, ns.
     pub(super) fn ends_at(&self, status: &Status) -> u64 {
         status.start.saturating_add(self.time)
     }
@@ -120,18 +120,18 @@ impl StopRule {
 pub(super) struct Failing {
     /// When the first of the failed calls ended, ns.
     since: Option<u64>,
-    /// The time from the first failed call's end to the last one's, ns. Time after that does not count: calls
-    /// in flight may be slow but good.
+    /// Time from the end of the first failed call to the end of the last one, ns. Time after that is not
+    /// included, since calls in flight may be slow but successful.
     pub(super) lasted: u64,
 }
 
 impl Failing {
-    /// Leaves out a pause in which no calls were made.
+    /// Excludes a pause in which no calls were made.
     pub(super) fn pause(&mut self, lasted: u64) {
         self.since = self.since.map(|since| since.saturating_add(lasted));
     }
 
-    /// Notes a call's end.
+    /// Notes the end of a call.
     pub(super) fn note_end(&mut self, at: u64, succeeded: bool) {
         if succeeded {
             *self = Failing::default();
@@ -189,7 +189,7 @@ mod tests {
             (1100, Some(1100), Decision::Drain { until: 1130 }),
             (1120, Some(1150), Decision::Drain { until: 1130 }),
             (1100, None, Decision::Drain { until: 1130 }),
-            // A backlog may be begun after the end, until the drain is over.
+            // A backlog may still be begun after the end, until the drain is over.
             (1129, Some(1080), Decision::GoOn),
             (1130, Some(1080), Decision::Over),
         ];

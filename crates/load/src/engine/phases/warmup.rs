@@ -10,19 +10,19 @@ use crate::engine::ledger::{EndedCall, Sending};
 use crate::histogram::{histogram, record};
 use crate::warmup::{Settling, WarmupBounds};
 
-/// A slice of up to this many calls keeps each latency. Most slices are small, and scanning a histogram after
-/// every few calls would disturb the calls.
+/// Maximum number of latencies that a slice stores individually. Most slices are small, and scanning a
+/// histogram after every few calls would disturb the calls.
 const FEW: usize = 1024;
 
-/// The warm-up of a trial; a trial may have none.
+/// The warm-up of a trial, or its absence.
 pub(crate) struct WarmUp<'r> {
     bounds: Option<WarmupBounds>,
     settling: Box<dyn FnMut(u64) -> Settling + 'r>,
-    /// `Some` while the warm-up runs.
+    /// `Some` while the warm-up is running.
     meter: Option<SliceMeter>,
     pub(crate) outcome: Warmup,
     pub(crate) late: LateCalls,
-    /// Calls of the warm-up that succeeded while measured calls were due, at a rate.
+    /// Calls of the warm-up that succeeded while measured calls were due. Only at a rate.
     pub(crate) answered_in_measured: u64,
 }
 
@@ -47,7 +47,7 @@ impl<'r> WarmUp<'r> {
         self.meter.is_some()
     }
 
-    /// Notes a call's end. If that completes a slice, returns the rule's answer.
+    /// Notes the end of a call. If the call completes a slice, returns the rule's decision.
     pub(super) fn call_ended(&mut self, call: &EndedCall) -> Settling {
         let latency = call.done.saturating_sub(call.due);
         let meter = self.meter.as_mut();
@@ -57,7 +57,7 @@ impl<'r> WarmUp<'r> {
         }
     }
 
-    /// Notes the end of a warm-up call in the measured part.
+    /// Notes the end of a warm-up call during the measured part.
     pub(super) fn late_call_ended(&mut self, sending: Sending, succeeded: bool) {
         self.late.ended += 1;
         self.late.failed += u64::from(!succeeded);
@@ -68,33 +68,33 @@ impl<'r> WarmUp<'r> {
         }
     }
 
-    /// Whether the maximum number of calls is begun.
+    /// Whether the maximum number of calls has begun.
     pub(super) fn is_all_begun(&self) -> bool {
         self.bounds.is_some() && self.left() == 0
     }
 
-    /// How many more calls the warm-up may have.
+    /// How many more calls the warm-up may include.
     pub(super) fn left(&self) -> u64 {
         let most = self.bounds.map_or(0, |bounds| bounds.max_calls);
         most.saturating_sub(self.outcome.calls)
     }
 
-    /// The maximum time of the warm-up, ns; 0 if there is none.
+    /// The maximum time of the warm-up, ns; 0 without a warm-up.
     pub(super) fn longest(&self) -> u64 {
         self.bounds.map_or(0, |bounds| nanos(bounds.max_time))
     }
 
-    /// Whether a bound is reached, or no warm-up runs.
+    /// Whether a bound has been reached, or no warm-up is running.
     pub(super) fn is_over(&self, now: u64) -> bool {
         self.meter.as_ref().is_none_or(|meter| meter.is_over(now))
     }
 
-    /// When the maximum time is over, ns; 0 if no warm-up runs.
+    /// When the maximum time is over, ns; 0 if no warm-up is running.
     pub(super) fn ends_by(&self) -> u64 {
         self.meter.as_ref().map_or(0, SliceMeter::ends_by)
     }
 
-    /// Notes that the warm-up is over at `now` (ns).
+    /// Notes that the warm-up ended at `now` (ns).
     pub(super) fn end(&mut self, now: u64) {
         if let Some(meter) = self.meter.take() {
             self.outcome.elapsed_ns = now.saturating_sub(meter.started_at);
@@ -110,7 +110,7 @@ struct SliceMeter {
     ended: u64,
     slice_started_at: u64,
     slice_calls: u64,
-    /// The latencies of the slice, ns. Once there are [`FEW`], they move to `many`.
+    /// Latencies of the slice, ns. When there are more than [`FEW`], they move to `many`.
     few: Vec<u64>,
     many: Histogram,
 }
@@ -128,8 +128,8 @@ impl SliceMeter {
         }
     }
 
-    /// Adds a call that ended. Returns the median latency of the slice that it completes, if the rule is to
-    /// be applied.
+    /// Adds a call that ended. If the call completes a slice and the rule is to be applied, returns the
+    /// slice's median latency.
     fn call_ended(&mut self, done: u64, latency: u64) -> Option<u64> {
         self.ended += 1;
         self.slice_calls += 1;
@@ -149,7 +149,7 @@ impl SliceMeter {
         asks_rule.then_some(median)
     }
 
-    /// Whether a bound is reached.
+    /// Whether a bound has been reached.
     fn is_over(&self, now: u64) -> bool {
         self.ended >= self.bounds.max_calls || now >= self.ends_by()
     }
@@ -159,7 +159,7 @@ impl SliceMeter {
         self.started_at.saturating_add(nanos(self.bounds.max_time))
     }
 
-    /// Returns the lower median of the slice and empties it.
+    /// Returns the lower median of the slice, and empties the slice.
     fn take_median(&mut self) -> u64 {
         if self.many.is_empty() {
             let middle = self.few.len().saturating_sub(1) / 2;
@@ -217,7 +217,7 @@ mod tests {
             };
             let mut meter = SliceMeter::new(bounds, 0);
             for round in 0..2 {
-                // 1 to `calls` in some other order.
+                // The numbers 1 to `calls` in a different order.
                 let latencies = (0..calls).map(|i| 1 + (i * 7919) % calls);
                 let median = latencies
                     .filter_map(|latency| meter.call_ended(1, latency))

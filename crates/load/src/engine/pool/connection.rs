@@ -1,4 +1,4 @@
-//! A place for one connection: its current state, and when it may be opened again.
+//! A place for one connection: its current state, and when it may be reopened.
 
 use std::io;
 
@@ -7,42 +7,42 @@ use rpcgauge_wire::{Client, Traffic};
 use super::keepalive::Liveness;
 use crate::engine::stream::Stream;
 
-/// The first backoff before a connection is reopened after failed attempts, ns.
+/// Initial backoff before a connection is reopened after failed attempts, ns.
 const FIRST_BACKOFF_NS: u64 = 1_000_000;
 
-/// The maximum backoff, ns. A server that recovers is found within this time.
+/// Maximum backoff, ns. A server that recovers is detected within this time.
 const MAX_BACKOFF_NS: u64 = 100_000_000;
 
-/// The number of consecutive failed attempts that are retried without a backoff.
+/// Number of consecutive failed attempts that are retried without a backoff.
 const FREE_ATTEMPTS: u32 = 2;
 
-/// A place for a connection, which holds one after another.
+/// A place for a connection. Over time it contains one connection after another.
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) state: State,
-    /// The maximum number of calls in flight, from the schedule.
+    /// Maximum number of calls in flight, derived from the schedule.
     quota: usize,
-    /// In a place for draining, where no connection is opened: the place that the current or last connection
-    /// came from. `None` in other places.
+    /// In a place for draining, where no connections are opened: the place from which the current or last
+    /// connection was moved. `None` in other places.
     pub(super) drains_from: Option<usize>,
-    /// Consecutive attempts that led to no response, whether the connection failed to open or the server
-    /// ended it. Any response counts, even an error. A place for draining begins with [`UNANSWERED`].
+    /// Number of consecutive attempts without a response, whether the connection failed to open or the server
+    /// closed it. Any response counts, even an error. A place for draining starts with [`UNANSWERED`].
     pub(super) failed_attempts: u32,
-    /// How many connections this place has held, including the current one.
+    /// Number of connections that this place has contained, including the current one.
     pub(super) generation: u64,
     /// Whether an attempt to open it has succeeded or failed since the trial or the slice began.
     pub(super) attempted: bool,
-    /// Whether it is in the queue of places that may have room.
+    /// Whether the place is in the queue of those that may have room.
     pub(super) queued: bool,
-    /// Whether it is in the list of places with something to write.
+    /// Whether the place is in the list of those with something to write.
     pub(super) to_write: bool,
-    /// Whether it is in the queue of places with more to read.
+    /// Whether the place is in the queue of those with more to read.
     pub(super) to_read: bool,
 }
 
 #[derive(Debug)]
 pub(super) enum State {
-    /// There is no connection. One may be opened from `backoff_until` (ns) on; 0 means at once.
+    /// There is no connection. One may be opened from `backoff_until` (ns) on; 0 means immediately.
     Closed {
         backoff_until: u64,
     },
@@ -54,11 +54,11 @@ pub(super) enum State {
 /// A connection that is being opened.
 #[derive(Debug)]
 pub(super) struct Connecting {
-    /// `None` while a Unix socket's queue of waiting connections is full.
+    /// `None` while a Unix socket's listen queue is full.
     pub(super) stream: Option<Stream>,
     /// When the attempt began, ns.
     pub(super) since: u64,
-    /// The call that it is opened for, with [`rpcgauge_trial::ConnectionUse::PerCall`].
+    /// The call for which it is opened, with [`rpcgauge_trial::ConnectionUse::PerCall`].
     pub(super) call: Option<u64>,
 }
 
@@ -67,19 +67,19 @@ pub(crate) struct Open {
     pub(super) stream: Stream,
     /// The connection's HTTP client.
     pub(crate) client: Client,
-    /// Whether the transport took less than it was given. An event tells when there is room again.
+    /// Whether the transport accepted less than it was given. An event signals when there is room again.
     pub(super) blocked: bool,
-    /// Whether the loop asked for an event when there is room to write.
+    /// Whether the loop has requested an event for room to write.
     pub(super) watches_writable: bool,
-    /// Whether no input will follow what can be read now: the system reported the end, which it does only
-    /// once, or the end was read and is not processed yet.
+    /// Whether no more input will follow what can be read now. Either the system has reported the end, which
+    /// it does only once, or the end was read and has not been processed yet.
     pub(super) input_ended: bool,
-    /// The number of reads whose bytes are not processed yet.
+    /// Number of reads whose bytes have not been processed yet.
     pub(crate) unprocessed: u32,
-    /// Why a write failed, until the input before the failure is read. The system reports a reset only once;
-    /// a later read finds an ordinary end.
+    /// Why a write failed; stored until the input before the failure has been read. The system reports a
+    /// reset only once, and a later read finds an ordinary end.
     pub(crate) write_error: Option<io::Error>,
-    /// The state of its keep-alive.
+    /// The state of the connection's keep-alive.
     pub(super) liveness: Liveness,
 }
 
@@ -97,7 +97,7 @@ impl Open {
         }
     }
 
-    /// Whether output can leave now, and be answered.
+    /// Whether output can be written now and can still be answered.
     fn takes_bytes(&self) -> bool {
         !self.blocked && self.write_error.is_none() && !self.input_ended
     }
@@ -130,7 +130,7 @@ impl Connection {
         }
     }
 
-    /// A place for connections that take no more calls.
+    /// A place for connections that accept no more calls.
     pub(super) fn draining() -> Connection {
         Connection {
             attempted: true,
@@ -146,16 +146,17 @@ impl Connection {
         })
     }
 
-    /// Whether the connection takes another call now, whatever the schedule says.
+    /// Whether the connection can accept another call now, regardless of the schedule.
     pub(super) fn takes_calls(&self) -> bool {
         self.open_to_calls()
             .is_some_and(|open| open.client.capacity() > 0)
     }
 
-    /// The connection, if calls may be started on it. A full transport takes none, so that pending output
-    /// stays bounded. If no call is in flight, unprocessed input can only concern the connection itself, and
-    /// may end it; and if responses are matched to calls by their order alone, unread input would be taken
-    /// for the response to the next call. A connection that is opened for one call has that from the start.
+    /// The connection, if calls may be started on it. A full transport accepts none, so that pending output
+    /// stays bounded. While no call is in flight, unprocessed input can only concern the connection itself,
+    /// and may close it. If responses are matched to calls only by order, unread input would be mistaken for
+    /// the response to the next call. A connection that is opened for one call is assigned that call from the
+    /// start.
     fn open_to_calls(&self) -> Option<&Open> {
         match &self.state {
             State::Open(open) if open.takes_bytes() => {
@@ -172,7 +173,7 @@ impl Connection {
         matches!(self.state, State::Closed { backoff_until } if backoff_until <= now)
     }
 
-    /// Whether a read can wait for the next input of this connection.
+    /// Whether a read can wait for this connection's next input.
     pub(super) fn can_wait(&self) -> bool {
         match &self.state {
             State::Open(open) => !open.blocked && !open.input_ended && !open.stream.holds_input(),
@@ -188,7 +189,7 @@ impl Connection {
     }
 
     /// Closes the connection at `now`. Returns the end of the backoff, which depends on the failed attempts;
-    /// 0 for none.
+    /// 0 for no backoff.
     pub(super) fn back_off(&mut self, now: u64) -> u64 {
         let backoff_until = backoff_until(self.failed_attempts, now);
         self.state = State::Closed { backoff_until };
@@ -198,7 +199,7 @@ impl Connection {
     pub(super) fn traffic(&self) -> Traffic {
         match &self.state {
             State::Open(open) => open.traffic(),
-            // The bytes of the handshake so far.
+            // Bytes of the handshake so far.
             State::Connecting(Connecting { stream, .. }) => {
                 stream.as_ref().map(Stream::overhead).unwrap_or_default()
             }
@@ -207,12 +208,12 @@ impl Connection {
     }
 }
 
-/// The value of [`Connection::failed_attempts`] with which draining begins. At the end of the connection a
-/// lower value means that a response came after GOAWAY, a higher one that the server ended it without one, and
-/// the same value that the client ended it.
+/// The value of [`Connection::failed_attempts`] when draining begins. When the connection ends, a lower value
+/// means that a response arrived after GOAWAY, a higher value that the server closed the connection without a
+/// response, and the same value that the client closed it.
 pub(super) const UNANSWERED: u32 = 2;
 
-/// The end of the backoff after `failed_attempts` consecutive attempts without a response; 0 for none.
+/// The end of the backoff after `failed_attempts` consecutive attempts without a response; 0 for no backoff.
 /// Without a backoff, a server that refuses everything would be called as fast as the machine can.
 fn backoff_until(failed_attempts: u32, now: u64) -> u64 {
     let Some(doublings) = failed_attempts.checked_sub(FREE_ATTEMPTS + 1) else {

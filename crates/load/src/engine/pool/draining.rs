@@ -1,8 +1,9 @@
-//! Connections that the server is about to end.
+//! Connections that the server is about to close.
 //!
-//! After GOAWAY a connection takes no more calls, but those in flight may still be answered. As in real
-//! clients, due calls do not wait for them: the connection moves to a place for draining, and a new one is
-//! opened in its old place. It is moved between two turns of the loop, when none of its input is unprocessed.
+//! After GOAWAY, a connection accepts no more calls, but those in flight may still be answered. As in
+//! production clients, due calls do not wait for them: the connection moves to a place for draining, and a
+//! new one is opened in its old place. It is moved between two turns of the loop, when none of its input is
+//! unprocessed.
 
 use rpcgauge_trial::ConnectionUse;
 
@@ -20,7 +21,7 @@ impl Pool<'_> {
     }
 
     /// Moves the next connection that is going away and has calls in flight, if a new one is `wanted`.
-    /// Returns its old and its new place; the caller must move its calls from the first to the second.
+    /// Returns its old and its new place. The caller must move its calls from the old to the new place.
     #[inline]
     pub(crate) fn drain_next(
         &mut self,
@@ -31,7 +32,7 @@ impl Pool<'_> {
             let open = self.places[index].open();
             if open.is_some_and(|open| open.client.in_flight() > 0)
                 && wanted
-                // If all places for draining are taken, this connection stays until its calls end.
+                // If all places for draining are occupied, this connection stays until its calls end.
                 && let Some(to) = self.place_for_draining()
             {
                 self.drain(index, to, now)?;
@@ -55,13 +56,13 @@ impl Pool<'_> {
         place.drains_from = Some(from);
         place.failed_attempts = UNANSWERED;
         self.not_open.push(from);
-        // Lists the connection by its new place.
+        // Lists the connection under its new place.
         self.mark_to_write(to);
         self.mark_to_read(to);
         Ok(())
     }
 
-    /// A vacant place for draining. There are at most as many as regular places.
+    /// A vacant place for draining. There are at most as many places for draining as regular ones.
     fn place_for_draining(&mut self) -> Option<usize> {
         let places = self.places.len();
         let regular = self.trial.connections as usize;

@@ -1,8 +1,8 @@
-//! Finds connections that have become silent (gRPC's keepalive).
+//! Detects connections that have become silent (gRPC's keepalive).
 //!
-//! All connections are checked from time to time: one is silent if it has received no bytes since the last
-//! check. So keep-alive costs nothing per call, and any byte is a sign of life, whether of a response or of a
-//! PING's acknowledgement.
+//! All connections are checked periodically. A connection is silent if it has received no bytes since the
+//! last check. Keep-alive therefore costs nothing per call, and any byte is a sign of life, whether it
+//! belongs to a response or to the acknowledgement of a PING.
 
 use std::io;
 use std::time::Duration;
@@ -12,21 +12,21 @@ use rpcgauge_trial::Keepalive;
 use super::Pool;
 use crate::clock::nanos;
 
-/// The number of checks within the shorter of the two times. A silence is found at most one interval too
-/// late.
+/// Number of checks within the shorter of the two times. A silence is detected at most one interval late.
 const CHECKS: u32 = 16;
 
 /// The state of a connection at its last check.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Liveness {
-    /// Bytes received until the last check.
+    /// Bytes received by the last check.
     bytes: u64,
-    /// Since when no bytes were received, ns; `None` before the first check.
+    /// Since when no bytes have been received, ns; `None` before the first check.
     silent_since: Option<u64>,
-    /// When a PING was sent in this silence, ns.
+    /// When a PING was sent during this silence, ns.
     asked_at: Option<u64>,
-    /// Whether the answer was already overdue at the previous check. A client that was itself delayed may
-    /// find the timeout over but an answer unread, so it reads once more before it ends a connection.
+    /// Whether the acknowledgement was already overdue at the previous check. A client that was itself
+    /// delayed may find the timeout over but an acknowledgement unread, so it reads once more before it
+    /// closes a connection.
     overdue: bool,
 }
 
@@ -71,7 +71,7 @@ impl Liveness {
 
 impl Pool<'_> {
     /// Whether it is time to check for silent connections. If so, sets the time of the next check. This needs
-    /// no timer: the loop runs often enough.
+    /// no timer, because the loop runs often enough.
     pub(crate) fn checks_for_silence(&mut self, now: u64) -> bool {
         if now < self.keepalive_at {
             return false;
@@ -83,8 +83,8 @@ impl Pool<'_> {
         true
     }
 
-    /// Sends a PING if a connection is silent. Returns an error if it is to be ended because it did not
-    /// answer.
+    /// Sends a PING if a connection is silent. Returns an error if the connection must be closed because the
+    /// PING was not acknowledged.
     #[cold]
     pub(crate) fn check_liveness(&mut self, index: usize, now: u64) -> Option<io::Error> {
         let keepalive = self.trial.keepalive?;
@@ -98,7 +98,7 @@ impl Pool<'_> {
                 }
                 None
             }
-            // The same kind of error as for the system's own probes.
+            // The same kind of error as from the system's own probes.
             Action::End => {
                 let timeout = keepalive.timeout();
                 let text = format!("nothing arrived for {timeout:?} after a PING (keep-alive)");
@@ -121,7 +121,7 @@ mod tests {
         timeout_ms: 20,
     };
 
-    /// The action of each check, given as (bytes so far, time in ms).
+    /// The action at each check, given as (bytes so far, time in ms).
     fn checks(looks: &[(u64, u64)]) -> Vec<Action> {
         let mut liveness = Liveness::default();
         looks

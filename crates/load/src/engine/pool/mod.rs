@@ -11,14 +11,15 @@
 //! ```
 //!
 //! Invariants between two calls of the pool's methods:
+//! Invariants between calls to the pool's methods:
 //!
 //! - `counts.connecting` and `counts.open` are the numbers of places in those states.
 //! - Every place that is closed or connecting is in `not_open`, unless it is for draining, or may be opened
-//!   at once for a single call.
-//! - A place is at most once in each of `with_room`, `to_write` and `to_read`, as its flags say. It may be
-//!   there needlessly: whoever takes it out checks its state.
-//! - `traffic` only grows: the bytes of a connection are added to `traffic_closed` when it is closed.
-//! - The pool itself begins and ends no calls. It returns results from which the caller does.
+//!   immediately for a single call.
+//! - A place is at most once in each of `with_room`, `to_write` and `to_read`, as its flags indicate. It may
+//!   be there unnecessarily: whoever takes it out checks its state.
+//! - `traffic` never decreases: when a connection is closed, its bytes are added to `traffic_closed`.
+//! - The pool itself does not begin or end calls. It returns results that tell the caller to do so.
 
 mod connection;
 mod draining;
@@ -45,20 +46,20 @@ pub(super) struct Pool<'t> {
     registry: Registry,
     tls: Option<TlsClient>,
     limits: Limits,
-    /// How long opening a connection may take, ns: a call's deadline.
+    /// How long opening a connection may take, ns. The same as a call's deadline.
     deadline: u64,
     places: Vec<Connection>,
-    /// Places that may have room for a call; they take turns.
+    /// Places that may have room for a call, in rotation.
     with_room: VecDeque<usize>,
     /// Places with something to write.
     to_write: Vec<usize>,
     /// Places with more to read.
     to_read: VecDeque<usize>,
-    /// Places to be opened, or being opened.
+    /// Places that should be opened or are being opened.
     not_open: Vec<usize>,
-    /// How many more connections this turn may begin to open.
+    /// How many more connection attempts may begin in this turn.
     may_start: usize,
-    /// Places whose connection the server is about to end (GOAWAY), until they are handled.
+    /// Places whose connection the server is about to close (GOAWAY), until they are handled.
     going_away: Vec<usize>,
     /// When to check for silent connections next, ns; `u64::MAX` without a keep-alive.
     keepalive_at: u64,
@@ -67,20 +68,20 @@ pub(super) struct Pool<'t> {
     traffic_closed: Traffic,
 }
 
-/// The current numbers of connections, and totals over the trial.
+/// Current numbers of connections, and totals over the trial.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ConnectionCounts {
     pub(super) connecting: usize,
     pub(super) open: usize,
     pub(super) opened: u64,
-    /// How many of the opened connections resumed a TLS session of an earlier one.
+    /// How many of the opened connections resumed the TLS session of an earlier one.
     pub(super) tls_resumed: u64,
     /// Failed attempts to open a connection.
     pub(super) failed: u64,
 }
 
 impl<'t> Pool<'t> {
-    /// A pool whose sockets are registered with `registry`. Nothing is opened yet.
+    /// A pool whose sockets are registered with `registry`. No connection is open yet.
     pub(super) fn new(trial: &'t Trial, registry: Registry) -> Pool<'t> {
         let endpoint = &trial.endpoint;
         let tls = endpoint.tls.as_ref();
@@ -127,7 +128,7 @@ impl<'t> Pool<'t> {
         sum
     }
 
-    /// The open connection that input came from, unless it is gone by now.
+    /// The open connection from which input came, unless it is gone by now.
     pub(super) fn origin(&mut self, origin: Origin) -> Option<&mut Open> {
         let connection = &mut self.places[origin.index];
         if connection.generation == origin.generation {
@@ -141,19 +142,19 @@ impl<'t> Pool<'t> {
         self.places[index].traffic()
     }
 
-    /// Notes that a response came, so that the attempts before do not count as failed.
+    /// Notes that a response arrived, so that earlier attempts no longer count as failed.
     pub(super) fn note_response(&mut self, index: usize) {
         self.places[index].failed_attempts = 0;
     }
 
-    /// Notes that the server ended the connection, or made it unusable. That is a failed attempt; a response
-    /// in between resets the count.
+    /// Notes that the server closed the connection or made it unusable. This is a failed attempt unless a
+    /// response arrived before, which resets the count.
     pub(super) fn note_end_by_server(&mut self, index: usize) {
         let connection = &mut self.places[index];
         connection.failed_attempts = connection.failed_attempts.saturating_add(1);
     }
 
-    /// Puts a place into the queue of those that may have room for a call.
+    /// Adds a place to the queue of those that may have room for a call.
     pub(super) fn queue(&mut self, index: usize) {
         let connection = &mut self.places[index];
         if !connection.queued {
@@ -162,7 +163,7 @@ impl<'t> Pool<'t> {
         }
     }
 
-    /// The next place that can take a call now. Places take turns.
+    /// The next place that can accept a call now. Places take turns.
     pub(super) fn next_with_room(&mut self, now: u64) -> Option<usize> {
         while let Some(index) = self.with_room.pop_front() {
             let connection = &mut self.places[index];
@@ -178,8 +179,9 @@ impl<'t> Pool<'t> {
         None
     }
 
-    /// The place on which a call is sent again: any other open connection that takes calls, otherwise the
-    /// same if it still does. The quota of calls in flight is ignored: the call already counted in one.
+    /// The place on which a call is sent again: any other open connection that accepts calls, or else the
+    /// same one if it still does. The quota of calls in flight is ignored, since the call is already included
+    /// in one.
     pub(super) fn place_for_retry(&mut self, failed_on: usize, now: u64) -> Option<usize> {
         match self.trial.connection_use {
             ConnectionUse::PerCall => self.next_with_room(now),
@@ -216,7 +218,7 @@ impl<'t> Pool<'t> {
         }
     }
 
-    /// Closes a connection whose only call is over, or whose client is closed.
+    /// Closes a connection whose only call is over, or whose HTTP client is closed.
     pub(super) fn close_after_call(&mut self, index: usize) {
         let per_call = self.trial.connection_use == ConnectionUse::PerCall;
         let Some(open) = self.places[index].open() else {
@@ -230,7 +232,7 @@ impl<'t> Pool<'t> {
         self.end(index, clock::now());
     }
 
-    /// Closes a connection that has no calls and takes none, unless it is closed already.
+    /// Closes a connection that has no calls and accepts none. No-op if it is already closed.
     pub(super) fn end(&mut self, index: usize, now: u64) {
         let connection = &mut self.places[index];
         let Some(open) = connection.open() else {
@@ -241,12 +243,12 @@ impl<'t> Pool<'t> {
         self.counts.open -= 1;
         let backoff_until = connection.back_off(now);
         if let Some(from) = connection.drains_from {
-            // The place in which it was opened counts how it ended.
+            // The place in which it was opened records how it ended.
             let since_goaway = connection.failed_attempts.cmp(&UNANSWERED);
             let failed = &mut self.places[from].failed_attempts;
             match since_goaway {
                 Ordering::Less => *failed = 0,
-                // The client ended it, which says nothing about the server.
+                // The client closed it, which tells nothing about the server.
                 Ordering::Equal => {}
                 Ordering::Greater => *failed = failed.saturating_add(1),
             }
@@ -257,8 +259,8 @@ impl<'t> Pool<'t> {
         }
     }
 
-    /// Ends the output of all connections: a server takes a TLS session without close_notify for a truncated
-    /// one.
+    /// Ends the output of all connections. Without a close_notify, a server would consider a TLS session
+    /// truncated.
     pub(super) fn end_transports(&mut self) {
         for connection in &mut self.places {
             if let Some(open) = connection.open() {
@@ -268,7 +270,7 @@ impl<'t> Pool<'t> {
     }
 }
 
-/// The places for a trial's connections, each with its quota of calls in flight from the schedule.
+/// The places for a trial's connections, each with its quota of calls in flight derived from the schedule.
 fn places(trial: &Trial) -> Vec<Connection> {
     let connections = trial.connections as usize;
     let (places, calls) = match (trial.connection_use, &trial.schedule) {
@@ -281,7 +283,7 @@ fn places(trial: &Trial) -> Vec<Connection> {
         }
         (ConnectionUse::Reuse, _) => (connections, connections * MAX_IN_FLIGHT as usize),
     };
-    // Each has an equal share; the first ones also take the remainder.
+    // Each place has an equal share; the first ones also take the remainder.
     let (share, left) = (calls / places, calls % places);
     (0..places)
         .map(|index| Connection::new(share + usize::from(index < left)))
@@ -289,7 +291,7 @@ fn places(trial: &Trial) -> Vec<Connection> {
 }
 
 /// The limits of a connection, with the trial's bound on responses. Its calls in flight are bounded only by
-/// its place's quota: a lower limit would cap the schedule silently.
+/// its place's quota, because a lower limit would silently cap the schedule.
 fn limits(trial: &Trial) -> Limits {
     let prefix = match trial.request.style {
         CallStyle::Http { .. } => 0,

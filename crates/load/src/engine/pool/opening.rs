@@ -12,19 +12,19 @@ use crate::engine::failure_kinds;
 use crate::engine::stream::Stream;
 use crate::error::LoadError;
 
-/// The maximum number of connections that are opened at a time, so that the server's listen queue (128 on
-/// many systems) does not overflow.
+/// Maximum number of connections that are being opened at a time. It keeps the server's listen queue (128 on
+/// many systems) from overflowing.
 const MAX_CONNECTING: usize = 100;
 
-/// How long to wait before a Unix socket with a full queue is tried again, ns. No event tells when it has
-/// room.
+/// How long to wait before retrying a Unix socket with a full listen queue, ns. No event signals when there
+/// is room.
 const FULL_QUEUE_BACKOFF_NS: u64 = 200_000;
 
 /// The state of an attempt to open a connection.
 pub(crate) enum Attempt {
     /// The attempt continues.
     Underway,
-    /// The connection is open, for `call` if that is to be the only one on it.
+    /// The connection is open. If it is meant for a single call, `call` is that call.
     Open { call: Option<u64> },
     /// The attempt failed at `at` (ns).
     Failed {
@@ -46,8 +46,8 @@ impl Pool<'_> {
         Some(std::mem::take(&mut self.not_open))
     }
 
-    /// Opens a place that is closed and whose backoff is over, if connections are `wanted`. Gives up an
-    /// attempt that takes too long.
+    /// Opens a closed place whose backoff is over, if connections are `wanted`. Abandons an attempt that
+    /// takes too long.
     pub(crate) fn maintain(
         &mut self,
         index: usize,
@@ -97,12 +97,13 @@ impl Pool<'_> {
         self.not_open = list;
     }
 
-    /// When [`Pool::maintain`] has something to do next. `wanted` says whether connections are to be opened.
+    /// When [`Pool::maintain`] next has something to do, ns. `wanted` is whether connections should be
+    /// opened.
     pub(crate) fn next_maintenance(&self, wanted: bool, now: u64) -> u64 {
         let next_maintenance = |&index: &usize| match &self.places[index].state {
             State::Closed { .. } if !wanted => u64::MAX,
             State::Closed { backoff_until } if *backoff_until > now => *backoff_until,
-            // It waits for others that are being opened.
+            // The place waits for others that are being opened.
             State::Closed { .. } => now + FULL_QUEUE_BACKOFF_NS,
             State::Connecting(Connecting { stream: None, .. }) => now + FULL_QUEUE_BACKOFF_NS,
             State::Connecting(making) => making.since.saturating_add(self.deadline),
@@ -115,7 +116,7 @@ impl Pool<'_> {
             .unwrap_or(u64::MAX)
     }
 
-    /// Starts to connect, for `call` if that is to be the only one on the connection.
+    /// Starts connecting. If the connection is meant for a single call, `call` is that call.
     pub(crate) fn connect(
         &mut self,
         index: usize,
@@ -161,7 +162,7 @@ impl Pool<'_> {
         matches!(self.places[index].state, State::Connecting(_))
     }
 
-    /// Continues to connect after an event.
+    /// Continues connecting after an event.
     pub(crate) fn go_on_connecting(&mut self, index: usize) -> Result<Attempt, LoadError> {
         let State::Connecting(making) = &mut self.places[index].state else {
             return Ok(Attempt::Underway);
@@ -189,7 +190,7 @@ impl Pool<'_> {
         self.counts.opened += 1;
         self.counts.tls_resumed += u64::from(stream.is_resumed());
         if stream.is_tls() {
-            // The event for input that came with the end of the handshake is over.
+            // The event was already consumed for input that arrived with the end of the handshake.
             self.mark_to_read(index);
         }
         let client = Client::new(self.trial.endpoint.protocol, self.limits.clone());
@@ -221,7 +222,7 @@ impl Pool<'_> {
         }
     }
 
-    /// Gives up an attempt to open a connection.
+    /// Abandons an attempt to open a connection.
     fn give_up(&mut self, index: usize, now: u64) {
         self.counts.connecting -= 1;
         self.counts.failed += 1;
@@ -232,7 +233,7 @@ impl Pool<'_> {
         self.not_open.push(index);
     }
 
-    /// Gives up a call that ended without its response. Returns true if its connection was still being
+    /// Abandons a call that ended without its response. Returns true if its connection was still being
     /// opened.
     pub(crate) fn give_up_call(&mut self, index: usize, token: u64, now: u64) -> bool {
         let state = &self.places[index].state;

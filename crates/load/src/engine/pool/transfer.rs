@@ -1,4 +1,4 @@
-//! Reads and writes of connections: as much as possible at once, many calls in one write.
+//! Reads and writes of connections: as much as possible at a time, and many calls in one write.
 
 use std::io::{self, ErrorKind, IoSlice};
 use std::time::Duration;
@@ -9,11 +9,11 @@ use crate::engine::inbox::{Content, Inbox, Origin};
 use crate::engine::stream::Input;
 use crate::error::LoadError;
 
-/// The maximum number of pieces that one write gathers.
+/// Maximum number of pieces that one write gathers.
 const PIECES: usize = 16;
 
 impl Open {
-    /// Writes pending output once. Returns how many bytes the transport took.
+    /// Writes pending output once. Returns the number of bytes that the transport accepted.
     fn write_output(&mut self) -> io::Result<usize> {
         if self.client.is_output_in_one_piece() {
             return self.stream.write(&[IoSlice::new(self.client.output())]);
@@ -23,8 +23,8 @@ impl Open {
         self.stream.write(&pieces[..filled])
     }
 
-    /// Offers the last bytes (GOAWAY) to a transport that is about to be closed. Bytes that it does not take
-    /// are lost, which does no harm.
+    /// Offers the last bytes (GOAWAY) to a transport that is about to be closed. Bytes that it does not
+    /// accept are lost, which is harmless.
     pub(super) fn say_goodbye(&mut self) {
         if !self.client.output().is_empty()
             && !self.blocked
@@ -42,7 +42,7 @@ impl Pool<'_> {
         !self.to_read.is_empty() || !self.to_write.is_empty()
     }
 
-    /// Marks a connection to be written to before the next wait.
+    /// Marks a connection for writing before the next wait.
     pub(crate) fn mark_to_write(&mut self, index: usize) {
         let connection = &mut self.places[index];
         if !connection.to_write {
@@ -57,8 +57,8 @@ impl Pool<'_> {
         Some(index)
     }
 
-    /// Writes until all is written or the transport is full. Returns whether all requests are completely
-    /// written.
+    /// Writes until everything is written or the transport is full. Returns whether all requests are
+    /// completely written.
     pub(crate) fn write(&mut self, index: usize) -> Result<bool, LoadError> {
         let Some(open) = self.places[index].open() else {
             return Ok(false);
@@ -79,9 +79,9 @@ impl Pool<'_> {
                     open.blocked = true;
                     break;
                 }
-                // The server may have answered before it stopped reading, so the input is read first. Not
-                // here: calls may be begun between reads, and if many connections failed together, these
-                // calls would nest.
+                // The server may have answered before it stopped reading, so the input is read first. This
+                // must not happen here: calls may begin between reads, and if many connections failed
+                // together, these calls would nest.
                 Err(error) => {
                     open.write_error.get_or_insert(error);
                     open.input_ended = true;
@@ -107,7 +107,7 @@ impl Pool<'_> {
         self.places[index].open().is_some_and(|open| open.blocked)
     }
 
-    /// Queues a connection to be read from, without an event.
+    /// Queues a connection for reading without an event.
     pub(crate) fn mark_to_read(&mut self, index: usize) {
         let connection = &mut self.places[index];
         if !connection.to_read {
@@ -116,7 +116,7 @@ impl Pool<'_> {
         }
     }
 
-    /// Queues a connection to be read from after an event. `ended` says whether its input ends.
+    /// Queues a connection for reading after an event. `ended` is whether its input ends.
     pub(crate) fn note_readable(&mut self, index: usize, ended: bool) {
         if let Some(open) = self.places[index].open() {
             open.input_ended |= ended;
@@ -134,8 +134,8 @@ impl Pool<'_> {
         Some(index)
     }
 
-    /// Reads once from a connection into the inbox, and waits for about `wait`. Returns when that was, ns;
-    /// `None` if it was not read.
+    /// Reads once from a connection into the inbox, waiting for about `wait`. Returns when it was read, ns;
+    /// `None` if it was not.
     pub(crate) fn read(
         &mut self,
         index: usize,
@@ -166,7 +166,7 @@ impl Pool<'_> {
                 return None;
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock && open.write_error.is_none() => {
-                // All input is read; a call may have waited only for that.
+                // All input is read; a call may have been waiting only for this.
                 self.queue(index);
                 return Some(at);
             }

@@ -26,15 +26,15 @@ pub(super) enum Stream {
 /// The result of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Input {
-    /// `n` bytes were read; 0 if only TLS's own records came. If there is not `more`, everything is read and
-    /// an event announces further input.
+    /// `n` bytes were read; 0 if only TLS's own records arrived. Without `more`, everything has been read,
+    /// and an event will announce further input.
     Data { n: usize, more: bool },
     /// The other side has closed the connection properly.
     End,
 }
 
 impl Stream {
-    /// Starts to connect; [`Stream::go_on_connecting`] continues until it is done.
+    /// Starts connecting. [`Stream::go_on_connecting`] continues until the connection is open.
     pub(super) fn connect(
         address: &Address,
         tls: Option<&TlsClient>,
@@ -47,7 +47,7 @@ impl Stream {
         })
     }
 
-    /// Continues to connect, including the TLS handshake, without waiting. Returns true once the connection
+    /// Continues connecting, including the TLS handshake, without waiting. Returns true once the connection
     /// is open, and an error if it cannot be opened.
     pub(super) fn go_on_connecting(&mut self) -> io::Result<bool> {
         match self {
@@ -56,7 +56,7 @@ impl Stream {
         }
     }
 
-    /// The error of a connection that is not open at its deadline.
+    /// The error of a connection that is not open by its deadline.
     pub(super) fn too_late(&self) -> io::Error {
         match self {
             Stream::Plain(_) => io::ErrorKind::TimedOut.into(),
@@ -68,17 +68,17 @@ impl Stream {
         matches!(self, Stream::Tls(_))
     }
 
-    /// Whether it holds input that was already read from the socket, which no event announces.
+    /// Whether the transport contains input that was already read from the socket, which no event announces.
     pub(super) fn holds_input(&self) -> bool {
         matches!(self, Stream::Tls(tls) if tls.holds_input())
     }
 
-    /// Whether the connection resumes a TLS session of an earlier one.
+    /// Whether the connection resumed the TLS session of an earlier one.
     pub(super) fn is_resumed(&self) -> bool {
         matches!(self, Stream::Tls(tls) if tls.is_resumed())
     }
 
-    /// Reads once. Without input it fails with `WouldBlock` after about `wait`, which must be the same in
+    /// Reads once. Without input, it fails with `WouldBlock` after about `wait`, which must be the same in
     /// every call.
     pub(super) fn read(&mut self, buffer: &mut [u8], wait: Option<Duration>) -> io::Result<Input> {
         match self {
@@ -93,7 +93,8 @@ impl Stream {
         }
     }
 
-    /// Whether the end of the input, or an error that ends the connection, is known to follow what was read.
+    /// Whether what was read is known to be followed by the end of the input, or by an error that ends the
+    /// connection.
     pub(super) fn has_ended(&self) -> bool {
         matches!(self, Stream::Tls(tls) if tls.has_ended())
     }
@@ -105,7 +106,7 @@ impl Stream {
         }
     }
 
-    /// Writes the bytes that TLS took and holds back. Fails with `WouldBlock` if there is no room for all.
+    /// Writes the bytes that TLS has buffered. Fails with `WouldBlock` if there is no room for all of them.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         match self {
             Stream::Plain(_) => Ok(()),
@@ -118,7 +119,7 @@ impl Stream {
         matches!(self, Stream::Tls(tls) if tls.holds_output())
     }
 
-    /// Sends the other side the end of the output (close_notify), if it can be sent now.
+    /// Sends the end of the output (close_notify) to the other side, if it can be sent now.
     pub(super) fn say_end(&mut self) {
         if let Stream::Tls(tls) = self {
             tls.say_end();

@@ -1,15 +1,15 @@
-//! Counts TLS records by their headers.
+//! Counts the bytes of TLS records by parsing record headers.
 
-/// Bytes of a record's header: its type, a version, and its length (RFC 8446, 5.1).
+/// Size of a record's header: its type, a version, and its length (RFC 8446, 5.1).
 const HEADER: usize = 5;
 
-/// Follows the records in a stream of bytes, to count the bytes of complete ones only.
+/// Follows the records in a stream of bytes, so that only the bytes of complete records are counted.
 #[derive(Debug, Default)]
 pub(super) struct Records {
     header: [u8; HEADER],
-    /// Bytes of the header that were received.
+    /// Bytes of the current header received so far.
     have: usize,
-    /// Bytes of the content that are still missing.
+    /// Bytes of the current record's content that are still missing.
     left: usize,
     /// Bytes of all complete records, including headers.
     pub(super) complete: u64,

@@ -1,4 +1,4 @@
-//! A socket that blocks only in reads that are to wait.
+//! A socket that blocks only in reads that are meant to wait.
 
 use std::io::{self, IoSlice};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -19,8 +19,8 @@ use crate::error::LoadError;
 /// Writes never wait. The socket itself may be in blocking mode, for reads.
 const AT_ONCE: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
 
-/// The maximum number of unanswered TCP keep-alive probes before the system gives up; fewer if the timeout
-/// has fewer seconds. A single lost probe must not end a connection.
+/// Maximum number of unanswered TCP keep-alive probes before the system gives up; fewer if the timeout is
+/// shorter than this many seconds. A single lost probe must not end a connection.
 const MAX_PROBES: u64 = 4;
 
 /// A TCP or Unix socket.
@@ -32,8 +32,8 @@ pub(crate) struct Socket {
 }
 
 impl Socket {
-    /// Starts to connect. Small requests leave at once (TCP_NODELAY). A Unix socket needs no probes: the
-    /// system knows when the other side ends.
+    /// Starts connecting. Small requests are sent without delay (TCP_NODELAY). A Unix socket needs no probes,
+    /// because the system knows when the other side closes.
     pub(super) fn connect(address: &Address, keepalive: Option<Keepalive>) -> io::Result<Socket> {
         let fd = match address {
             Address::Tcp(address) => {
@@ -49,7 +49,7 @@ impl Socket {
         Ok(Socket { fd, waits: false })
     }
 
-    /// Whether the connection is open; an error if it cannot be opened.
+    /// Whether the connection is open. Returns an error if it cannot be opened.
     pub(super) fn is_connected(&self) -> io::Result<bool> {
         sockopt::socket_error(&self.fd)??;
         match getpeername(&self.fd) {
@@ -59,8 +59,8 @@ impl Socket {
         }
     }
 
-    /// Reads once. Without input it waits for `wait`, then fails with `WouldBlock`. The first `wait` applies
-    /// to all later reads that wait.
+    /// Reads once. Without input, it waits for `wait` and then fails with `WouldBlock`. The first `wait`
+    /// applies to all later reads that wait.
     #[inline]
     pub(super) fn read(&mut self, buffer: &mut [u8], wait: Option<Duration>) -> io::Result<usize> {
         if wait.is_none() {
@@ -85,9 +85,9 @@ impl Socket {
         })
     }
 
-    /// Asks for events about input and, if `writable`, about room to write; `again` if the socket is
-    /// registered already. `writable` is not always set, since a Unix socket has room after every request
-    /// that the server reads, which would cost a wake-up per call.
+    /// Requests events about input and, if `writable`, about room to write. `again` is whether the socket is
+    /// already registered. `writable` is not always set, because a Unix socket has room again after every
+    /// request that the server reads, which would cost a wake-up per call.
     pub(crate) fn watch(
         &self,
         registry: &Registry,
@@ -111,8 +111,8 @@ impl Socket {
     }
 }
 
-/// Makes the system probe a connection that is idle for the keep-alive's time, and end it (ETIMEDOUT) if no
-/// probe is answered within the keep-alive's timeout.
+/// Makes the system probe a connection that has been idle for the keep-alive's time, and end it (ETIMEDOUT)
+/// if no probe is answered within the keep-alive's timeout.
 fn probe(stream: &TcpStream, keepalive: Keepalive) -> io::Result<()> {
     let idle = whole_seconds(keepalive.time());
     let timeout = whole_seconds(keepalive.timeout());
@@ -125,8 +125,8 @@ fn probe(stream: &TcpStream, keepalive: Keepalive) -> io::Result<()> {
     Ok(())
 }
 
-/// A time in whole seconds, as TCP's keep-alive needs it: rounded up, at least 1 s, at most the system's
-/// maximum.
+/// A time in whole seconds, as TCP's keep-alive requires it: rounded up, at least 1 s, and at most the
+/// system's maximum.
 fn whole_seconds(time: Duration) -> u64 {
     const MAX: u64 = 32_767;
     let up = u64::from(time.subsec_nanos() > 0);

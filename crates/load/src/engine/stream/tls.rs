@@ -1,4 +1,4 @@
-//! TLS over a socket: rustls, driven by the event loop.
+//! TLS over a socket, using rustls driven by the event loop.
 
 use std::io::{self, IoSlice, Read, Write};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::socket::Socket;
 use super::tls_failure::TlsFailure;
 use crate::tls::{TlsClient, alpn};
 
-/// The maximum size of a record that rustls accepts: 2^14 bytes, 2,048 that encryption may add (RFC 5246,
+/// Maximum size of a record that rustls accepts: 2^14 bytes, up to 2,048 added by encryption (RFC 5246,
 /// 6.2.3), and the header. rustls buffers at most one incomplete record.
 const MAX_RECORD: usize = (1 << 14) + 2048 + 5;
 
@@ -26,19 +26,19 @@ pub(crate) struct TlsStream {
     /// Whether the socket is connected and the handshake has begun.
     shaking_hands: bool,
     received: Records,
-    /// Plain bytes that rustls has decrypted and not returned yet.
+    /// Plaintext bytes that rustls has decrypted but not returned yet.
     held: usize,
-    /// Plain bytes that rustls has returned.
+    /// Plaintext bytes that rustls has returned.
     given: u64,
-    /// Plain bytes that rustls has taken.
+    /// Plaintext bytes that rustls has accepted for sending.
     taken: u64,
     /// Bytes written to the socket.
     written: u64,
-    /// TLS overhead among the written bytes, as of when rustls last held nothing back.
+    /// TLS overhead among the written bytes, as of the last time when rustls had nothing buffered.
     sent_overhead: u64,
     /// Whether the other side has ended its output (close_notify).
     ended: bool,
-    /// The error that ended the session, until the bytes before it are read.
+    /// The error that ended the session, until the bytes before it have been read.
     broken: Option<rustls::Error>,
 }
 
@@ -87,8 +87,8 @@ impl TlsStream {
         }
     }
 
-    /// Continues the handshake until its last byte is written. It reads nothing after the handshake's end:
-    /// later input is left for [`TlsStream::read`].
+    /// Continues the handshake until its last byte has been written. It reads nothing after the end of the
+    /// handshake; later input is left for [`TlsStream::read`].
     fn shake_hands(&mut self) -> io::Result<()> {
         loop {
             self.flush().map_err(TlsFailure::cut)?;
@@ -125,9 +125,10 @@ impl TlsStream {
         }
     }
 
-    /// Reads the socket once, waits for about `wait`, into the buffer from [`MAX_RECORD`] on, and decrypts to
-    /// the buffer's beginning. Plain bytes never overwrite encrypted ones: they are fewer, except for those
-    /// of a record whose beginning rustls held, for which the gap has room.
+    /// Reads the socket once, waiting for about `wait`. The encrypted bytes go into the buffer from
+    /// [`MAX_RECORD`] on, and are decrypted to the beginning of the buffer. Plaintext never overwrites
+    /// encrypted bytes because it is shorter. The exception is a record whose beginning rustls had buffered;
+    /// the gap has room for it.
     pub(super) fn read(&mut self, buffer: &mut [u8], wait: Option<Duration>) -> io::Result<Input> {
         if self.held > 0 {
             let n = self.give(buffer);
@@ -151,8 +152,8 @@ impl TlsStream {
         })
     }
 
-    /// Decrypts the bytes from [`MAX_RECORD`] to `end` to the buffer's beginning. Returns the number of plain
-    /// bytes.
+    /// Decrypts the bytes from [`MAX_RECORD`] to `end` to the beginning of the buffer. Returns the number of
+    /// plaintext bytes.
     fn decipher(&mut self, buffer: &mut [u8], end: usize) -> usize {
         self.received.take(&buffer[MAX_RECORD..end]);
         let (mut n, mut at) = (0, MAX_RECORD);
@@ -173,7 +174,7 @@ impl TlsStream {
         n
     }
 
-    /// Makes rustls process its input. If that fails, its alert is sent at once if there is room.
+    /// Makes rustls process its input. If that fails, its alert is sent immediately if there is room.
     fn process(&mut self) -> Result<(), rustls::Error> {
         match self.tls.process_new_packets() {
             Ok(state) => {
@@ -202,7 +203,7 @@ impl TlsStream {
     }
 
     pub(super) fn write(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
-        // Output that is held back is written first, so that it stays bounded.
+        // Buffered output is written first, so that it stays bounded.
         self.flush()?;
         let n = self.tls.writer().write_vectored(pieces)?;
         self.taken += n as u64;
@@ -234,7 +235,7 @@ impl TlsStream {
         let _ = self.flush();
     }
 
-    /// The bytes of the handshake, and what records add to the plain bytes. Incomplete records count once
+    /// Bytes of the handshake, and what records add to the plaintext. Incomplete records are counted once
     /// they are complete.
     pub(super) fn overhead(&self) -> Traffic {
         let plain = self.given + self.held as u64;

@@ -7,7 +7,7 @@ use rpcgauge_trial::FailureKind;
 use rpcgauge_wire::Protocol;
 use rustls::{AlertDescription, CertificateError, Error, InvalidMessage, PeerMisbehaved};
 
-/// A TLS failure, inside an [`io::Error`] like those of the socket below.
+/// A TLS failure, wrapped in an [`io::Error`] like those of the underlying socket.
 #[derive(Debug, thiserror::Error)]
 #[error("{text}")]
 pub(crate) struct TlsFailure {
@@ -16,12 +16,12 @@ pub(crate) struct TlsFailure {
 }
 
 impl TlsFailure {
-    /// The TLS failure in an error of the transport, if it is one.
+    /// The TLS failure inside a transport's error, if there is one.
     pub(crate) fn of(error: &io::Error) -> Option<&TlsFailure> {
         error.get_ref()?.downcast_ref()
     }
 
-    /// Either side refused the handshake.
+    /// Converts the error of a handshake that either side rejected.
     pub(super) fn in_handshake(error: &Error, protocol: Protocol) -> io::Error {
         match error {
             Error::InvalidCertificate(certificate) => Self::certificate(certificate),
@@ -32,7 +32,7 @@ impl TlsFailure {
             Error::AlertReceived(alert) => Self::alert(*alert, FailureKind::TlsHandshake),
             Error::InvalidMessage(InvalidMessage::InvalidContentType) => Self::error(
                 FailureKind::TlsHandshake,
-                "the server does not speak TLS here".to_owned(),
+                "the server does not speak TLS".to_owned(),
             ),
             _ => Self::error(
                 FailureKind::TlsHandshake,
@@ -41,7 +41,8 @@ impl TlsFailure {
         }
     }
 
-    /// The transport ended, failed or took too long in the handshake. `WouldBlock` is not a failure.
+    /// Converts the error of a transport that ended, failed or took too long during the handshake.
+    /// `WouldBlock` is not a failure and is returned unchanged.
     pub(super) fn cut(error: io::Error) -> io::Error {
         let how = match error.kind() {
             io::ErrorKind::WouldBlock => return error,
@@ -61,12 +62,12 @@ impl TlsFailure {
         Self::error(
             FailureKind::Alpn,
             format!(
-                "the server did not negotiate {name} by ALPN; --allow-missing-alpn continues without"
+                "the server did not negotiate {name} by ALPN; use --allow-missing-alpn to continue without it"
             ),
         )
     }
 
-    /// The server does not accept the protocol that is to be spoken.
+    /// The server does not accept the protocol of the calls.
     pub(super) fn other_protocol(protocol: Protocol) -> io::Error {
         let version = match protocol {
             Protocol::Http1 => "HTTP/1.1",
@@ -78,7 +79,7 @@ impl TlsFailure {
         )
     }
 
-    /// The session failed after the handshake. In TLS 1.3 a server reports only then that it rejects the
+    /// Converts an error after the handshake. In TLS 1.3, this is when a server reports that it rejects the
     /// client's certificate.
     pub(super) fn after_handshake(error: &Error) -> io::Error {
         match error {
@@ -90,7 +91,7 @@ impl TlsFailure {
             ) => Self::error(
                 FailureKind::Flood,
                 format!(
-                    "the server sent {} of TLS, which no response needs",
+                    "the server sent {} over TLS, which no response needs",
                     in_words(&format!("{misbehaved:?}"))
                 ),
             ),
@@ -101,12 +102,12 @@ impl TlsFailure {
         }
     }
 
-    /// The connection ended without a close_notify, so it is unknown whether the server had finished: anybody
+    /// The connection ended without a close_notify, so it is unknown whether the server had finished: anyone
     /// can end a TCP connection (RFC 8446, 6.1).
     pub(super) fn truncated() -> io::Error {
         Self::error(
             FailureKind::ConnectionClosed,
-            "it ended without TLS's close_notify, so data may be missing at its end".to_owned(),
+            "it ended without a TLS close_notify, so data may be missing at the end".to_owned(),
         )
     }
 
@@ -115,7 +116,8 @@ impl TlsFailure {
         match alert {
             CertificateRequired => Self::error(
                 FailureKind::ClientCertificate,
-                "the server wants a client certificate: give one with --cert and --key".to_owned(),
+                "the server requires a client certificate: provide one with --cert and --key"
+                    .to_owned(),
             ),
             BadCertificate
             | UnsupportedCertificate
@@ -134,28 +136,28 @@ impl TlsFailure {
         }
     }
 
-    /// The server's certificate was refused. The advice comes before the reason, because samples are
-    /// shortened.
+    /// Converts the reason for rejecting the server's certificate. The advice comes before the reason,
+    /// because samples are truncated.
     fn certificate(error: &CertificateError) -> io::Error {
         use CertificateError::*;
         let (kind, what) = match error {
             Expired | ExpiredContext { .. } | NotValidYet | NotValidYetContext { .. } => (
                 FailureKind::CertificateExpired,
-                "the server's certificate is not valid at this time: renew it, or check this machine's \
+                "the server's certificate is not valid at this time: renew it, check this machine's \
                  clock, or call with --insecure",
             ),
             NotValidForName | NotValidForNameContext { .. } => (
                 FailureKind::CertificateName,
-                "the server's certificate is for another name: give its name with --server-name",
+                "the server's certificate is for another name: specify that name with --server-name",
             ),
             UnknownIssuer => (
                 FailureKind::CertificateUnknownIssuer,
-                "the issuer of the server's certificate is not trusted: give its CA with --cacert, \
+                "the issuer of the server's certificate is not trusted: specify its CA with --cacert, \
                  or call with --insecure",
             ),
             Other(_) => (
                 FailureKind::CertificateInvalid,
-                "the server's certificate cannot be verified: give it, or its CA, with --cacert, or call \
+                "the server's certificate cannot be verified: specify it, or its CA, with --cacert, or call \
                  with --insecure",
             ),
             _ => (
