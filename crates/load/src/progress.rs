@@ -1,4 +1,4 @@
-//! Progress of a trial while it runs.
+//! Progress of a trial while it is running.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,43 +9,43 @@ use rpcgauge_wire::Traffic;
 use crate::Histogram;
 use crate::histogram::histogram;
 
-/// Takes snapshots of the measured part while it runs.
+/// Receives snapshots of the measured part while it is running.
 pub struct ProgressHook<'r> {
-    /// The time between two snapshots, more than 0.
+    /// Time between two snapshots, more than 0.
     pub every: Duration,
     /// Called on the measuring thread, between the turns of its loop. It delays calls that become due while
-    /// it runs, which shows in their latency and send delay: do slow work on another thread. It is called
-    /// once more at the end of the trial, so that the intervals together hold every call.
+    /// it runs, which shows in their latency and send delay, so slow work belongs on another thread. It is
+    /// called once more at the end of the trial, so that the intervals together contain every call.
     ///
-    /// A trial with a hook counts every call in a second set of histograms, and at each snapshot sums the
-    /// bytes of its connections.
+    /// A trial with a hook counts every call in a second set of histograms, and sums the bytes of its
+    /// connections at each snapshot.
     ///
-    /// Returns histograms for the next interval: the given ones or others. They need not be empty; the engine
-    /// clears them, whatever they hold.
+    /// Returns histograms for the next interval: the given ones or others. They need not be empty, because
+    /// the engine clears them.
     pub sample: Box<dyn FnMut(TrialProgress) -> IntervalTimes + 'r>,
 }
 
 /// The measured part of a trial so far.
 #[derive(Debug, Default)]
 pub struct TrialProgress {
-    /// The measured time since the measured part began.
+    /// Measured time since the measured part began.
     pub elapsed: Duration,
-    /// The measured time since the previous snapshot, or since the measured part began.
+    /// Measured time since the previous snapshot, or since the measured part began.
     pub interval: Duration,
-    /// Calls that were begun, or failed before that.
+    /// Calls that began, or failed before they could begin.
     pub started: u64,
-    /// How many of the started calls were given to the transport.
+    /// How many of the started calls were passed to the transport.
     pub sent: u64,
     /// Calls that succeeded.
     pub answered: u64,
     /// Calls that failed, by kind.
     pub failed: BTreeMap<FailureKind, u64>,
-    /// Sends beyond the first of a call ([`rpcgauge_trial::Calls::retried`]).
+    /// Sends of calls beyond the first ([`rpcgauge_trial::Calls::retried`]).
     pub retried: u64,
-    /// Calls that were begun and have not ended.
+    /// Calls that began and have not ended.
     pub in_flight: u64,
-    /// Calls that are due and not begun yet, including those that the warm-up left. An estimate if arrivals
-    /// are random.
+    /// Calls that are due but have not begun, including those left over from the warm-up. An estimate if
+    /// arrivals are random.
     pub waiting: u64,
     /// Times of the interval's calls.
     pub times: IntervalTimes,
@@ -56,11 +56,11 @@ pub struct TrialProgress {
 /// Times of the calls between two snapshots, ns.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IntervalTimes {
-    /// Latency of the calls that ended in the interval and succeeded.
+    /// Latency of calls that ended in the interval and succeeded.
     pub latency: Histogram,
-    /// Latency of the calls that ended in the interval and failed.
+    /// Latency of calls that ended in the interval and failed.
     pub failed_latency: Histogram,
-    /// How long after its due time each call was begun, or failed before that, in the interval.
+    /// How long after its due time each call began in the interval, or failed before it could begin.
     pub send_delay: Histogram,
 }
 
@@ -76,7 +76,7 @@ impl Default for IntervalTimes {
 }
 
 impl IntervalTimes {
-    /// Empties the histograms; cheap if they are empty.
+    /// Empties the histograms. Cheap if they are already empty.
     pub fn clear(&mut self) {
         for histogram in [
             &mut self.latency,

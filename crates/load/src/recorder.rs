@@ -15,8 +15,8 @@ use crate::steps::{StepFigures, StepRecorder};
 use crate::timeline::TimelineRecorder;
 use crate::trial::Trial;
 
-/// The measured calls, counted by outcome. Each outcome is counted on its own where it happens, so that their
-/// sum is a check.
+/// The measured calls, counted by outcome. Each outcome is counted separately where it happens, so that the
+/// sum can be checked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Account {
     /// All counts except [`Calls::never_sent`], which is known only at the end.
@@ -25,38 +25,39 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    /// Checks the sums against the calls that were started.
+    /// Checks that the counts add up to the number of started calls.
     pub(crate) fn close(self) -> Result<Calls, LoadError> {
         let Account { mut calls, sent } = self;
-        // If more were sent than started, this value makes the check fail.
+        // If more calls were sent than started, this value makes the check fail.
         calls.never_sent = calls.started.checked_sub(sent).unwrap_or(u64::MAX);
         calls.check().map_err(LoadError::Accounting)?;
         Ok(calls)
     }
 }
 
-/// The stage times of a call that succeeded, ns.
+/// The stage times of a successful call, ns.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct StageTimes {
-    /// The client's stages, in the order of [`Stage::ALL`]; `None` for a stage that the call did not have.
+    /// The client's stages, in the order of [`Stage::ALL`]; `None` for a stage that the call did not go
+    /// through.
     pub(crate) client: [Option<u64>; 8],
     /// The server's stages, which follow the client's in [`Stage::ALL`].
     pub(crate) server: MarkTimes,
 }
 
-/// The stage times that the server's marks give.
+/// The stage times derived from the server's marks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum MarkTimes {
     #[default]
     Absent,
     Implausible,
-    /// Request, handler and response time.
+    /// The times of the request, the handler and the response.
     Used([u64; 3]),
 }
 
 impl MarkTimes {
-    /// Computes them from the marks and the call's own times, ns of one clock. Marks of another clock almost
-    /// always lie outside the call; the shorter the call, the smaller the chance that they do not.
+    /// Computes the times from the marks and the call's own times, ns of one clock. Marks from another clock
+    /// almost always lie outside the call; the shorter the call, the more reliably they do.
     pub(crate) fn from_marks(handler: (u64, u64), encode_start: u64, done: u64) -> MarkTimes {
         let (start, end) = handler;
         if encode_start <= start && start <= end && end <= done {
@@ -78,24 +79,24 @@ pub(crate) struct Recorder {
     pub(crate) interval: Option<IntervalTimes>,
     pub(crate) failed_latency: Histogram,
     pub(crate) send_delay: Histogram,
-    /// All stages, if they are timed; otherwise empty.
+    /// All stages if they are timed; otherwise empty.
     pub(crate) stages: Vec<(Stage, Histogram)>,
     /// The stage times of the last call, until they are counted.
     uncounted: Option<StageTimes>,
     pub(crate) marks: Marks,
     pub(crate) timeline: TimelineRecorder,
-    /// `None` unless slow calls are kept.
+    /// `None` unless slow calls are recorded.
     pub(crate) slow: Option<SlowCalls>,
     pub(crate) steps: StepRecorder,
     pub(crate) account: Account,
     pub(crate) errors: ErrorSamples,
-    /// Calls that were due and had no body yet.
+    /// Calls that were due but had no body yet.
     pub(crate) bodies_late: u64,
     pub(crate) stalls: Stalls,
 }
 
 impl Recorder {
-    /// `has_snapshots` says whether times are also kept by interval.
+    /// `has_snapshots` is whether times are also recorded by interval.
     pub(crate) fn new(trial: &Trial, has_snapshots: bool) -> Recorder {
         let stages = match trial.timing {
             Timing::Load => Vec::new(),
@@ -130,7 +131,7 @@ impl Recorder {
         }
     }
 
-    /// Records the send delay of a call that was begun, or failed before that.
+    /// Records the send delay of a call that began, or failed before it could begin.
     pub(crate) fn begun(&mut self, due: u64, now: u64) {
         let delay = now.saturating_sub(due);
         record(&mut self.send_delay, delay);
@@ -142,12 +143,12 @@ impl Recorder {
         }
     }
 
-    /// The slow calls so far, if they are kept.
+    /// The slow calls so far, if they are recorded.
     pub(crate) fn slow(&self) -> &[SlowCall] {
         self.slow.as_ref().map_or(&[], SlowCalls::kept)
     }
 
-    /// Counts a call that was given to the transport for the first time.
+    /// Counts a call that was passed to the transport for the first time.
     pub(crate) fn sent(&mut self, due: u64) {
         self.account.sent += 1;
         if let Some(step) = self.step(due) {
@@ -155,7 +156,7 @@ impl Recorder {
         }
     }
 
-    /// Takes back [`Recorder::sent`] for a call of which the transport sent nothing.
+    /// Undoes [`Recorder::sent`] for a call if the transport sent nothing of it.
     pub(crate) fn not_sent(&mut self, due: u64) {
         self.account.sent -= 1;
         if let Some(step) = self.step(due) {
@@ -201,28 +202,28 @@ impl Recorder {
         self.end = self.end.max(done);
     }
 
-    /// Counts a stall of this program: when it began and how long it lasted, ns.
+    /// Counts a stall of this process, which began at `from` and lasted `lasted`, both in ns.
     #[cold]
     pub(crate) fn stalled(&mut self, from: u64, lasted: u64) {
         let offset = self.offset(from);
         self.stalls.add(offset, lasted);
     }
 
-    /// Notes the stage times of a call that succeeded. [`Recorder::count_stages`] counts them.
+    /// Stores the stage times of a successful call for [`Recorder::count_stages`].
     pub(crate) fn stages(&mut self, times: StageTimes) {
         self.count_stages();
         self.uncounted = Some(times);
     }
 
-    /// Counts the stages of the last call. Called while the next call is in flight: the histograms are rarely
-    /// in the processor's caches, and counting between two calls would delay them.
+    /// Counts the stages of the last call. It is called while the next call is in flight. The histograms are
+    /// rarely in the CPU's caches, and counting between two calls would delay them.
     pub(crate) fn count_stages(&mut self) {
         if let Some(times) = self.uncounted.take() {
             self.count(&times);
         }
     }
 
-    /// Not inlined: otherwise each turn of the loop would save registers for it, even if stages are not
+    /// Not inlined. Otherwise, each turn of the loop would save registers for it, even if stages are not
     /// timed.
     #[inline(never)]
     fn count(&mut self, times: &StageTimes) {
@@ -252,7 +253,8 @@ impl Recorder {
         count(&server);
     }
 
-    /// From the first measured call's due time to the last one's end or, if later, the end of arrivals, ns.
+    /// Time from the due time of the first measured call until the end of the last one or, if later, the end
+    /// of arrivals, ns.
     pub(crate) fn span_ns(&self) -> u64 {
         self.end.saturating_sub(self.start.unwrap_or(self.end))
     }
@@ -265,7 +267,7 @@ impl Recorder {
         self.steps.at(offset)
     }
 
-    /// The time from the first measured call's due time to `at`, ns.
+    /// Time from the due time of the first measured call until `at`, ns.
     pub(crate) fn offset(&self, at: u64) -> u64 {
         at.saturating_sub(self.start.unwrap_or(at))
     }

@@ -10,13 +10,13 @@ use rpcgauge_trial::Schedule;
 
 use self::arrivals::ArrivalTimes;
 
-/// The due times of a trial's calls, in order. In a closed loop each call that ends makes another due.
-/// Arrivals do not wait for calls, and a backlog of them takes no memory.
+/// The due times of a trial's calls, in order. In a closed loop, each call that ends makes another one due.
+/// Arrivals do not wait for calls, and a backlog of them uses no memory.
 #[derive(Debug)]
 pub(crate) enum DueTimes {
-    /// The due times of the calls that were not taken yet.
+    /// Due times of the calls that have not been taken yet.
     Closed(VecDeque<u64>),
-    /// The arrivals, and the due time of the next; `None` once a ramp has no more.
+    /// The arrivals, and the due time of the next one; `None` once a ramp has no more.
     Arrivals {
         arrivals: ArrivalTimes,
         next: Option<u64>,
@@ -24,8 +24,8 @@ pub(crate) enum DueTimes {
 }
 
 impl DueTimes {
-    /// Starts `schedule` at `start` (ns): all calls of a closed loop, or the first of a rate, are
-    /// due then. `seed` makes random arrivals repeatable.
+    /// Starts `schedule` at `start` (ns), when all calls of a closed loop, or the first call of a rate, are
+    /// due. `seed` makes random arrivals repeatable.
     pub(crate) fn new(schedule: &Schedule, seed: u64, start: u64) -> DueTimes {
         let mut arrivals = match schedule {
             Schedule::Closed { in_flight } => {
@@ -43,8 +43,8 @@ impl DueTimes {
         DueTimes::Arrivals { arrivals, next }
     }
 
-    /// When the next call is or was due. `None` while all of a closed loop's calls are in flight,
-    /// and after a ramp's last.
+    /// When the next call is or was due, ns. `None` while all calls of a closed loop are in flight, and after
+    /// a ramp's last call.
     pub(crate) fn next(&self) -> Option<u64> {
         match self {
             DueTimes::Closed(waiting) => waiting.front().copied(),
@@ -52,7 +52,7 @@ impl DueTimes {
         }
     }
 
-    /// The same at a rate; `None` for a closed loop.
+    /// When the next arrival is or was due, ns; `None` for a closed loop.
     pub(crate) fn next_arrival(&self) -> Option<u64> {
         match self {
             DueTimes::Closed(_) => None,
@@ -71,23 +71,23 @@ impl DueTimes {
         }
     }
 
-    /// Notes that a call has ended at `at`: in a closed loop another is due then.
+    /// Notes that a call has ended at `at`. In a closed loop, another one is due then.
     pub(crate) fn call_ended(&mut self, at: u64) {
         if let DueTimes::Closed(waiting) = self {
             waiting.push_back(at);
         }
     }
 
-    /// Moves the due times of a closed loop's waiting calls to `at`, as if the loop began there. Arrivals do
-    /// not change.
+    /// Moves the due times of a closed loop's waiting calls to `at`, as if the loop began then. Arrivals are
+    /// unchanged.
     pub(crate) fn start_again(&mut self, at: u64) {
         if let DueTimes::Closed(waiting) = self {
             waiting.iter_mut().for_each(|due| *due = at);
         }
     }
 
-    /// How many calls are due by `at` and not taken. If arrivals are random, only the first is known; the
-    /// others are their expected number.
+    /// How many calls are due by `at` and have not been taken. If arrivals are random, only the first one is
+    /// known; for the others, this is their expected number.
     pub(crate) fn waiting(&self, at: u64) -> u64 {
         match self {
             DueTimes::Closed(waiting) => waiting.iter().filter(|due| **due <= at).count() as u64,
@@ -102,8 +102,8 @@ impl DueTimes {
         matches!(self, DueTimes::Arrivals { .. })
     }
 
-    /// The end of the time that the calls taken so far cover: the next arrival or, after a ramp's last call,
-    /// the ramp's end. `None` for a closed loop.
+    /// The end of the time that the calls taken so far cover, ns: the next arrival or, after a ramp's last
+    /// call, the ramp's end. `None` for a closed loop.
     pub(crate) fn reach(&self) -> Option<u64> {
         match self {
             DueTimes::Closed(_) => None,

@@ -3,13 +3,13 @@
 /// A call is slow if it takes more than this many times the running median.
 pub const SLOW_FACTOR: u64 = 3;
 
-/// The number of previous calls that the running median covers.
+/// Number of previous calls that the running median covers.
 const WINDOW: usize = 64;
 
-/// The median is updated after this many calls; before the first update no call is slow.
+/// The median is updated after this many calls. Before the first update, no call is slow.
 const EVERY: usize = 16;
 
-/// The maximum number of slow calls that are kept; further ones are only counted.
+/// Maximum number of slow calls that are stored. Further ones are only counted.
 const MAX_KEPT: usize = 1 << 16;
 
 /// A running median.
@@ -31,7 +31,7 @@ impl Default for Usual {
 }
 
 impl Usual {
-    /// The median of the last 64 values, updated every 16; `None` before the first update.
+    /// The median of the last 64 values, updated every 16 values; `None` before the first update.
     pub fn median(&self) -> Option<u64> {
         self.median
     }
@@ -49,12 +49,12 @@ impl Usual {
     }
 }
 
-/// A call that took far longer than those before it, ns.
+/// A call that took far longer than those before it. Times are in ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SlowCall {
-    /// When it was due, by CLOCK_MONOTONIC.
+    /// When the call was due, by CLOCK_MONOTONIC.
     pub due: u64,
-    /// Its latency.
+    /// The call's latency.
     pub latency: u64,
     /// The median latency of the calls before it.
     pub usual: u64,
@@ -65,13 +65,13 @@ pub struct SlowCall {
 pub struct SlowCalls {
     usual: Usual,
     kept: Vec<SlowCall>,
-    /// Slow calls beyond [`MAX_KEPT`], and the sum of their latencies above the usual one, ns.
+    /// Number of slow calls beyond [`MAX_KEPT`], and the sum of their latencies above the usual one, ns.
     more: u64,
     more_ns: u64,
 }
 
 impl SlowCalls {
-    /// Counts a call that succeeded.
+    /// Adds a successful call.
     pub fn succeeded(&mut self, due: u64, latency: u64) {
         if let Some(usual) = self.usual.median()
             && latency > usual.saturating_mul(SLOW_FACTOR)
@@ -95,12 +95,12 @@ impl SlowCalls {
         }
     }
 
-    /// The slow calls that are kept, in the order in which they ended.
+    /// The stored slow calls, in the order in which they ended.
     pub fn kept(&self) -> &[SlowCall] {
         &self.kept
     }
 
-    /// The number of slow calls that are not kept, and the sum of their latencies above the usual one, ns.
+    /// Number of slow calls that were not stored, and the sum of their latencies above the usual one, ns.
     pub fn more(&self) -> (u64, u64) {
         (self.more, self.more_ns)
     }

@@ -13,11 +13,11 @@ pub struct StepFigures {
     pub step: RampStep,
     /// Calls that were due in the step.
     pub started: u64,
-    /// How many of the started calls were given to the transport.
+    /// How many of the started calls were passed to the transport.
     pub sent: u64,
     /// How many of the started calls succeeded.
     pub answered: u64,
-    /// Calls that succeeded while the step lasted, whenever they were due.
+    /// Calls that succeeded during the step, whenever they were due.
     pub answered_within: u64,
     /// How many of the started calls failed.
     pub failed: u64,
@@ -25,11 +25,11 @@ pub struct StepFigures {
     pub stalled: u64,
     /// Latency of the started calls that succeeded, ns.
     pub latency: Histogram,
-    /// How long after its due time each started call was begun, or failed before that, ns.
+    /// How long after its due time each started call began, or failed before it could begin, ns.
     pub send_delay: Histogram,
 }
 
-/// Fills the figures of a ramp's steps. Other schedules have none.
+/// Fills in the figures of a ramp's steps. Other schedules have no steps.
 #[derive(Debug)]
 pub(crate) struct StepRecorder {
     /// When each step ends, ns after the ramp's start.
@@ -60,7 +60,7 @@ impl StepRecorder {
         StepRecorder { ends, figures }
     }
 
-    /// All steps, each with its end, ns after the ramp's start.
+    /// All steps with the time at which each ends, ns after the ramp's start.
     pub(crate) fn by_end(&mut self) -> impl Iterator<Item = (u64, &mut StepFigures)> {
         self.ends.iter().copied().zip(&mut self.figures)
     }
@@ -86,7 +86,7 @@ mod tests {
             to: 1.0,
             time_ms,
         };
-        // The first part has ten steps of a millisecond.
+        // The first part has ten steps of one millisecond each.
         let ramp = Schedule::Ramp {
             parts: vec![part(0.0, 10), part(1.0, 1), part(1.0, 5)],
             arrivals: Arrivals::Constant,

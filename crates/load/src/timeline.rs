@@ -1,15 +1,15 @@
-//! A timeline whose trial's length is not known yet.
+//! A timeline of a trial whose length is not known in advance.
 
 use rpcgauge_trial::{Timeline, TimelineSlice};
 
-/// The maximum number of slices. When more are needed, pairs are merged and the length of a slice doubles.
+/// Maximum number of slices. When more are needed, pairs are merged and the length of a slice doubles.
 const MAX_SLICES: usize = 200;
 
 /// Fills a [`Timeline`] whose end is not known yet.
 #[derive(Debug)]
 pub struct TimelineRecorder {
-    /// How many times the length of a slice has doubled, from 1 ns. After 40 doublings it is 18 minutes, and
-    /// each doubling merges only 100 pairs.
+    /// How many times the length of a slice has doubled, starting at 1 ns. After 40 doublings it is 18
+    /// minutes. Each doubling merges only 100 pairs.
     doublings: u32,
     slices: Vec<TimelineSlice>,
 }
@@ -24,14 +24,14 @@ impl Default for TimelineRecorder {
 }
 
 impl TimelineRecorder {
-    /// The number of slices that memory is allocated for.
+    /// Number of slices for which memory is allocated.
     #[cfg(test)]
     pub(crate) fn room(&self) -> usize {
         self.slices.capacity()
     }
 
-    /// Counts `calls`, at least 1, that were due `due_ns` after the trial's start, succeeded, and took
-    /// `took_ns` in total. Their mean stands in for their maximum, which is at least that.
+    /// Counts `calls` (at least 1) successful calls that were due `due_ns` after the trial's start and took
+    /// `took_ns` in total. Their mean stands in for their maximum, which it never exceeds.
     pub fn succeeded(&mut self, due_ns: u64, took_ns: u64, calls: u64) {
         let slice = self.slice(due_ns);
         slice.answered += calls;
@@ -39,12 +39,12 @@ impl TimelineRecorder {
         slice.latency_max_ns = slice.latency_max_ns.max(took_ns.div_ceil(calls));
     }
 
-    /// Counts calls that failed.
+    /// Counts failed calls.
     pub fn failed(&mut self, due_ns: u64, calls: u64) {
         self.slice(due_ns).failed += calls;
     }
 
-    /// Ends the timeline. It covers `elapsed_ns` and every call, in at least 100 slices unless it lasted less
+    /// Ends the timeline. It covers `elapsed_ns` and every call, in at least 100 slices unless it is shorter
     /// than 100 ns.
     pub fn finish(mut self, elapsed_ns: u64) -> Timeline {
         self.slice(elapsed_ns.saturating_sub(1));
@@ -54,7 +54,7 @@ impl TimelineRecorder {
         }
     }
 
-    /// The slice that holds `at_ns`, added if necessary.
+    /// The slice that contains `at_ns`, added if necessary.
     fn slice(&mut self, at_ns: u64) -> &mut TimelineSlice {
         while at_ns >> self.doublings >= MAX_SLICES as u64 {
             self.halve();

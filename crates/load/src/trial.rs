@@ -1,4 +1,4 @@
-//! What a trial calls, how, and for how long: its settings.
+//! The settings of a trial: what it calls, how, and for how long.
 
 use std::time::Duration;
 
@@ -12,47 +12,46 @@ use crate::warmup::WarmupBounds;
 /// A server and how to call it.
 #[derive(Debug, Clone)]
 pub struct Endpoint {
-    /// Where it listens.
+    /// The address on which the server listens.
     pub address: Address,
-    /// The version of HTTP of every connection. gRPC needs HTTP/2.
+    /// The HTTP version of every connection. gRPC requires HTTP/2.
     pub protocol: Protocol,
-    /// TLS settings; `None` for plaintext. The version of HTTP is negotiated by ALPN.
+    /// TLS settings; `None` for plaintext. The HTTP version is negotiated by ALPN.
     pub tls: Option<Tls>,
 }
 
-/// What kind of call a request is: how its body is framed and how a response says that it failed.
+/// The kind of a call: how its body is framed, and how a response indicates failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallStyle {
-    /// The body is the message; a status that is not [`Expect::status`] is a failure.
+    /// The body is the message. A status other than [`Expect::status`] is a failure.
     Http {
-        /// The method, as in `POST`.
+        /// The method, for example `POST`.
         method: String,
     },
-    /// A unary gRPC call. `content-type` and `te` are set, and each message gets its prefix here.
+    /// A unary gRPC call. `content-type` and `te` are set, and each message is given its prefix here.
     Grpc {
-        /// The content-subtype of the messages (`proto`, `json`, ...); `None` is plain
-        /// `application/grpc`.
+        /// The content-subtype of the messages (`proto`, `json`, ...). `None` means plain `application/grpc`.
         subtype: Option<String>,
     },
 }
 
-/// The head that all calls of a trial share.
+/// The head shared by all calls of a trial.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// How the call is made.
+    /// The kind of call.
     pub style: CallStyle,
-    /// The path with its query; for gRPC `/pkg.Service/Method`.
+    /// The path with its query; for gRPC, `/pkg.Service/Method`.
     pub path: String,
     /// `HOST` or `HOST:PORT` as sent to the server; `localhost` for a Unix socket.
     pub authority: String,
-    /// Further fields, such as `content-type`, `accept-encoding`, `grpc-encoding` and
-    /// `grpc-timeout`. Names may be in any case.
+    /// Additional fields, such as `content-type`, `accept-encoding`, `grpc-encoding` and `grpc-timeout`.
+    /// Names are not case-sensitive.
     pub headers: Vec<(String, String)>,
 }
 
 impl Request {
-    /// Checks and encodes the head. `close` says that the connection ends with the call; `tls` decides the
-    /// URI's scheme.
+    /// Checks and encodes the head. `close` is whether the connection is closed after the call. `tls`
+    /// determines the URI's scheme.
     pub(crate) fn prepare(&self, close: bool, tls: bool) -> Result<Head, PrepareError> {
         let builder = match &self.style {
             CallStyle::Http { method } => Head::builder(method, &self.path, &self.authority),
@@ -73,24 +72,24 @@ impl Request {
     }
 }
 
-/// What a response must be like.
+/// The requirements for a successful response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expect {
-    /// The HTTP status that it must have; `None` accepts 200 to 299. gRPC calls ignore this.
+    /// The required HTTP status; `None` accepts 200 to 299. Ignored for gRPC calls.
     pub status: Option<u16>,
-    /// The media type of the response (parameters are ignored); `None` accepts any. gRPC calls ignore this:
-    /// they check their own content type, with [`CallStyle::Grpc`]'s subtype.
+    /// The required media type (parameters are ignored); `None` accepts any. Ignored for gRPC calls, which
+    /// check their own content type with [`CallStyle::Grpc`]'s subtype.
     pub content_type: Option<String>,
-    /// The `content-encoding` (HTTP) or `grpc-encoding` (gRPC) that the response may have. A response may
-    /// always be uncompressed; if an encoding is named here, [`crate::Measurement::uncompressed_responses`]
-    /// counts those.
+    /// The `content-encoding` (HTTP) or `grpc-encoding` (gRPC) that the response may use. A response may
+    /// always be uncompressed. If an encoding is set here, [`crate::Measurement::uncompressed_responses`]
+    /// counts uncompressed ones.
     pub encoding: Option<String>,
-    /// The maximum size of a response's message as carried, bytes. A larger one fails its call.
+    /// Maximum size of a response's message as carried, bytes. A larger one fails its call.
     pub max_response_bytes: u32,
 }
 
 impl Default for Expect {
-    /// Status 200 to 299, any content type, no encoding, and responses of up to 64 MiB: a bound far above
+    /// Status 200 to 299, any content type, no encoding, and responses of up to 64 MiB, a bound far above
     /// what a call should carry.
     fn default() -> Self {
         Expect {
@@ -105,52 +104,52 @@ impl Default for Expect {
 /// How one variant is called and timed.
 #[derive(Debug, Clone)]
 pub struct Trial {
-    /// What is called.
+    /// The server to call.
     pub endpoint: Endpoint,
     /// The head of every request.
     pub request: Request,
-    /// What its responses must be like.
+    /// The requirements for its responses.
     pub expect: Expect,
     /// When calls are due.
     pub schedule: Schedule,
     /// The seed of random arrivals, which makes them repeatable.
     pub seed: u64,
-    /// Connections open at the same time, 1 to [`MAX_IN_FLIGHT`]; those that an HTTP/2 server is about to end
-    /// (GOAWAY) may continue in addition until their calls have ended. A closed loop with
-    /// [`ConnectionUse::PerCall`] has one for each call in flight instead.
+    /// Number of concurrent connections, 1 to [`MAX_IN_FLIGHT`]. Connections that an HTTP/2 server is about
+    /// to close (GOAWAY) may continue in addition until their calls have ended. A closed loop with
+    /// [`ConnectionUse::PerCall`] instead has one connection for each call in flight.
     pub connections: u32,
-    /// How long a connection is used.
+    /// Whether connections are reused or opened for each call.
     pub connection_use: ConnectionUse,
-    /// How silent connections are probed and given up; `None` leaves that to the deadlines of their calls.
+    /// How silent connections are probed and abandoned. `None` leaves this to the deadlines of their calls.
     pub keepalive: Option<Keepalive>,
     /// Whether stages are timed.
     pub timing: Timing,
-    /// Whether slow calls are kept, which costs each call a little.
+    /// Whether slow calls are recorded, which adds a small cost to each call.
     pub keeps_slow: bool,
-    /// The bounds of the warm-up; `None` measures from the first call.
+    /// The bounds of the warm-up. `None` measures from the first call on.
     pub warmup: Option<WarmupBounds>,
-    /// The maximum number of requests sent, including the warm-up's and retries; `None` for no bound. The
+    /// Maximum number of requests sent, including retries and those of the warm-up; `None` for no limit. The
     /// trial is complete once they are used up.
     pub max_requests: Option<u64>,
     /// When the measured part ends.
     pub stop: Stop,
-    /// A call that has not ended this long after it was due has failed.
+    /// How long after its due time a call fails if it has not ended.
     pub deadline: Duration,
-    /// How long calls in flight may still end after the last one was started.
+    /// How long calls in flight may take to end after the last one was started.
     pub drain: Duration,
-    /// The trial ends early once all calls have failed for this long, more than 0: at the first failure that
-    /// comes this long after the first failed call. Otherwise a server that answers no call would hold the
-    /// trial for one deadline per call. The warm-up and the measured part each get this time; between them, a
-    /// closed loop's calls in flight have this time to end.
+    /// How long all calls may fail before the trial ends early, more than 0. The trial ends at the first
+    /// failure that is this much later than the first failed call. Without this, a server that answers no
+    /// calls would hold up the trial for one deadline per call. The warm-up and the measured part each have
+    /// this much time. Between them, a closed loop's calls in flight have this much time to end.
     pub patience: Duration,
-    /// How much a server may make a connection hold. The number of calls in flight on a connection does not
-    /// depend on this, but on the schedule and on what the server allows.
+    /// How much a connection may be forced to store by the server. These limits do not affect the number of
+    /// calls in flight on a connection, which depends on the schedule and on what the server allows.
     pub limits: Limits,
 }
 
 impl Trial {
-    /// Returns a trial of one call on a kept connection, without a warm-up, with a deadline of 10 s. Longer trials start
-    /// from it.
+    /// Returns a trial of one call on a persistent connection, without a warm-up and with a deadline of 10 s.
+    /// It is the starting point for longer trials.
     pub fn new(endpoint: Endpoint, request: Request) -> Trial {
         let bound = Duration::from_secs(10);
         Trial {
@@ -177,7 +176,7 @@ impl Trial {
         }
     }
 
-    /// Refuses settings that cannot be carried out.
+    /// Rejects settings that are invalid or not supported.
     pub(crate) fn check(&self) -> Result<(), LoadError> {
         let refuse = |what, allowed| Err(LoadError::setting(what, allowed));
         if !(1..=MAX_IN_FLIGHT).contains(&self.connections) {

@@ -1,5 +1,5 @@
-//! Connecting to a Unix domain socket with a timeout. The standard library's connect has none: it blocks
-//! while the listener's queue is full.
+//! Connects to a Unix domain socket with a timeout. The standard library's connect has no timeout: it blocks
+//! while the listen queue is full.
 
 use std::io::{self, ErrorKind};
 use std::os::unix::net::UnixStream;
@@ -11,11 +11,11 @@ use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with, sockopt,
 };
 
-/// Connects to the socket at `path`, and waits at most `timeout` (more than 0) for a place in its queue. The
-/// stream itself has no timeout.
+/// Connects to the socket at `path`, and waits at most `timeout` (more than 0) for a place in its listen
+/// queue. The stream itself has no timeout.
 ///
 /// # Errors
-/// Nothing listens there, the path is too long, or the queue stayed full
+/// Nothing is listening at the path, the path is too long, or the queue stayed full
 /// ([`ErrorKind::TimedOut`]).
 pub fn connect_unix(path: &Path, timeout: Duration) -> io::Result<UnixStream> {
     let address = SocketAddrUnix::new(path)?;
@@ -25,7 +25,7 @@ pub fn connect_unix(path: &Path, timeout: Duration) -> io::Result<UnixStream> {
         SocketFlags::CLOEXEC,
         None,
     )?;
-    // On Linux the send timeout applies to connecting too (socket(7)).
+    // On Linux, the send timeout also applies to connecting (socket(7)).
     sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, Some(timeout))?;
     retry_on_intr(|| connect(&socket, &address)).map_err(|error| match error {
         Errno::AGAIN => {
@@ -66,7 +66,7 @@ mod tests {
         let path = folder.path().join("s");
         let _listener = UnixListener::bind(&path).expect("a listener");
         let mut waiting = Vec::new();
-        // The system chooses the queue's length: until it is full, every connect succeeds at once.
+        // The system chooses the queue's length. Until the queue is full, every connect succeeds immediately.
         let error = loop {
             match connect_unix(&path, Duration::from_millis(20)) {
                 Ok(stream) => waiting.push(stream),

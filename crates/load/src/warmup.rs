@@ -1,41 +1,41 @@
-//! The bounds of a warm-up, and the answers of the caller's rule, which is applied slice by slice.
+//! The bounds of a warm-up, and the decisions of the caller's rule, which is applied slice by slice.
 
 use std::time::Duration;
 
-/// The bounds of a warm-up and the size of the slices that its rule gets.
+/// The bounds of a warm-up, and the size of the slices that are passed to its rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WarmupBounds {
-    /// The maximum number of calls. The warm-up ends unsettled once they have ended or, at a rate, once they
-    /// have begun; calls due after them are measured.
+    /// Maximum number of calls. The warm-up ends unsettled once they have ended or, at a rate, once they have
+    /// begun. Calls that are due after them are measured.
     pub max_calls: u64,
-    /// The warm-up ends unsettled after this time. At a rate it continues while calls that were due in it
-    /// wait to be sent, but at most for this time again.
+    /// The warm-up ends unsettled after this time. At a rate, it continues while calls that became due during
+    /// it wait to be sent, but for no longer than this time again.
     pub max_time: Duration,
-    /// The rule is applied only once this many calls have ended, or half of [`Self::max_time`] is over: a
-    /// just-in-time compiler works in steps, and latency is steady between two of them although it is not
-    /// settled.
+    /// The rule is applied only once this many calls have ended, or half of [`Self::max_time`] has passed. A
+    /// just-in-time compiler works in steps, and between two of them the latency is steady although it has
+    /// not settled.
     pub least_calls: u64,
-    /// The minimum number of calls in a slice, at least 1.
+    /// Minimum number of calls in a slice, at least 1.
     pub slice_calls: u64,
-    /// The minimum length of a slice.
+    /// Minimum length of a slice.
     pub slice_time: Duration,
 }
 
 impl WarmupBounds {
-    /// Whether the rule is applied after this many calls and this time.
+    /// Whether the rule is applied after this many calls and this much time.
     pub fn asks_rule(&self, calls: u64, elapsed: Duration) -> bool {
         calls >= self.least_calls || elapsed >= self.max_time / 2
     }
 }
 
-/// The rule's answer after a slice.
+/// The rule's decision after a slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Settling {
-    /// The warm-up continues.
+    /// Continue the warm-up.
     GoOn,
-    /// The latency has stopped drifting: measure.
+    /// The latency no longer drifts: begin measuring.
     Settled,
-    /// It did not settle in time: measure, and report that.
+    /// The latency did not settle in time: begin measuring, and report this.
     NeverSettled,
 }
 

@@ -50,7 +50,7 @@ fn an_answer_counts_in_the_step_that_it_comes_in() {
         ..trial(unused())
     };
     let mut recorder = Recorder::new(&trial, false);
-    // Each takes a millisecond, and the last ends after the ramp.
+    // Each call takes a millisecond, and the last one ends after the ramp.
     for due in [7, 500_007, 1_000_007] {
         recorder.started(due);
         recorder.succeeded(due, due + 1_000_000);
@@ -80,7 +80,7 @@ fn a_million_calls_are_kept_in_no_more_than_ten_thousand() {
     let mut after_few = Vec::new();
     for call in 0..1_000_000u64 {
         let due = call * 10_000;
-        // Latencies up to 2 s, and as many different error texts as there are failures.
+        // Latencies of up to 2 s, and a different error text for each failure.
         let latency = (call % 2000) * 1_000_000;
         recorder.started(due);
         recorder.begun(due, due + latency / 2);
@@ -158,10 +158,10 @@ proptest! {
     }
 }
 
-/// A server answers one call after another instantly, but stops for the first 100 ms of every second. It is
-/// called 1,000 times per second in virtual time. A call due inside the pause waits for the pause's end, so
-/// 90% of the latencies are 0 and the rest are uniform from 0 to 100 ms: p95 is 50 ms, p99 is 90 ms, the
-/// maximum 100 ms. A client that times from the send misses almost all of it.
+/// A server answers one call after another instantly, but pauses for the first 100 ms of every second. It is
+/// called 1,000 times per second in virtual time. A call that is due during the pause waits until the pause
+/// ends, so 90% of the latencies are 0 and the rest are uniform from 0 to 100 ms: p95 is 50 ms, p99 is 90 ms,
+/// and the maximum is 100 ms. A client that times from the send misses almost all of this.
 #[test]
 fn a_stalled_server_shows_in_the_latency_however_few_calls_are_in_flight() {
     const MS: u64 = 1_000_000;
@@ -175,7 +175,8 @@ fn a_stalled_server_shows_in_the_latency_however_few_calls_are_in_flight() {
     let mut free = 0;
     for _ in 0..60_000 {
         let due = due_times.take().unwrap();
-        // One call in flight: it is sent when the one before has ended, or when due.
+        // With one call in flight, a call is sent when it is due or, if later, when the previous one has
+        // ended.
         let sent = due.max(free);
         let done = if sent % (1000 * MS) < 100 * MS {
             sent - sent % (1000 * MS) + 100 * MS

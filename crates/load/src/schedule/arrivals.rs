@@ -1,9 +1,9 @@
 //! Arrivals at a rate, steady or changing.
 //!
 //! The integral of the rate is the number of calls so far. A call is due when the integral reaches the call's
-//! number: whole numbers give even arrivals, sums of exponential values of mean 1 a Poisson process (Çinlar,
-//! "Introduction to Stochastic Processes", 1975). Every due time is computed from its number, so rounding
-//! errors do not add up.
+//! number. Whole numbers produce even arrivals. Sums of exponential values with mean 1 produce a Poisson
+//! process (Çinlar, "Introduction to Stochastic Processes", 1975). Every due time is computed from the call's
+//! number, so rounding errors do not add up.
 
 use rpcgauge_trial::{Arrivals, RampPart, Random};
 
@@ -14,17 +14,17 @@ const MS: u64 = 1_000_000;
 #[derive(Debug)]
 pub(crate) struct ArrivalTimes {
     stretches: Vec<Stretch>,
-    /// The stretch in which the last arrival was.
+    /// The stretch that contains the last arrival.
     current: usize,
     /// The number at which the next call is due.
     next: f64,
     /// The source of random gaps between the numbers; `None` makes each gap 1.
     random: Option<Random>,
-    /// When the last arrival was due, ns: rounding must not move a due time back.
+    /// When the last arrival was due, ns. Rounding must not move a due time back.
     last: u64,
 }
 
-/// A time in which the rate is constant or changes linearly.
+/// A period in which the rate is constant or changes linearly.
 #[derive(Debug)]
 struct Stretch {
     start_ns: u64,
@@ -33,7 +33,7 @@ struct Stretch {
     /// Calls per second at its start and at its end.
     from: f64,
     to: f64,
-    /// Calls due before its start and before its end.
+    /// Number of calls due before its start and before its end.
     calls_before: f64,
     calls_through: f64,
 }
@@ -53,7 +53,8 @@ impl ArrivalTimes {
     }
 
     pub(super) fn ramp(parts: &[RampPart], arrivals: (Arrivals, u64), start: u64) -> ArrivalTimes {
-        // Calls times 2e9: a whole number if the rates are, so the sum itself has no rounding errors.
+        // Number of calls times 2e9. It is a whole number if the rates are, so the sum itself has no rounding
+        // errors.
         let (mut start_ns, mut sum) = (start, 0.0);
         let calls = |sum: f64| sum / (2.0 * SECOND as f64);
         let stretch = |part: &RampPart| {
@@ -98,13 +99,13 @@ impl ArrivalTimes {
         Some(self.last)
     }
 
-    /// How many of the arrivals that [`Self::next`] did not return yet are due by `at` (ns). If they are
-    /// random, this is their expected number.
+    /// How many of the arrivals that [`Self::next`] has not returned yet are due by `at` (ns). If arrivals
+    /// are random, this is their expected number.
     pub(super) fn due_by(&self, at: u64) -> u64 {
         let mut begun = self.stretches.iter().rev();
         let begun = begun.find(|stretch| stretch.start_ns <= at);
         let calls = begun.map_or(0.0, |stretch| stretch.calls_by(at - stretch.start_ns));
-        // A call is due once the integral exceeds its number, so the next call is not due in a pause. The
+        // A call is due once the integral exceeds its number, so the next call is not due during a pause. The
         // cast turns negative values into 0.
         (calls - self.next).ceil() as u64
     }
@@ -118,7 +119,7 @@ impl ArrivalTimes {
 }
 
 impl Stretch {
-    /// Calls due until `offset` ns after its start, including those before it.
+    /// Number of calls due until `offset` ns after its start, including those before it.
     fn calls_by(&self, offset: u64) -> f64 {
         let seconds = offset.min(self.length_ns) as f64 / SECOND as f64;
         let slope = (self.to - self.from) / (self.length_ns as f64 / SECOND as f64);
@@ -135,7 +136,7 @@ impl Stretch {
             let time = if self.to > self.from {
                 rising(calls, self.from, slope)
             } else {
-                // A falling rate rises if time runs backwards from its end.
+                // Viewed backwards from its end, a falling rate is a rising one.
                 let left = self.calls_through - self.calls_before - calls;
                 seconds - rising(left, self.to, slope)
             };
@@ -147,7 +148,7 @@ impl Stretch {
 
 /// When `calls` have arrived at a steady rate, ns.
 fn steady_offset(calls: f64, per_second: f64) -> u64 {
-    // Whole seconds are separate, so that the product keeps its precision after many calls.
+    // Whole seconds are computed separately, so that the product stays precise after many calls.
     let seconds = (calls / per_second).floor();
     let rest = (calls - seconds * per_second) / per_second;
     (seconds as u64)
@@ -155,8 +156,8 @@ fn steady_offset(calls: f64, per_second: f64) -> u64 {
         .saturating_add((rest * SECOND as f64).round() as u64)
 }
 
-/// When `calls` have arrived at a rate that starts with `from` and rises by `slope` per second, s: the root
-/// of `from t + slope t² / 2 = calls`, in the form without cancellation.
+/// When `calls` have arrived at a rate that starts at `from` and rises by `slope` per second, in s. This is
+/// the root of `from t + slope t² / 2 = calls`, in the form that avoids cancellation.
 fn rising(calls: f64, from: f64, slope: f64) -> f64 {
     if calls <= 0.0 {
         return 0.0;
@@ -164,7 +165,7 @@ fn rising(calls: f64, from: f64, slope: f64) -> f64 {
     2.0 * calls / (from + (from * from + 2.0 * slope * calls).sqrt())
 }
 
-/// An exponential value of mean 1 from a uniform one in [0, 1), by inversion.
+/// Turns a uniform value in [0, 1) into an exponential one with mean 1, by inversion.
 fn exponential(uniform: f64) -> f64 {
     -(1.0 - uniform).ln()
 }
@@ -196,7 +197,8 @@ mod tests {
         }
     }
 
-    /// In a day's ramp to or from a million calls per second, the call at half time is due to the nanosecond.
+    /// In a day-long ramp to or from a million calls per second, the call at half time is due at the exact
+    /// nanosecond.
     #[test]
     fn a_long_ramp_keeps_its_nanoseconds() {
         let day = 86_400u64;
@@ -230,7 +232,7 @@ mod tests {
         let gaps: Vec<f64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
         let variance = gaps.iter().map(|g| (g - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
-        // The standard error of the mean is 0.3%, that of an exponential's spread 0.5%.
+        // The standard error of the mean is 0.3%, and that of an exponential's spread is 0.5%.
         assert!((mean / 1e6 - 1.0).abs() < 0.02, "mean {mean}");
         assert!(
             (variance.sqrt() / mean - 1.0).abs() < 0.03,
@@ -252,7 +254,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_constant_rate_never_drifts(per_second in 0.1f64..1e6, count in 0u64..1 << 40) {
-            // The latest due time is `u64::MAX` ns, some 584 years.
+            // The latest possible due time is `u64::MAX` ns, about 584 years.
             let exact = (count as f64 / per_second * 1e9).min(u64::MAX as f64);
             let due = steady_offset(count as f64, per_second) as f64;
             prop_assert!((due - exact).abs() <= 1.0 + exact * 1e-12);

@@ -71,7 +71,7 @@ fn steps_follow_each_other_and_a_pause_holds_no_call() {
 
 #[test]
 fn a_linear_ramp_is_due_when_its_rate_has_added_up() {
-    // 2 t^2 calls after t seconds, then 8 t - 2 t^2 as the rate falls to 0.
+    // 2 t^2 calls after t seconds, then 8 t - 2 t^2 while the rate falls to 0.
     let parts = [part(0.0, 8.0, 2000), part(8.0, 0.0, 2000)];
     let up = |call: f64| (call / 2.0).sqrt();
     let times = (0..16).map(|call| {
@@ -88,7 +88,7 @@ fn a_linear_ramp_is_due_when_its_rate_has_added_up() {
 
 #[test]
 fn a_call_that_a_part_does_not_complete_is_the_next_ones() {
-    // One and a half calls, then the other half before the next is due.
+    // One and a half calls, then the other half before the next one is due.
     let parts = [part(1.0, 1.0, 1500), part(0.25, 0.25, 4000)];
     let expected = [0, SECOND, 1_500_000_000 + 2 * SECOND];
     assert_eq!(due_times(&parts, Arrivals::Constant, 0), expected);
@@ -195,7 +195,7 @@ proptest! {
             let expected = halves.div_ceil(2000) - before.div_ceil(2000);
             prop_assert_eq!(here as u64, expected);
             for (index, at) in due[seen..seen + here].iter().enumerate() {
-                // The integral of the rate is each call's number, up to the rounding to nanoseconds.
+                // The integral of the rate is each call's number, up to rounding to nanoseconds.
                 let (a, s) = (from as f64, (*at - start_ns) as f64 / 1e9);
                 let slope = (to as f64 - a) / (ms as f64 / 1e3);
                 let number = before as f64 / 2000.0 + a * s + slope * s * s / 2.0;

@@ -1,12 +1,12 @@
-//! Accepts any certificate, for `insecure`.
+//! Accepts any certificate, for the setting `insecure`.
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{DigitallySignedStruct, Error, SignatureScheme};
 
-/// Accepts any certificate, but still checks that the server has its key: a handshake costs as much as a
-/// verified one, except for the chain.
+/// Accepts any certificate, but still checks that the server has its private key. A handshake therefore costs
+/// as much as a verified one, except for the verification of the chain.
 #[derive(Debug)]
 pub(super) struct Unverified(pub(super) WebPkiSupportedAlgorithms);
 

@@ -1,4 +1,4 @@
-//! TLS with a target: trusted CAs, client certificate, and what can be wrong with them.
+//! TLS with a target: trusted CAs, client certificates, and the errors in their settings.
 
 mod insecure;
 mod own_ca;
@@ -21,7 +21,7 @@ use rustls::{ClientConfig, RootCertStore};
 use self::insecure::Unverified;
 use self::own_ca::OwnCa;
 
-/// The number of server names whose sessions are kept for resumption. A trial has one.
+/// Number of server names whose sessions are stored for resumption. A trial uses one.
 const RESUMABLE_SERVERS: usize = 1;
 
 /// How TLS is used with a target.
@@ -29,42 +29,43 @@ const RESUMABLE_SERVERS: usize = 1;
 pub struct TlsSettings {
     /// The CAs that may vouch for the server.
     pub roots: Roots,
-    /// The certificate that this program presents if the server asks for one.
+    /// The certificate that this program presents if the server requests one.
     pub identity: Option<Identity>,
-    /// The name that the server's certificate must be for, also sent in the handshake (SNI): a DNS name or an
-    /// IP address, without a port. An address is not sent as SNI.
+    /// The name for which the server's certificate must be valid, also sent in the handshake (SNI). It is a
+    /// DNS name or an IP address, without a port. An address is not sent as SNI.
     pub server_name: String,
-    /// Accepts any certificate. The signature of the handshake is still checked, but not whose it is.
+    /// Accepts any certificate. The signature of the handshake is still checked, but not the identity of its
+    /// signer.
     pub insecure: bool,
-    /// Whether HTTP/2 is spoken with a server that selects no protocol by ALPN, contrary to RFC 9113 §3.2.
+    /// Whether to use HTTP/2 with a server that selects no protocol by ALPN, contrary to RFC 9113 §3.2.
     pub allow_missing_alpn: bool,
-    /// Whether a connection resumes the session of an earlier one, as clients do: the server then sends no
-    /// certificate. Sessions live as long as the [`Tls`], across trials.
+    /// Whether a connection resumes the session of an earlier one, as most clients do. The server then sends
+    /// no certificate. Sessions live as long as the [`Tls`], across trials.
     pub resumption: bool,
 }
 
 /// The CAs that may vouch for a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Roots {
-    /// The CAs that this machine trusts, which include a company's own and, unlike a built-in list, are kept
-    /// up to date. `SSL_CERT_FILE` and `SSL_CERT_DIR` name others.
+    /// The CAs that this machine trusts. They include a company's own CAs and, unlike a built-in list, are
+    /// kept up to date. `SSL_CERT_FILE` and `SSL_CERT_DIR` select others.
     System,
-    /// The CAs in this PEM file alone. One of them may be the server's own certificate.
+    /// Only the CAs in this PEM file. One of them may be the server's own certificate.
     File(PathBuf),
-    /// A server's own certificate, in PEM.
+    /// The server's own certificate, as PEM.
     Certificate(String),
 }
 
 /// A client certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// PEM file with the certificate, followed by its intermediate certificates.
+    /// PEM file with the certificate, followed by any intermediate certificates.
     pub certificate: PathBuf,
-    /// PEM file with its private key, in PKCS #1, PKCS #8 or SEC1.
+    /// PEM file with the certificate's private key, in PKCS #1, PKCS #8 or SEC1.
     pub key: PathBuf,
 }
 
-/// [`TlsSettings`] whose files are read and checked. Made once, used by every connection.
+/// [`TlsSettings`] whose files have been read and checked. It is created once and used by every connection.
 #[derive(Clone)]
 pub struct Tls {
     name: ServerName<'static>,
@@ -76,12 +77,12 @@ pub struct Tls {
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// The name to verify is not a valid server name.
-    #[error("{0:?} is not a server name: give a DNS name or an IP address, without a port")]
+    #[error("{0:?} is not a valid server name: use a DNS name or an IP address, without a port")]
     ServerName(String),
     /// A file cannot be read as PEM.
     #[error("cannot read {what} from {}: {}", path.display(), pem_text(source))]
     File {
-        /// What it should hold.
+        /// What the file should contain.
         what: &'static str,
         /// The file.
         path: PathBuf,
@@ -89,18 +90,20 @@ pub enum TlsError {
         source: pem::Error,
     },
     /// A root certificate is invalid.
-    #[error("{} holds a certificate that cannot be used as a CA: {source}", path.display())]
+    #[error("{} contains a certificate that cannot be used as a CA: {source}", path.display())]
     Root {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong with the certificate.
         source: rustls::Error,
     },
     /// The given certificate of the server cannot be used.
     #[error("the server's certificate cannot be used: {0}")]
     Certificate(String),
-    /// This machine trusts no authority.
-    #[error("no CA certificates were found on this machine: install them, or give your own file")]
+    /// This machine trusts no CA.
+    #[error(
+        "no CA certificates were found on this machine: install them, or specify your own file"
+    )]
     NoSystemRoots,
     /// The certificate and the key do not belong together, or cannot be used.
     #[error(
@@ -115,15 +118,16 @@ pub enum TlsError {
         /// What is wrong.
         source: rustls::Error,
     },
-    /// The TLS library refused its own defaults.
-    #[error("TLS cannot be set up: {0}: this is a fault of rpcgauge, please report it")]
+    /// The TLS library rejected its own defaults.
+    #[error("TLS cannot be set up: {0}: this is a bug in rpcgauge; please report it")]
     Library(String),
 }
 
 impl Tls {
-    /// Reads the files and checks that they fit together.
+    /// Reads the files and checks that they are consistent.
     ///
-    /// # Errors [`TlsError`] names what is wrong, and the file.
+    /// # Errors
+    /// Returns a [`TlsError`] that identifies the problem and the file.
     pub fn new(settings: TlsSettings) -> Result<Tls, TlsError> {
         let name = ServerName::try_from(settings.server_name.clone())
             .map_err(|_| TlsError::ServerName(settings.server_name))?;
@@ -183,18 +187,18 @@ impl fmt::Debug for Tls {
     }
 }
 
-/// The configuration that a trial's TLS connections share.
+/// The configuration shared by a trial's TLS connections.
 #[derive(Debug, Clone)]
 pub(crate) struct TlsClient {
     pub(crate) config: Arc<ClientConfig>,
     pub(crate) name: ServerName<'static>,
     pub(crate) protocol: Protocol,
-    /// Whether the server may select no protocol by ALPN. It then speaks HTTP/1.1, as a server that does not
-    /// know ALPN does, or HTTP/2 if the user says so.
+    /// Whether the server may select no protocol by ALPN. The connection then uses HTTP/1.1, as with any
+    /// server that does not support ALPN, or HTTP/2 if the user allowed it.
     pub(crate) allow_missing_alpn: bool,
 }
 
-/// The ALPN name of a version of HTTP (RFC 7301, RFC 9113).
+/// The ALPN name of an HTTP version (RFC 7301, RFC 9113).
 pub(crate) fn alpn(protocol: Protocol) -> &'static [u8] {
     match protocol {
         Protocol::Http1 => b"http/1.1",
@@ -239,13 +243,13 @@ fn verifier(roots: &Roots, provider: Arc<CryptoProvider>) -> Result<OwnCa, TlsEr
     Ok(OwnCa { library, given })
 }
 
-/// Adds the CAs that this machine trusts or, instead, those of the `named` file and folders. The library
-/// would read a named file to its end, which a device does not have.
+/// Adds the CAs that this machine trusts or, if `named` is set, those of the named file and folders. The file
+/// is read here because the library would read it to its end, which a device does not have.
 fn add_system_roots(
     store: &mut RootCertStore,
     named: [Option<OsString>; 2],
 ) -> Result<(), TlsError> {
-    // Old stores hold certificates that no longer parse; the others are still usable.
+    // Old stores contain certificates that no longer parse; the others are still usable.
     let [Some(file), folders] = &named else {
         store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         return Ok(());
@@ -271,7 +275,7 @@ impl Identity {
     }
 }
 
-/// The certificates of a PEM file, at least one.
+/// The certificates in a PEM file, at least one.
 fn certificates(path: &Path, what: &'static str) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let all = read(path)
         .and_then(|pem| CertificateDer::pem_slice_iter(&pem).collect::<Result<Vec<_>, _>>())
@@ -283,7 +287,7 @@ fn certificates(path: &Path, what: &'static str) -> Result<Vec<CertificateDer<'s
     }
 }
 
-/// Reads a PEM file up to a maximum size: the path may be that of an endless device.
+/// Reads a PEM file up to a maximum size, because the path may refer to an endless device.
 fn read(path: &Path) -> Result<Vec<u8>, pem::Error> {
     /// About a hundred times the size of a machine's trusted certificates.
     const MAX_BYTES: u64 = 32 << 20;
@@ -309,11 +313,11 @@ fn in_file(path: &Path, what: &'static str) -> impl Fn(pem::Error) -> TlsError {
     }
 }
 
-/// What is wrong with a PEM file, without the library's own prefix.
+/// Describes what is wrong with a PEM file, without the library's own prefix.
 fn pem_text(error: &pem::Error) -> String {
     match error {
         pem::Error::Io(error) => error.to_string(),
-        pem::Error::NoItemsFound => "it holds none in PEM format".to_owned(),
+        pem::Error::NoItemsFound => "it contains none in PEM format".to_owned(),
         other => format!("it is not valid PEM: {other}"),
     }
 }

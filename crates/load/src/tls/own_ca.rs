@@ -1,4 +1,4 @@
-//! Servers whose certificate is itself the CA that the user gave.
+//! Servers whose certificate is itself the CA specified by the user.
 
 use std::sync::Arc;
 
@@ -8,9 +8,9 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
 
-/// Verifies as the library does, and also accepts a server whose own certificate the user gave (`--cacert`).
-/// `openssl req -x509` makes such certificates: they are marked as CAs, which the library refuses as server
-/// certificates, unlike OpenSSL and Go.
+/// Verifies like the library, but also accepts a server whose own certificate the user specified
+/// (`--cacert`). `openssl req -x509` creates such certificates. They are marked as CAs, which the library,
+/// unlike OpenSSL and Go, rejects as server certificates.
 #[derive(Debug)]
 pub(super) struct OwnCa {
     pub(super) library: Arc<WebPkiServerVerifier>,
@@ -30,8 +30,8 @@ impl ServerCertVerifier for OwnCa {
             .library
             .verify_server_cert(certificate, intermediates, name, ocsp, now);
         match verified {
-            // "CA used as end entity" has no variant of its own. The library reports it after it has checked
-            // the validity period, and before it looks for an issuer.
+            // "CA used as end entity" has no variant of its own. The library reports it after checking the
+            // validity period and before looking for an issuer.
             Err(Error::InvalidCertificate(CertificateError::Other(_)))
                 if self.given.iter().any(|given| given == certificate) =>
             {

@@ -82,19 +82,19 @@ fn a_file_that_cannot_be_used_is_named_with_its_fault() {
             with_identity(&certificate, Path::new("/dev/zero")),
             "/dev/zero: it is larger than 32 MiB",
         ),
-        (with_roots(&empty), "empty: it holds none in PEM format"),
+        (with_roots(&empty), "empty: it contains none in PEM format"),
         (with_roots(&broken), "broken: it is not valid PEM"),
         (
             with_roots(&no_certificate),
-            "no certificate holds a certificate",
+            "no certificate contains a certificate",
         ),
         (
             with_identity(&key, &key),
-            "key: it holds none in PEM format",
+            "key: it contains none in PEM format",
         ),
         (
             with_identity(&certificate, &certificate),
-            "certificate: it holds none in PEM format",
+            "certificate: it contains none in PEM format",
         ),
         (with_identity(&certificate, &other_key), "KeyMismatch"),
     ];
