@@ -1,5 +1,6 @@
-//! Measures how accurately this machine emulates links, against targets: `make bench-link` (docs/link.md).
-//! Names of presets as arguments limit it to these. The results mean little while anything else runs.
+//! Measures how accurately this machine emulates links, and compares the results with targets:
+//! `make bench-link` (docs/link.md). Names of presets as arguments select which ones to run. The results mean
+//! little while anything else is running.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -20,14 +21,14 @@ use rpcgauge_trial::{
 };
 
 const MBIT: u64 = 1_000_000;
-/// The payload of a full packet of TCP with timestamps.
+/// Payload of a full TCP packet with timestamps.
 const SEGMENT: u64 = 1_448;
 const PACKET: u64 = 1_500;
 const HEADERS: u64 = PACKET - SEGMENT;
-/// The link of the model: 100 Mbit/s with a round trip of 50 ms.
+/// The link that the model assumes: 100 Mbit/s with a round trip of 50 ms.
 const MODEL_RATE: u64 = 100 * MBIT;
 const MODEL_DELAY_US: u64 = 25_000;
-/// How many calls are made, the maximum time for them, and how long the goodput is measured.
+/// Number of calls, and the maximum time for them.
 const CALLS: usize = 1_200;
 const CALLS_FOR: Duration = Duration::from_secs(8);
 const FLOW: Duration = Duration::from_secs(2);
@@ -36,7 +37,7 @@ fn main() {
     if let Err(error) = prepare().and_then(|_| isolate()) {
         return println!("left out: {error}");
     }
-    // The client and the link's thread on one core, the server on another.
+    // The client and the link's thread share one core; the server uses another.
     let options = Options {
         client_cores: vec![0],
         server_cores: vec![1],
@@ -127,8 +128,8 @@ fn link(rate: u64, delay_us: u64, loss: f64) -> Link {
     }
 }
 
-/// Whether TCP in its steady state keeps the way down full: the queue holds at least the bytes in flight, so
-/// that even a window that is reduced after a loss fills the link.
+/// Whether TCP in its steady state keeps the down direction full. This requires a queue of at least the bytes
+/// in flight, so that even the window after a loss fills the link.
 fn fills(link: &Link) -> bool {
     let LinkRate::BitsPerSecond(rate) = link.down.rate else {
         return false;
@@ -146,7 +147,7 @@ fn row(what: &str, measured: String, asked: &str, is_reached: bool) {
     println!("  {what:<34} {measured:<40} {asked:<22} {verdict}");
 }
 
-/// Measures what `rpcgauge link check` measures.
+/// Performs the measurements of `rpcgauge link check`.
 fn packets(link: &Link, options: &Options) {
     let found = check(link, options).expect("a link");
     let it = found.calibration;
@@ -210,7 +211,8 @@ fn within<T>(namespace: &Namespace, work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// A server with a thread per connection. A request of 8 bytes is the number of bytes of its response.
+/// A server with one thread per connection. A request of 8 bytes contains the number of bytes of its
+/// response.
 fn serve(namespace: &Namespace, own: Ipv4Addr) -> SocketAddr {
     let listener = within(namespace, || TcpListener::bind((own, 0))).expect("a listener");
     let address = listener.local_addr().expect("an address");
@@ -244,7 +246,7 @@ fn ask(stream: &mut TcpStream, bytes: u64) {
     assert_eq!(taken.expect("read"), bytes);
 }
 
-/// Makes concurrent calls with a small response, each on its own connection.
+/// Makes concurrent calls with small responses, each on its own connection.
 fn calls(link: &Link, options: &Options, in_flight: usize) {
     let network = Network::open(link, options).expect("a link");
     let address = serve(network.server(), SERVER);
@@ -280,7 +282,7 @@ fn calls(link: &Link, options: &Options, in_flight: usize) {
     );
 }
 
-/// The CPU time of all links' threads, s.
+/// CPU time of all links' threads, s.
 fn cpu() -> f64 {
     let tasks = fs::read_dir("/proc/self/task").expect("tasks").flatten();
     let links = tasks.filter(|task| {
@@ -293,7 +295,7 @@ fn cpu() -> f64 {
     times.sum::<f64>() / 1e9
 }
 
-/// Measures the goodput of TCP in its steady state; a packet carries 1,448 bytes of it.
+/// Measures the goodput of TCP in its steady state. A packet carries 1,448 bytes of goodput.
 fn goodput(link: &Link, options: &Options) {
     let LinkRate::BitsPerSecond(rate) = link.down.rate else {
         return;
@@ -326,8 +328,8 @@ fn goodput(link: &Link, options: &Options) {
     late("lateness of TCP", &counts);
 }
 
-/// How long a new connection and its first call take, s. `lost` packets of the response must get lost. The
-/// response goes up, because the link's seed is directly that of its way up.
+/// How long a new connection and its first call take, s. Exactly `lost` packets of the response must be lost.
+/// The response is sent up, because the up direction uses the link's seed directly.
 fn first_call(bytes: u64, link: &Link, options: &Options, lost: u64) -> f64 {
     let network = Network::open(link, options).expect("a link");
     let address = serve(network.client(), CLIENT);
@@ -364,21 +366,22 @@ fn against_model(what: &str, times: impl Iterator<Item = f64>, expected: f64) {
     );
 }
 
-/// How long a packet takes to leave, s.
+/// How long a packet takes to be sent, s.
 fn sending(packet: u64) -> f64 {
     packet as f64 * 8.0 / MODEL_RATE as f64
 }
 
-/// When each segment of a response arrives, s after the connection was begun: after handshake and request, an
-/// initial window of 10 segments grows by one for each acknowledged segment; every second segment is
-/// acknowledged.
+/// When each segment of a response arrives, in s after the connection attempt began. After the handshake and
+/// the request, an initial window of 10 segments grows by one for each acknowledged segment. Every second
+/// segment is acknowledged.
 fn arrivals(bytes: u64) -> Vec<f64> {
     let delay = MODEL_DELAY_US as f64 / 1e6;
     let mut now = 3.0 * delay + 3.0 * sending(60);
     let (mut free, mut left) = (now, bytes);
     let (mut window, mut unacknowledged) = (10_u64, 0_u64);
     let mut arrivals = Vec::new();
-    // When the sender gets acknowledgements of two more segments, in whole nanoseconds, which can be ordered.
+    // When acknowledgements of two more segments reach the sender, in whole nanoseconds, which can be
+    // ordered.
     let mut acknowledged = BinaryHeap::new();
     loop {
         while left > 0 && unacknowledged < window {
@@ -400,9 +403,9 @@ fn arrivals(bytes: u64) -> Vec<f64> {
     }
 }
 
-/// When a response is complete if segment number `lost` (from 1) was lost in the last flight: the third
-/// segment after it causes the third selective acknowledgement, upon which the sender retransmits it (RFC
-/// 6675, RFC 8985).
+/// When a response is complete if segment number `lost` (from 1) was lost in the last flight. The third
+/// segment after it causes the third selective acknowledgement, upon which the sender retransmits the lost
+/// one (RFC 6675, RFC 8985).
 fn after_loss(lost: usize, arrivals: &[f64]) -> f64 {
     let third = arrivals[lost + 2];
     let round_trip = 2.0 * MODEL_DELAY_US as f64 / 1e6;
@@ -410,7 +413,7 @@ fn after_loss(lost: usize, arrivals: &[f64]) -> f64 {
 }
 
 /// Whether a direction loses only this segment of a response. The SYN-ACK and the ACK of the request precede
-/// the first segment, and the lost one is retransmitted after the last.
+/// the first segment, and the lost segment is retransmitted after the last one.
 fn loses_only(lost: usize, segments: usize, way: &Direction, seed: u64) -> bool {
     let mut path = Path::new(way, seed);
     let offered = (0..2 + segments + 1).map(|_| path.offer(0, PACKET));

@@ -1,5 +1,5 @@
-//! Tests with real namespaces, devices and sockets. None depends on the speed of the machine: they assert
-//! only counts, order, the losses of a seed, and minimum times.
+//! Tests with real namespaces, devices and sockets. None of them depends on the speed of the machine: they
+//! assert only counts, order, the losses of a seed, and minimum times.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream, UdpSocket};
@@ -95,7 +95,7 @@ fn open(link: &Link) -> Network {
     Network::open(link, &options).expect("a link")
 }
 
-/// Runs `work` in a namespace.
+/// Runs `work` inside a namespace.
 fn within<T>(namespace: &Namespace, work: impl FnOnce() -> T) -> T {
     let _entered = namespace.enter().expect("an isolated thread enters");
     work()
@@ -169,7 +169,7 @@ fn bytes_arrive_whole_and_are_counted() {
     drop(client);
     assert!(receiving.join().expect("received") == sent);
     let counts = network.counts().expect("counts").since(&before);
-    // Each packet of 1,500 bytes carries 1,448.
+    // Each packet of 1,500 bytes carries 1,448 bytes of payload.
     assert!(
         counts.up.packets >= 691 && counts.up.bytes >= 1_036_000,
         "{counts:?}"
@@ -182,7 +182,8 @@ fn bytes_arrive_whole_and_are_counted() {
     assert!(counts.lateness.p50_ns <= counts.lateness.p99_ns);
     assert!(counts.lateness.p99_ns <= counts.lateness.max_ns);
     assert!(counts.cpu_ns > 0, "{counts:?}");
-    // One reading, compared with itself: the last packets of the connection may still be in transit.
+    // One reading is compared with itself, because the last packets of the connection may still be in
+    // transit.
     let after = network.counts().expect("counts");
     assert_eq!(after.since(&after).up.packets, 0);
 }
@@ -198,7 +199,7 @@ fn a_seed_loses_the_packets_that_it_says() {
     let packets = 500_u32;
     let mut path = Path::new(&link.up, 7);
     let kept = (0..packets).filter(|&at| {
-        // Far apart, so that the queue is never full.
+        // Packets are far apart, so that the queue is never full.
         matches!(
             path.offer(u64::from(at) * 1_000_000, 32),
             Offered::Due { .. }
@@ -217,7 +218,7 @@ fn a_seed_loses_the_packets_that_it_says() {
         client.send(&at.to_ne_bytes()).expect("sent");
         thread::sleep(Duration::from_micros(200));
     };
-    // Packets that cross within `at_once` are not lost, and do not change which later ones are lost.
+    // Packets that cross during `at_once` are not lost, and do not change which later ones are.
     let at_once = packets..packets + 100;
     (0..packets / 2).for_each(send);
     network
@@ -247,13 +248,13 @@ fn a_full_queue_drops_at_its_tail() {
         arrived.push(packet[0]);
     }
     let counts = network.counts().expect("counts").since(&before);
-    // 10 packets have room, and one more for each that leaves meanwhile.
+    // There is room for 10 packets, and for one more whenever a packet leaves.
     assert!(arrived.len() >= 10 && arrived.len() < 50, "{arrived:?}");
     assert_eq!(arrived[..10], [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
     assert_eq!(counts.up.packets, 50);
     assert_eq!(counts.up.dropped as usize, 50 - arrived.len());
     assert_eq!((counts.up.lost, counts.foreign_drops), (0, 0));
-    // The time of 1 + 2 + … + 9 packets of 12 ms, minus the time that sending them took.
+    // The waiting times of 1 + 2 + … + 9 packets of 12 ms each, minus the time spent sending them.
     assert!(counts.up.queued_ns > 400_000_000, "{counts:?}");
 }
 

@@ -1,4 +1,5 @@
-//! Measures what the stage stamps cost a loopback call: the same trial alternates with and without them.
+//! Measures what the stage stamps cost a loopback call. The same trial runs alternately with and without
+//! them.
 //!
 //! `cargo bench -p rpcgauge-load --bench stage_stamps`. The target is at most 2%.
 
@@ -15,13 +16,13 @@ use rpcgauge_load::{
 };
 use rpcgauge_trial::{Address, Stop, Timing};
 
-/// The number of pairs of trials: odd, so that there is a middle one.
+/// Number of pairs of trials. It is odd, so that there is a median pair.
 const PAIRS: usize = 41;
 
-/// The number of calls in a trial.
+/// Number of calls in a trial.
 const CALLS: u64 = 5_000;
 
-/// The message of a request, of a small realistic size.
+/// The message of a request, small but realistic in size.
 const MESSAGE: [u8; 100] = [b'm'; 100];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -31,7 +32,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut ratios = Vec::with_capacity(PAIRS);
     let (mut with, mut without) = (Vec::new(), Vec::new());
     for pair in 0..PAIRS {
-        // The order alternates, so that drift favours neither.
+        // The order alternates, so that drift favors neither.
         let order = match pair % 2 {
             0 => [Timing::Stages, Timing::Load],
             _ => [Timing::Load, Timing::Stages],
@@ -118,7 +119,7 @@ fn run(server: SocketAddr, timing: Timing) -> Result<Measurement, LoadError> {
     Ok(measurement)
 }
 
-/// The cheapest possible codec, which makes the relative cost of the stamps a maximum.
+/// The cheapest possible codec, which maximizes the relative cost of the stamps.
 struct Copying;
 
 impl Codec for Copying {
@@ -175,8 +176,8 @@ fn bare_server() -> io::Result<SocketAddr> {
     Ok(address)
 }
 
-/// Keeps idle cores awake while the file is open, if that is permitted: this makes calls as short as
-/// possible, and the relative cost of the stamps a maximum.
+/// Keeps idle cores awake while the file is open, if permitted. This makes calls as short as possible, which
+/// maximizes the relative cost of the stamps.
 fn hold_idle() -> Option<File> {
     let mut file = File::options()
         .write(true)
@@ -186,9 +187,9 @@ fn hold_idle() -> Option<File> {
     Some(file)
 }
 
-/// Pins this thread to a core, if the machine has it and permits it.
+/// Pins this thread to a core, if the machine has that core and permits it.
 fn pin_to(core: usize) {
-    // SAFETY: a `cpu_set_t` is plain bits, all zeros is an empty one, and the call only reads it.
+    // SAFETY: a `cpu_set_t` is plain bits, all zeros is an empty set, and the call only reads it.
     unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         libc::CPU_SET(core, &mut set);

@@ -1,4 +1,4 @@
-//! A steady trial allocates nothing for a call, and many calls hold no more memory than few.
+//! A trial in its steady state does not allocate per call, and many calls use no more memory than few.
 
 mod support;
 
@@ -15,7 +15,7 @@ use support::*;
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// The memory of this thread that a trial took.
+/// The memory that a trial used on this thread.
 #[derive(Debug)]
 struct Trialled {
     taken: Taken,
@@ -30,14 +30,14 @@ fn taken(trial: impl FnOnce() -> Measurement) -> (Measurement, Trialled) {
     (measurement, Trialled { taken, outgrew })
 }
 
-/// Extra allocations of the longer trial: not all buffers reach their size in the first calls.
+/// Extra allocations of the longer trial. Not all buffers reach their final size in the first calls.
 const MORE_ALLOCATIONS: u64 = 20;
 
-/// The bytes of these allocations, and of a few histograms that grow with the longest call, not with the
+/// Bytes of these allocations, and of a few histograms that grow with the longest call rather than with the
 /// number of calls.
 const MORE_BYTES: i64 = 400 * 1024;
 
-/// The bytes by which five histograms of latency grow if a call takes longer than a second, as on a busy
+/// Bytes by which five latency histograms grow if a call takes longer than a second, as can happen on a busy
 /// machine.
 const OUTGROWN_BYTES: i64 = 5 * 200 * 1024;
 
@@ -61,7 +61,7 @@ fn assert_no_more(few: &Trialled, many: &Trialled, what: &str) {
     );
 }
 
-/// The memory that a trial of `calls` calls takes.
+/// Measures the memory that a trial of `calls` calls uses.
 fn of_calls(trial: &Trial, calls: u64, look_every: Option<Duration>) -> Trialled {
     let mut trial = trial.clone();
     trial.stop.calls = Some(calls);
@@ -99,8 +99,8 @@ fn twenty_times_the_calls_take_no_more_memory() {
     let mut ramp = many.clone();
     ramp.schedule = Schedule::Ramp {
         parts: vec![
-            // A constant rate: a changing one has ten steps, each with histograms that grow with the longest
-            // call.
+            // A constant rate is used because a changing one has ten steps, each with histograms that grow
+            // with the longest call.
             RampPart {
                 from: 5_000.0,
                 to: 5_000.0,
@@ -123,7 +123,7 @@ fn twenty_times_the_calls_take_no_more_memory() {
     }
 }
 
-/// Another thread allocates the bodies; this one only frees them.
+/// Another thread allocates the bodies. This one only frees them.
 #[test]
 fn streamed_bodies_take_no_more_memory_however_many() {
     let mut trial = trial(serve(respond_with(ok)));

@@ -1,4 +1,4 @@
-//! Servers that send arbitrary bytes: every call is counted, and the trial ends.
+//! Servers that send arbitrary bytes. Every call must be counted, and the trial must end.
 
 mod support;
 
@@ -12,7 +12,7 @@ use rpcgauge_trial::{ConnectionUse, Ending, Stop};
 use support::frames::frame;
 use support::*;
 
-/// A step of a server on a connection. After the last one it closes.
+/// A server's step on a connection. After its last step, the server closes the connection.
 #[derive(Debug, Clone)]
 enum Step {
     /// Reads once.
@@ -35,7 +35,7 @@ fn play(mut stream: TcpStream, script: &[Step]) {
     }
 }
 
-/// Pieces that are mostly valid by themselves, so that their order causes the errors.
+/// Pieces that are mostly valid on their own, so that errors come from their order.
 fn piece() -> impl Strategy<Value = Vec<u8>> {
     let http1 = prop::sample::select(vec![
         &b"HTTP/1.1 200 OK\r\n"[..],

@@ -20,8 +20,8 @@ fn wait_for(flag: &AtomicBool) {
     }
 }
 
-/// The server resets the first call while the client encodes the second. The client reads the reset after the
-/// first call's deadline, so that call fails by its deadline.
+/// The server resets the first call while the client encodes the second one. The client reads the reset after
+/// the first call's deadline, so that call fails because of its deadline.
 #[test]
 fn a_failure_after_the_deadline_is_a_call_out_of_time() {
     let encoding = Arc::new(AtomicBool::new(false));
@@ -30,7 +30,7 @@ fn a_failure_after_the_deadline_is_a_call_out_of_time() {
     let mut trial = trial(serve_frames(move |came: Came| match came.before {
         0 => {
             wait_for(&begun);
-            // Set before the reset is written: the client sleeps long enough for that.
+            // Set before the reset is written. The client sleeps long enough for the write to happen.
             done.store(true, Ordering::SeqCst);
             reset(came.stream, 2)
         }
@@ -44,7 +44,7 @@ fn a_failure_after_the_deadline_is_a_call_out_of_time() {
         calls: Some(2),
         time_ms: None,
     };
-    // Keeps the loop from looking at anything until after the deadline of the call before.
+    // Keeps the loop from checking anything until the deadline of the previous call has passed.
     let mut codec = Lenient(|call, out: &mut Vec<u8>| {
         out.push(b'x');
         if call == 1 {
@@ -57,7 +57,7 @@ fn a_failure_after_the_deadline_is_a_call_out_of_time() {
     assert_sums_hold(&measurement);
     assert_eq!(measurement.calls.answered, 0);
     let failed = failures(&measurement);
-    // On a busy machine the second call may not even be sent in time.
+    // On a busy machine, even the second call may not be sent in time.
     let of_time = |kind: &str| kind.starts_with("deadline");
     assert!(failed.iter().all(|(kind, _)| of_time(kind)), "{failed:?}");
 }
@@ -79,7 +79,7 @@ fn without_a_drain_calls_in_flight_are_abandoned_when_the_time_is_up() {
         assert_sums_hold(&measurement);
         assert_eq!(measurement.calls.abandoned, 1, "{protocol:?}");
         assert!(measurement.calls.failed.is_empty(), "{protocol:?}");
-        // The silent time counts, although no call ended in it.
+        // The silent time is included, although no call ended during it.
         assert!(
             measurement.elapsed >= Duration::from_millis(50),
             "{protocol:?}: {:?}",

@@ -1,4 +1,4 @@
-//! The floor's calling half against plain answering loops.
+//! The floor's calling side against plain answering loops.
 
 mod support;
 

@@ -17,7 +17,7 @@ fn every_call_is_answered_and_every_byte_counted() {
         (100, 100)
     );
     assert_eq!(measurement.ending, Ending::Complete);
-    // 50 bodies of 5 and 50 of 11 bytes, both ways.
+    // 50 bodies of 5 bytes and 50 of 11 bytes, both ways.
     assert_eq!(measurement.traffic.sent.body, 800);
     assert_eq!(measurement.traffic.received.body, 800);
     assert_eq!(measurement.payload.request, Some(8.0));
@@ -64,7 +64,7 @@ fn more_calls_than_connections_wait_for_one() {
 fn no_call_is_begun_if_the_connection_ends_with_the_response() {
     let address = serve(|mut stream: std::net::TcpStream| {
         if let Some((_, body)) = read_request(&mut stream) {
-            // The response and the end of the connection leave in one segment, so that no call can be begun
+            // The response and the end of the connection leave in one segment, so that no call can begin
             // between them.
             rustix::net::sockopt::set_tcp_cork(&stream, true).unwrap();
             stream.write_all(&ok(&body)).unwrap();
@@ -83,7 +83,7 @@ fn no_call_is_begun_if_the_connection_ends_with_the_response() {
     }
 }
 
-/// On each connection more data arrives than the inbox holds.
+/// More data arrives on each connection than fits into the inbox.
 #[test]
 fn large_responses_on_many_connections_all_have_their_turn() {
     let large = ok(&vec![b'x'; 3_000_000]);
@@ -134,7 +134,7 @@ fn a_connection_that_the_server_closes_is_opened_again() {
             };
             stream.write_all(&ok(&body)).unwrap();
         }
-        // The eleventh response says that it is the last.
+        // The eleventh response announces that it is the last one.
         if read_request(&mut stream).is_some() {
             let head = b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\nconnection: close\r\n\r\nx";
             stream.write_all(head).unwrap();
@@ -221,7 +221,7 @@ fn stages_are_timed_and_lie_inside_the_call() {
     }
 }
 
-/// A response with marks of another clock, and the body that is right for the last of 100 calls.
+/// A response with marks from another clock, and the body that is expected for the last of 100 calls.
 const STRANGELY_MARKED: &[u8] =
     b"HTTP/1.1 200 OK\r\nrpcgauge-handler-start: 5\r\nrpcgauge-handler-end: 7\r\n\
       content-type: text/plain\r\ncontent-length: 7\r\n\r\ncall 99";
@@ -329,7 +329,7 @@ fn what_cannot_be_carried_out_is_refused() {
 
 #[test]
 fn a_large_response_that_ends_with_its_connection_is_read_to_the_end() {
-    // More than one turn reads, so that the end of the connection is known before all is read.
+    // Reading takes more than one turn, so the end of the connection is known before everything is read.
     const LENGTH: usize = 24 << 20;
     let address = serve(|mut stream: std::net::TcpStream| {
         if read_request(&mut stream).is_some() {

@@ -1,4 +1,4 @@
-//! Connections that fall silent.
+//! Connections that become silent.
 
 mod support;
 
@@ -58,7 +58,7 @@ fn play(mut stream: TcpStream, does: Does, pings: &AtomicU64) {
     }
 }
 
-/// A trial over HTTP/2 whose deadline no test reaches.
+/// A trial over HTTP/2 whose deadline is never reached in a test.
 fn kept(address: Address) -> Trial {
     let mut trial = trial(address);
     trial.endpoint.protocol = Protocol::Http2;
@@ -85,7 +85,7 @@ fn calls_of_a_connection_that_fell_silent_fail_long_before_their_deadline() {
         };
         let measurement = run(&trial, &[b""]);
         assert_sums_hold(&measurement);
-        // Without keep-alive they would fail as `deadline` after ten minutes.
+        // Without keep-alive, they would fail as `deadline` after ten minutes.
         let lost = [("connection-lost".to_owned(), 2)];
         assert_eq!(failures(&measurement), lost, "{method}");
         assert_eq!(
@@ -102,7 +102,7 @@ fn calls_of_a_connection_that_fell_silent_fail_long_before_their_deadline() {
 fn a_slow_server_that_acknowledges_pings_keeps_its_calls() {
     let (address, pings) = server(Does::RespondsAfterPings(3));
     let mut trial = kept(address);
-    // Even on a busy machine no acknowledgement takes as long as the timeout.
+    // Even on a busy machine, an acknowledgement never takes as long as the timeout.
     trial.keepalive = Some(Keepalive {
         time_ms: 50,
         timeout_ms: 300_000,
@@ -111,7 +111,7 @@ fn a_slow_server_that_acknowledges_pings_keeps_its_calls() {
     assert_sums_hold(&measurement);
     assert_eq!(measurement.calls.answered, 2);
     assert!(pings.load(Ordering::SeqCst) >= 3);
-    // The server's SETTINGS may be counted too, so this is a minimum.
+    // The server's SETTINGS may be included, so this is a minimum.
     let overhead = measurement.traffic.received.overhead;
     assert!(overhead >= 3 * 17, "{overhead} bytes of overhead received");
     assert_eq!(measurement.traffic.received.body, 0);

@@ -1,5 +1,5 @@
-//! Lack of resources is reported as the machine's fault. This is a separate program because its limits apply
-//! to the whole process.
+//! A lack of resources is reported as the machine's fault. This is a separate program because its limits
+//! apply to the whole process.
 
 mod support;
 
@@ -9,7 +9,7 @@ use std::time::Duration;
 use rpcgauge_trial::{Address, ConnectionUse, FailureKind, Fault, Schedule};
 use support::*;
 
-/// The number of further files that this process may open.
+/// Number of additional files that this process may open.
 const FILES: u64 = 24;
 
 fn allow_few_files() {
@@ -18,19 +18,19 @@ fn allow_few_files() {
         rlim_cur: 0,
         rlim_max: 0,
     };
-    // SAFETY: the pointer is to a whole `rlimit`, which the call fills in.
+    // SAFETY: the pointer is valid for a whole `rlimit`, which the call fills in.
     assert_eq!(
         unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) },
         0
     );
     limit.rlim_cur = open + FILES;
-    // SAFETY: the pointer is to a whole `rlimit`, which the call only reads.
+    // SAFETY: the pointer is valid for a whole `rlimit`, which the call only reads.
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, 0);
 }
 
 #[test]
 fn calls_without_a_file_descriptor_are_a_kind_of_their_own() {
-    // Connections wait in the listener's queue: they are open but never answered.
+    // Connections wait in the listen queue: they are open but never answered.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut trial = trial(Address::Tcp(listener.local_addr().unwrap()));
     trial.connection_use = ConnectionUse::PerCall;
@@ -41,7 +41,7 @@ fn calls_without_a_file_descriptor_are_a_kind_of_their_own() {
     let measurement = run(&trial, &[b"x"]);
     assert_sums_hold(&measurement);
     let failed = &measurement.calls.failed;
-    // The test harness may have closed a few files meanwhile.
+    // The test harness may have closed a few files in the meantime.
     assert!(
         failed[&FailureKind::OutOfFiles] >= 64 - 2 * FILES,
         "{failed:?}"

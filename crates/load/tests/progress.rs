@@ -12,7 +12,7 @@ use rpcgauge_load::{
 use rpcgauge_trial::{FailureKind, Schedule, Stop};
 use support::*;
 
-/// Carries a trial out and collects its snapshots. `sample` is called with each.
+/// Runs a trial and collects its snapshots. `sample` is called with each one.
 fn sampled(
     trial: &Trial,
     every: Duration,
@@ -108,7 +108,7 @@ fn snapshots_at_a_rate_add_up_to_the_trial() {
     let (measurement, snapshots) = sampled(&trial, every, &mut |_| (), &stop).unwrap();
     assert_snapshots_add_up(&measurement, &snapshots);
     assert_eq!(measurement.calls.answered, 100);
-    // 200 ms have ten intervals; on a busy machine some may be missing.
+    // 200 ms contain ten intervals; on a busy machine, some may be missing.
     assert!(
         (2..=11).contains(&snapshots.len()),
         "{} snapshots",

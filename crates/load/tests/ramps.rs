@@ -63,7 +63,7 @@ fn a_ramp_can_be_stopped_before_its_end() {
 #[test]
 fn a_step_over_the_servers_capacity_differs_from_one_below() {
     let address = serve(respond_with(ok_after(Duration::from_millis(5))));
-    // One at a time, 5 ms each: at most 200 per second.
+    // One call at a time, 5 ms each: at most 200 per second.
     let parts = [part(20.0, 20.0, 500), part(1000.0, 1000.0, 200)];
     let mut trial = ramp(address, &parts);
     trial.connections = 1;

@@ -18,7 +18,7 @@ const NO_ERROR: u32 = 0;
 const REFUSED_STREAM: u32 = 7;
 const CANCEL: u32 = 8;
 
-/// The maximum number of sends of a call.
+/// Maximum number of sends of a call.
 const MAX_SENDS: u64 = 4;
 
 /// A trial of `calls` calls over HTTP/2.
@@ -60,10 +60,10 @@ fn a_call_that_goaway_leaves_out_is_sent_on_a_new_connection() {
         measurement.traffic.sent.body, 23,
         "every send is counted in bytes"
     );
-    // The last call of a trial is retried too, although no more calls are begun.
+    // The last call of a trial is also retried, although no more calls are begun.
     let measurement = run(&http2(serve_frames(five), 6), &[b"x"]);
     assert_eq!(seen(&measurement), (6, 1, vec![]));
-    // And at a rate.
+    // The same at a rate.
     let mut trial = http2(serve_frames(five), 20);
     trial.schedule = constant_rate(500.0);
     let (answered, retried, failed) = seen(&run(&trial, &[b"x"]));
@@ -73,7 +73,7 @@ fn a_call_that_goaway_leaves_out_is_sent_on_a_new_connection() {
 
 #[test]
 fn goaway_decides_which_calls_in_flight_are_sent_again() {
-    // Eight calls arrive together; the first four are answered, after the GOAWAY.
+    // Eight calls arrive together. The first four are answered after the GOAWAY.
     let address = serve_frames(|came: Came| match (came.connection, came.stream) {
         (0, 1..15) => vec![],
         (0, _) => {
@@ -91,8 +91,8 @@ fn goaway_decides_which_calls_in_flight_are_sent_again() {
 
 #[test]
 fn calls_do_not_wait_for_a_connection_that_is_going_away() {
-    // The first connection sends GOAWAY at its third call, and answers the first two only once another
-    // connection has had five calls.
+    // The first connection sends GOAWAY at its third call. It answers the first two calls only once another
+    // connection has received five.
     let (connections, elsewhere) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let address = serve(move |stream: TcpStream| {
         let first = connections.fetch_add(1, Ordering::Relaxed) == 0;
@@ -121,7 +121,7 @@ fn calls_do_not_wait_for_a_connection_that_is_going_away() {
 
 #[test]
 fn connections_that_are_going_away_stay_bounded() {
-    // Every connection sends GOAWAY at its first call, and never answers that.
+    // Every connection sends GOAWAY at its first call, and never answers that call.
     let mut trial = http2(serve_frames(|_| goaway(1, NO_ERROR)), 1);
     trial.connections = 3;
     trial.schedule = constant_rate(500.0);
@@ -143,7 +143,7 @@ fn connections_that_are_going_away_stay_bounded() {
     );
 }
 
-/// Returns how many connections are opened to a server that sends GOAWAY at the first call of each, then
+/// Returns how many connections are opened to a server that, at the first call of each, sends GOAWAY, then
 /// `response`, and closes.
 fn opened_by_going_away(response: fn(u32) -> Vec<u8>, stop: Stop) -> usize {
     let opened = Arc::new(AtomicUsize::new(0));
@@ -172,10 +172,11 @@ fn connections_that_drain_without_a_response_back_off() {
         calls,
         time_ms: Some(time_ms),
     };
-    // After a few at once, backoffs of 1, 2, 4, 8, ... ms: without them there would be hundreds.
+    // After a few immediate attempts come backoffs of 1, 2, 4, 8, ... ms. Without them there would be
+    // hundreds of connections.
     let opened = opened_by_going_away(|_| vec![], stop(None, 300));
     assert!(opened < 40, "{opened}");
-    // Each connection has a response. With backoffs of up to 100 ms there would be fewer connections in this
+    // Each connection has a response. With backoffs of up to 100 ms, there would be fewer connections in this
     // time.
     let opened = opened_by_going_away(ok_frame, stop(Some(60), 3_000));
     assert!(opened >= 60, "{opened}");
@@ -211,7 +212,7 @@ fn retries_are_among_the_requests_that_may_be_sent() {
         let measurement = run(&trial, &[b"x"]);
         assert_eq!(measurement.requests_sent, 10);
         assert_eq!(measurement.ending, Ending::MaxRequests);
-        // Two calls with all of their retries, and one with a retry.
+        // Two calls with all of their retries, and one call with a single retry.
         let failed = vec![("not-processed".to_owned(), 3)];
         assert_eq!(seen(&measurement), (0, 7, failed));
     }
@@ -219,7 +220,7 @@ fn retries_are_among_the_requests_that_may_be_sent() {
 
 #[test]
 fn a_refused_call_finds_another_connection() {
-    // The first connection refuses all calls, but only once the other one takes calls.
+    // The first connection refuses all calls, but only once the other one accepts calls.
     let address = serve_frames(|came: Came| match came.connection {
         0 => {
             thread::sleep(Duration::from_millis(20));
@@ -243,7 +244,7 @@ fn what_a_server_may_have_processed_is_not_sent_again() {
         let failed = vec![("stream-reset".to_owned(), 3)];
         assert_eq!(seen(&measurement), (0, 0, failed));
     }
-    // A call whose response has begun was processed, whatever the reset says.
+    // A call whose response has begun was processed, regardless of the reset.
     let address = serve_frames(|came: Came| {
         let head = frames::frame(1, 4, came.stream, &[0x88]);
         [head, reset(came.stream, REFUSED_STREAM)].concat()
@@ -367,7 +368,7 @@ fn http1_sends_again_what_may_be_done_twice_on_a_kept_connection() {
 
 #[test]
 fn http2_sends_nothing_again_that_the_server_did_not_decline() {
-    // Of five calls in flight the first is answered. At the sixth call the connection ends.
+    // Of five calls in flight, the first is answered. At the sixth call, the connection ends.
     let address = serve(|stream: TcpStream| {
         let ending = stream.try_clone().unwrap();
         let mut calls = 0;

@@ -44,7 +44,7 @@ fn a_rate_ends_with_its_time_and_not_with_its_calls() {
 
 #[test]
 fn the_time_at_a_rate_is_that_in_which_calls_were_due() {
-    // Calls are due faster than they are answered, one after another.
+    // Calls are due faster than the server can answer them, one after another.
     let mut trial = trial(serve(respond_with(ok_after(Duration::from_millis(50)))));
     trial.schedule = constant_rate(50.0);
     let ms = Duration::from_millis;
@@ -150,7 +150,7 @@ fn calls_that_wait_past_their_deadline_are_a_kind_of_their_own() {
     let mut trial = trial(serve(respond_with(ok)));
     trial.schedule = constant_rate(1000.0);
     trial.deadline = Duration::from_millis(20);
-    // The snapshot blocks the loop once, as on a busy machine.
+    // The snapshot blocks the loop once, as can happen on a busy machine.
     let mut looks = 0;
     let mut sample = |progress: TrialProgress| {
         looks += 1;
@@ -194,7 +194,7 @@ fn what_a_warmup_left_waiting_is_not_measured() {
         calls: None,
         time_ms: Some(100),
     };
-    // Longer than the wait for the warm-up's calls, or shorter, so that some fail unsent.
+    // Either longer than the wait for the warm-up's calls, or shorter, so that some fail unsent.
     for deadline in [Duration::from_secs(10), Duration::from_millis(50)] {
         trial.deadline = deadline;
         let mut began = None;
@@ -213,18 +213,18 @@ fn what_a_warmup_left_waiting_is_not_measured() {
         assert!(warmup >= 200, "all that were due in 200 ms, not {warmup}");
         let elapsed = measurement.elapsed;
         assert!(elapsed <= since, "{elapsed:?} of {since:?}");
-        // The server takes 2 ms for each, so at most 52 can be read in 100 ms.
+        // The server takes 2 ms for each call, so at most 52 can be read in 100 ms.
         let in_time = measurement.calls.answered - measurement.calls.answered_late;
         let late_answered = measurement.late_answered;
         assert!(in_time + late_answered <= 52, "{in_time} {late_answered}");
         let is_patient = deadline > Duration::from_secs(1);
         assert!((u64::from(is_patient)..=measurement.late.answered()).contains(&late_answered));
-        // Each request and each response has one byte.
+        // Each request and each response contains one byte.
         let (calls, late) = (&measurement.calls, measurement.late);
         assert!(late.is_sound(), "{late:?}");
         let sent = calls.started - calls.never_sent + late.sent_after();
         assert_eq!(measurement.traffic.sent.body, sent, "{calls:?} {late:?}");
-        // On a busy machine a response may be read after its call's deadline.
+        // On a busy machine, a response may be read after its call's deadline.
         let responses = measurement.traffic.received.body;
         let answered = calls.answered + late.answered();
         let out_of_time = measurement.calls.failed.get(&FailureKind::Deadline);
@@ -239,7 +239,7 @@ fn what_a_warmup_left_waiting_is_not_measured() {
 
 #[test]
 fn calls_beyond_a_warmups_maximum_are_measured() {
-    // 200 calls are due in the warm-up; the server can answer half of them.
+    // During the warm-up, 200 calls are due; the server can answer half of them.
     let mut trial = trial(serve(respond_with(ok_after(Duration::from_millis(2)))));
     trial.schedule = constant_rate(1000.0);
     trial.warmup = Some(WarmupBounds {
@@ -293,7 +293,7 @@ fn an_interrupted_trial_leaves_what_it_measured() {
 
 #[test]
 fn a_turn_takes_a_bounded_number_of_calls() {
-    // Far more calls than can be begun or even failed: the loop must finish its turn all the same.
+    // Far more calls than can be begun or even failed. The loop must still finish its turn.
     let mut trial = trial(serve(only_read));
     trial.schedule = constant_rate(1e9);
     trial.deadline = Duration::from_millis(1);

@@ -1,4 +1,4 @@
-//! Calls count as sent if they were given to the transport.
+//! A call counts as sent once it was passed to the transport.
 
 mod support;
 
@@ -33,7 +33,7 @@ fn a_call_without_a_connection_is_not_sent() {
     }
 }
 
-/// SETTINGS_MAX_HEADER_LIST_SIZE of 0.
+/// A SETTINGS_MAX_HEADER_LIST_SIZE of 0.
 const NO_HEADS: [u8; 6] = [0, 6, 0, 0, 0, 0];
 
 #[test]

@@ -16,7 +16,7 @@ use support::{
     trial, warmup,
 };
 
-/// Slices of at least 10 measured calls after 3 that are left out.
+/// Slices of at least 10 measured calls after 3 skipped ones.
 const SLICE: Slice = Slice {
     skip_calls: 3,
     skip_us: 0,
@@ -60,11 +60,11 @@ fn only_the_calls_of_slices_count() {
         let slices = m.slices.unwrap();
         assert_eq!(slices.slices, 5);
         assert!(slices.skipped >= 15, "{slices:?}");
-        // Each call of a slice has one byte either way.
+        // Each call of a slice has one byte each way.
         let of_slices = 50 + slices.skipped;
         assert_eq!(m.traffic.sent.body, of_slices, "{in_flight} in flight");
         assert_eq!(m.traffic.received.body, of_slices, "{in_flight} in flight");
-        // Besides these the server received only the warm-up.
+        // In addition to these, the server received only the warm-up.
         let all = seen.load(Ordering::SeqCst);
         assert_eq!(all, of_slices + m.warmup.calls, "{in_flight} in flight");
         assert_eq!(m.late.ended, 0);
@@ -76,7 +76,7 @@ fn time_between_slices_is_no_time_of_the_trial() {
     let pause = Duration::from_millis(200);
     let trial = trial(serve(respond_with(ok)));
     let m = measured(&trial, 3, |_| std::thread::sleep(pause)).unwrap();
-    // Calls are made one after another, so their latencies add up to the time.
+    // Calls are made one after another, so their latencies add up to the elapsed time.
     let sum = m.latency.mean() * m.latency.len() as f64;
     let elapsed = m.elapsed.as_nanos() as f64;
     assert!(elapsed < 2.0 * pause.as_nanos() as f64, "{elapsed}");
@@ -110,7 +110,7 @@ fn a_slice_by_time_ends_with_the_call_that_is_in_flight() {
 
 #[test]
 fn a_connection_that_the_server_closed_in_between_is_opened_again_outside_the_figures() {
-    // It closes after every 13 responses, the calls of one slice.
+    // The server closes after every 13 responses, which is one slice.
     let trial = trial(serve(|mut stream| {
         for _ in 0..13 {
             let Some((_, body)) = read_request(&mut stream) else {
@@ -145,7 +145,7 @@ fn the_measuring_hook_is_called_at_the_edges_of_the_measured_parts() {
 
 #[test]
 fn what_the_last_call_of_a_slice_takes_counts_until_its_response_is_read() {
-    // The response ends long after its beginning.
+    // The response ends long after it begins.
     let ended = Arc::new(AtomicU64::new(0));
     let answered = Arc::clone(&ended);
     let trial = trial(serve(move |mut stream| {
@@ -230,8 +230,8 @@ fn only_a_closed_loop_can_be_sliced() {
 
 #[test]
 fn after_a_skipped_call_that_fails_the_next_ones_are_measured() {
-    // The server answers the first call on each connection with 503, as some do after a pause, and closes
-    // after 11 calls.
+    // The server answers the first call on each connection with 503, as some servers do after a pause, and
+    // closes after 11 calls.
     let trial = trial(serve(|mut stream| {
         for call in 0..11 {
             let Some((_, body)) = read_request(&mut stream) else {

@@ -1,4 +1,4 @@
-//! The client itself does not run for a while: a hook sleeps on its thread.
+//! The client itself does not run for a while, because a hook sleeps on its thread.
 
 mod support;
 
@@ -14,10 +14,10 @@ use support::{
     trial,
 };
 
-/// Far longer than the deadlines here, and than a stall of a test on a busy host.
+/// Far longer than the deadlines here, and than an accidental stall on a busy host.
 const STALL: Duration = Duration::from_secs(2);
 
-/// Hooks that sleep once, at this snapshot; snapshots are 20 ms apart.
+/// Hooks that sleep once, at this snapshot. Snapshots are 20 ms apart.
 fn stalling_after(snapshots: u64) -> Hooks<'static> {
     let mut seen = 0;
     Hooks {
@@ -45,7 +45,7 @@ fn stalled(trial: &Trial) -> Measurement {
     measurement
 }
 
-/// A trial of three seconds, two of which are the stall. Each call has a deadline of 200 ms.
+/// A trial of three seconds, two of which are stalled. Each call has a deadline of 200 ms.
 fn at_a_rate(address: Address) -> Trial {
     Trial {
         schedule: constant_rate(500.0),
@@ -76,7 +76,8 @@ fn calls_that_the_client_slept_through_are_no_failures_of_the_server() {
     assert!(m.calls.stalled() > 500, "{:?}", m.calls);
     assert_eq!(m.calls.answered + m.calls.stalled(), m.calls.started);
     assert!(u128::from(m.latency.max()) < STALL.as_nanos() / 2);
-    // The stall is not in the elapsed time, and calls that became due in it do not follow as a burst.
+    // The stall is excluded from the elapsed time, and calls that became due during it do not follow as a
+    // burst.
     assert!(
         m.elapsed < Duration::from_secs(3) - STALL / 2,
         "{:?}",
@@ -89,7 +90,7 @@ fn calls_that_the_client_slept_through_are_no_failures_of_the_server() {
 
 #[test]
 fn calls_after_a_stall_are_judged_as_usual() {
-    // The stall is as long as the patience or longer, and all calls before and after it fail.
+    // The stall is at least as long as the patience, and all calls before and after it fail.
     let m = stalled(&at_a_rate(serve(only_read)));
     let unserved = m.calls.failed.get(&FailureKind::Deadline).copied();
     assert!(unserved > Some(100), "{:?}", m.calls);

@@ -1,4 +1,4 @@
-//! Trials whose bodies are made while they run.
+//! Trials whose bodies are generated while they run.
 
 mod support;
 
@@ -20,7 +20,7 @@ fn body(bytes: Vec<u8>) -> Body {
     }
 }
 
-/// Bodies that hold their number, from 0.
+/// Bodies that contain their number, counted from 0.
 fn numbered() -> impl Iterator<Item = Result<Body, CodecError>> + Send {
     (0u64..).map(|number| Ok(body(format!("row {number}").into_bytes())))
 }
@@ -46,7 +46,7 @@ fn each_call_has_the_next_body() {
             ok(body)
         })));
         trial.connection_use = connection_use;
-        // The warm-up's calls use bodies too.
+        // The warm-up's calls also use up bodies.
         trial.warmup = Some(WarmupBounds {
             max_calls: 5,
             ..warmup(5)
@@ -57,7 +57,7 @@ fn each_call_has_the_next_body() {
         assert_eq!(measurement.ending, Ending::Complete);
         let expected: Vec<String> = (0..105).map(|number| format!("row {number}")).collect();
         assert_eq!(*seen.lock().unwrap(), expected);
-        // Rows 5 to 104: 5 of 5 bytes, 90 of 6, 5 of 7.
+        // Rows 5 to 104: 5 of 5 bytes, 90 of 6, and 5 of 7.
         assert_eq!(measurement.payload.request, Some(6.0));
     }
 }
@@ -83,7 +83,8 @@ fn bodies_that_come_late_are_counted_and_not_hidden() {
         ok(body)
     })));
     trial.schedule = constant_rate(1000.0);
-    // Two batches of 8 are made at once. The third waits until these are answered, and then takes a while.
+    // Two batches of 8 bodies are ready immediately. The third waits until they are answered, and then takes
+    // a while.
     let bodies = || {
         let answered = Arc::clone(&answered);
         answered.store(0, Ordering::Relaxed);
@@ -109,7 +110,7 @@ fn bodies_that_come_late_are_counted_and_not_hidden() {
     let delay = measurement.send_delay.max();
     assert!(delay >= 290_000_000, "{delay} ns");
 
-    // With a shorter deadline they fail, and the client is at fault.
+    // With a shorter deadline the calls fail, and the client is at fault.
     trial.deadline = Duration::from_millis(100);
     let measurement = streamed(&trial, bodies());
     let failed = &measurement.calls.failed;
@@ -135,7 +136,7 @@ fn the_end_of_the_bodies_ends_the_trial() {
         assert_eq!(measurement.calls.answered, 30);
         assert_eq!(measurement.calls.started, 30);
         assert_eq!(measurement.bodies_late, 0);
-        // Bodies that are used up in the warm-up.
+        // The bodies are used up during the warm-up.
         trial.warmup = Some(warmup(1000));
         let measurement = streamed(&trial, numbered().take(30));
         assert_eq!(measurement.ending, Ending::Complete);
@@ -176,7 +177,7 @@ fn a_call_that_is_sent_again_has_the_same_body() {
         trial.expect.content_type = None;
         trial.connection_use = connection_use;
         trial.stop.calls = Some(20);
-        // As many bodies as calls: if a retry took another body, one would be missing.
+        // There are as many bodies as calls. If a retry took another body, one would be missing.
         let measurement = streamed(&trial, numbered().take(20));
         assert_eq!(
             (measurement.calls.answered, measurement.ending),

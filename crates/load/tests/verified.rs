@@ -16,7 +16,7 @@ use support::{
 
 const MESSAGES: [&str; 2] = ["call 0", "call 1"];
 
-/// Expects each response to repeat its request. Requests alternate.
+/// Expects each response to repeat its request. Requests alternate between two messages.
 #[derive(Default)]
 struct InTurn {
     verified: Vec<u64>,
@@ -180,7 +180,7 @@ fn samples_are_verified_at_the_end_and_the_rest_is_not_decoded() {
     let measurement = in_slices(&trial, 7, prepared(&mut codec)).unwrap();
     assert_eq!(codec.verified.len(), 2 + 7, "{:?}", codec.verified);
     assert_eq!(codec.decodes, 2 + 7);
-    // Each sample is one of the calls that a slice leaves out.
+    // Each sample is one of the calls that a slice skips.
     assert_eq!(measurement.calls.answered, 70);
     let samples = codec.verified[2..].windows(2);
     assert!(samples.into_iter().all(|pair| pair[1] - pair[0] == 13));
@@ -228,7 +228,7 @@ fn checked(address: Address) -> Measurement {
 #[test]
 fn a_response_that_a_check_refuses_fails_its_call() {
     assert_eq!(checked(right_for(u64::MAX, "")).calls.answered, 40);
-    // The first response is checked, and once one was wrong, all are, even without a body.
+    // The first response is checked. Once one was wrong, all are checked, even those without a body.
     for wrong in ["nobody", ""] {
         let measurement = checked(right_for(0, wrong));
         assert_eq!(measurement.calls.failed[&FailureKind::Decode], 40);

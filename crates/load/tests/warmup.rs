@@ -54,7 +54,7 @@ fn calls_in_flight_at_the_switch_belong_to_the_warm_up() {
         (25..=28).contains(&calls),
         "25 ended, up to 3 were in flight: {calls}"
     );
-    // Each measured call has one byte either way, and nothing else is counted.
+    // Each measured call has one byte each way, and nothing else is counted.
     assert_eq!(measurement.traffic.sent.body, 100);
     assert_eq!(measurement.traffic.received.body, 100);
 }
@@ -84,7 +84,7 @@ fn the_time_of_hooks_does_not_make_the_first_call_late() {
         assert_sums_hold(&measurement);
         assert_eq!(measuring, 1);
         assert!(u128::from(measurement.warmup.elapsed_ns) >= 2 * PAUSE.as_nanos());
-        // A pause that counted as lateness would show here.
+        // If the pause counted as lateness, it would be visible here.
         let longest = measurement.latency.max().max(measurement.send_delay.max());
         assert!(u128::from(longest) < PAUSE.as_nanos(), "{longest} ns");
     }
@@ -145,7 +145,7 @@ fn a_warm_up_has_no_more_calls_than_its_bound() {
 
 #[test]
 fn at_a_rate_calls_in_flight_count_for_the_warm_ups_maximum() {
-    // The server answers only once `TOGETHER` calls have arrived, more than the warm-up has.
+    // The server answers only once `TOGETHER` calls have arrived, which is more than the warm-up contains.
     const TOGETHER: usize = 40;
     let address = serve(|stream| {
         let mut waiting = Vec::new();
@@ -173,7 +173,7 @@ fn at_a_rate_calls_in_flight_count_for_the_warm_ups_maximum() {
 
 #[test]
 fn what_waits_at_the_end_of_a_warm_up_is_sent_before_calls_are_measured() {
-    // The first calls take longer than the warm-up, and the others are fast.
+    // The first calls take longer than the warm-up; the others are fast.
     let slow = AtomicUsize::new(12);
     let slow = Arc::new(slow);
     let mut trial = trial(serve(respond_with(move |body: &[u8]| {

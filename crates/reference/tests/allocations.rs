@@ -1,5 +1,5 @@
-//! Counts the allocations of one call: REST over HTTP/1.1 must do nothing per call that gRPC over HTTP/2 does
-//! not do. The only test in its program, since the allocator is global.
+//! Counts the allocations of one call. Per call, REST over HTTP/1.1 must do no work that gRPC over HTTP/2
+//! does not do. This is the only test in its program, because the allocator is global.
 
 mod common;
 
@@ -13,7 +13,7 @@ struct Counting;
 
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 
-// SAFETY: every call goes to the system's allocator unchanged.
+// SAFETY: every call is passed to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
@@ -42,7 +42,7 @@ fn a_call_creates_no_timer_and_does_not_parse_accept_again() {
     );
     let mut stream = server.raw();
     let mut response = [0; 1024];
-    // The client allocates nothing: each response arrives in one piece.
+    // The client does not allocate: each response arrives in one piece.
     let mut call = || {
         stream.write_all(request.as_bytes()).expect("sent");
         let length = stream.read(&mut response).expect("answered");
@@ -56,7 +56,7 @@ fn a_call_creates_no_timer_and_does_not_parse_accept_again() {
         call();
     }
     let each = (ALLOCATIONS.load(Ordering::Relaxed) - before) as f64 / CALLS as f64;
-    // A timer for each call, or parsing `accept` again, would add one allocation per call. On a busy machine
-    // there may be one more in all.
+    // A timer for each call, or parsing `accept` again, would add one allocation per call. On a busy machine,
+    // there may be one more in total.
     assert!(each < 10.5, "{each} allocations per call");
 }

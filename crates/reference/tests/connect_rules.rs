@@ -1,4 +1,4 @@
-//! The rules of Connect's protocol for unary calls (connectrpc.com/docs/protocol).
+//! The rules of the Connect protocol for unary calls (connectrpc.com/docs/protocol).
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! gRPC methods besides the workload's.
+//! gRPC methods in addition to the workload's.
 
 mod common;
 

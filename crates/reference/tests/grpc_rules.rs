@@ -1,6 +1,6 @@
 //! The rules of gRPC: statuses, trailers, negotiation, deadlines, limits.
 //!
-//! The codes are those of the gRPC project's doc/statuscodes.md and doc/compression.md.
+//! The codes are those in the gRPC project's doc/statuscodes.md and doc/compression.md.
 
 mod common;
 
@@ -34,7 +34,7 @@ fn call_with(server: &Running, more: &[(&str, &str)], body: Vec<u8>) -> Response
     )
 }
 
-/// A failed call has HTTP status 200, a gRPC status and no message, all in one header block.
+/// Checks a failed call: it has HTTP status 200, a gRPC status and no message, all in one header block.
 fn assert_failed(response: &Response, code: &str, message: &str) {
     assert_eq!(response.status, 200);
     assert_eq!(response.header("content-type"), "application/grpc");
@@ -162,7 +162,7 @@ fn compressed_messages_need_a_known_and_named_coding() {
     let response = call_with(&server, &[("grpc-encoding", "gzip")], damaged);
     assert_failed(&response, INTERNAL, "not gzip");
 
-    // The flag, not the header, says whether this message is compressed.
+    // The flag, not the header, decides whether this message is compressed.
     let response = call_with(
         &server,
         &[("grpc-encoding", "gzip")],
@@ -209,7 +209,7 @@ fn too_large_messages_exhaust_resources() {
     let server = Running::start(&settings);
     let response = call_with(&server, &[], framed(false, &[0; 1001]));
     assert_failed(&response, RESOURCE_EXHAUSTED, "the limit is 1000");
-    // The announced length alone is refused, before its bytes arrive.
+    // The announced length alone causes the rejection, before its bytes arrive.
     let response = call_with(&server, &[], vec![0, 0xFF, 0xFF, 0xFF, 0xFF]);
     assert_failed(&response, RESOURCE_EXHAUSTED, "the limit is 1000");
     // Small when compressed, too large when decompressed.
@@ -235,7 +235,7 @@ fn requests_without_a_response_are_invalid() {
     let mut settings = ServerOptions::new(WorkloadSpec::List { n: 3 });
     settings.limits.max_message_bytes = 1 << 20;
     let server = Running::start(&settings);
-    // ExampleRequest.id = -1: no list has this number of items.
+    // ExampleRequest.id = -1: no list can have this number of items.
     let negative = framed(
         false,
         &[

@@ -1,5 +1,5 @@
-//! Bytes that no client should send, and clients that disconnect: the server responds or closes the connection,
-//! and keeps running.
+//! Bytes that no client should send, and clients that disconnect. The server must respond or close the
+//! connection, and keep running.
 
 mod common;
 
@@ -16,7 +16,7 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 const EMPTY_SETTINGS: &[u8] = b"\0\0\0\x04\0\0\0\0\0";
 
-/// hyper chooses the response. The connection must end, and the server must keep running.
+/// hyper chooses the response. The connection must be closed, and the server must keep running.
 #[test]
 fn bytes_that_are_no_request_are_refused_and_the_connection_is_closed() {
     let server = Running::hello();

@@ -1,4 +1,4 @@
-//! The start and the end of a server.
+//! How a server starts and stops.
 
 mod common;
 
@@ -60,7 +60,7 @@ fn a_call_in_flight_is_completed_before_the_end() {
         body.len()
     );
     stream.write_all(head.as_bytes()).expect("sent");
-    // The server has read the head when it asks for the body.
+    // Once the server requests the body, it has read the head.
     let mut interim = [0; "HTTP/1.1 100 Continue\r\n\r\n".len()];
     stream.read_exact(&mut interim).expect("100 Continue");
     let ending = std::thread::spawn(move || server.end());

@@ -1,5 +1,4 @@
-//! The memory budget of all calls together: calls beyond it are refused, and memory that is released can be
-//! used again.
+//! The memory budget shared by all calls: calls beyond it are rejected, and released memory can be reused.
 
 mod common;
 
@@ -21,7 +20,7 @@ use tokio::sync::mpsc;
 
 const MESSAGE_BYTES: usize = 1 << 20;
 
-/// The number of concurrent calls, and for how many of them the server has memory.
+/// Number of concurrent calls, and how many of them fit into the server's memory budget.
 const CALLS: usize = 8;
 const ROOM_FOR: usize = 3;
 
@@ -31,14 +30,14 @@ fn cramped(workload: WorkloadSpec) -> Running {
     Running::start(&settings)
 }
 
-/// A request of this length in JSON, whose response is short.
+/// A JSON request of this length whose response is short.
 fn padded() -> Vec<u8> {
     let (start, end) = (r#"{"name":"a""#, "}");
     let spaces = " ".repeat(MESSAGE_BYTES - start.len() - end.len());
     [start, &spaces, end].concat().into_bytes()
 }
 
-/// What has arrived on a connection so far.
+/// Returns what has arrived on a connection so far.
 fn come(stream: &TcpStream) -> Vec<u8> {
     let mut start = vec![0; 16];
     stream.set_nonblocking(true).expect("set");
@@ -67,7 +66,7 @@ fn rest_bodies_beyond_the_budget_are_refused() {
     for _ in 0..CALLS {
         let mut stream = server.raw();
         stream.write_all(head.as_bytes()).expect("sent");
-        // The server may close a refused connection before it has read everything.
+        // The server may close a rejected connection before it has read everything.
         let _ = stream.write_all(first);
         waiting.push(stream);
     }
@@ -81,7 +80,7 @@ fn rest_bodies_beyond_the_budget_are_refused() {
         std::thread::yield_now();
     }
     assert_eq!(waiting.len(), ROOM_FOR);
-    // Calls that need not wait are served meanwhile.
+    // Calls that do not have to wait are still served.
     server.assert_alive();
     let ended = |mut stream: TcpStream| {
         stream.write_all(rest).expect("sent");
@@ -167,7 +166,7 @@ fn unread_responses_are_within_the_budget() {
             untaken.push(response);
         }
         assert!(!untaken.is_empty());
-        // The client cancels its calls, and their memory is available again.
+        // The client cancels its calls, which makes their memory available again.
         drop(untaken);
         while refused(&call().await) {}
     });

@@ -1,4 +1,4 @@
-//! Server reflection as other projects' clients use it: several requests on one stream.
+//! Server reflection as used by other projects' clients: several requests on one stream.
 
 mod common;
 
@@ -123,7 +123,7 @@ fn reflection_is_unimplemented_unless_it_is_enabled() {
     }
 }
 
-/// Requests that are sent when the test says so.
+/// Requests that are sent at times chosen by the test.
 struct Questions(mpsc::Receiver<Vec<u8>>);
 
 impl Body for Questions {
@@ -139,7 +139,7 @@ impl Body for Questions {
     }
 }
 
-/// Opens a stream, which stays open. Returns the sender of requests and the response's body.
+/// Opens a stream and leaves it open. Returns the sender of requests and the response's body.
 async fn open(server: &Running) -> (mpsc::Sender<Vec<u8>>, hyper::body::Incoming) {
     let (sender, questions) = mpsc::channel(1);
     let stream = tokio::net::TcpStream::connect(server.tcp()).await;

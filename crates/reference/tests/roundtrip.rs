@@ -103,7 +103,7 @@ fn call_grpc(server: &Running, way: Way, number: u64) -> (Response, Vec<u8>) {
     (response, plain)
 }
 
-/// Makes a REST or a Connect call, whose body is the message.
+/// Makes a REST or a Connect call, whose body is the message itself.
 fn call_plain(
     server: &Running,
     by_connect: bool,
@@ -227,7 +227,7 @@ fn names_as_written_in_the_proto_file_are_a_setting() {
             .filter(|part| part.contains('_'))
             .collect()
     };
-    // Both kinds of names are accepted; the setting decides which are written.
+    // Both kinds of names are accepted; the setting decides which kind is written.
     let (_, plain) = call_plain(&server, false, Http::One, way(Encoding::Json), 0);
     assert!(
         !keys(&plain).is_empty(),

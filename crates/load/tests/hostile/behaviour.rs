@@ -1,4 +1,4 @@
-//! How trials continue and end if servers fail.
+//! How trials continue and end when servers fail.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -17,7 +17,7 @@ use super::server::reset_connection;
 use crate::support::frames::{goaway, settings};
 use crate::support::*;
 
-/// A stack that the engine's loop fits into, even without optimisation.
+/// A stack size that the engine's loop fits into, even without optimization.
 const SMALL_STACK: usize = 96 << 10;
 
 #[test]
@@ -42,11 +42,11 @@ fn a_long_text_of_a_server_is_cut_between_characters_with_an_ellipsis() {
 #[test]
 fn a_reset_that_a_write_finds_does_not_complete_a_body() {
     let address = serve(|mut stream: TcpStream| {
-        // Most of the request stays unread while more is written, so the close becomes a reset.
+        // Most of the request stays unread while more is being written, so the close becomes a reset.
         let mut some = [0; 20];
         let _ = stream.read_exact(&mut some);
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\r\nhalf a bo");
-        // The client reads the part of the response before the reset.
+        // The client has time to read this part of the response before the reset.
         thread::sleep(Duration::from_millis(20));
     });
     let measurement = run(&short(address), &[&vec![b'x'; 20 << 20]]);
@@ -57,8 +57,8 @@ fn a_reset_that_a_write_finds_does_not_complete_a_body() {
     );
 }
 
-/// Each connection is found broken when a call is written to it. By then the next call is due on the next
-/// connection, and the loop must not nest these calls.
+/// Each connection turns out to be broken when a call is written to it. By then, the next call is due on the
+/// next connection, and the loop must not nest these calls.
 #[test]
 fn connections_that_break_together_are_counted_one_by_one() {
     const CONNECTIONS: usize = 200;
@@ -154,7 +154,7 @@ fn a_warmup_that_only_fails_still_waits_for_its_calls_in_flight() {
                     failed.fetch_add(1, Ordering::SeqCst);
                     b"HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n".to_vec()
                 } else {
-                    // A slow but good response, which arrives when no call has failed for a while.
+                    // A slow but successful response, which arrives when no call has failed for a while.
                     let mut before = usize::MAX;
                     while before != failed.load(Ordering::SeqCst) {
                         before = failed.load(Ordering::SeqCst);
@@ -202,7 +202,8 @@ fn without_a_listener_calls_are_refused_and_the_processor_rests() {
         let failed = failures(&measurement);
         assert_eq!(failed.len(), 1, "{failed:?}");
         assert_eq!(failed[0].0, "connect-refused");
-        // Backoffs of 1, 2, 4, 8, ... ms: without them there would be tens of thousands of attempts.
+        // There are backoffs of 1, 2, 4, 8, ... ms. Without them there would be tens of thousands of
+        // attempts.
         assert!((1..40).contains(&failed[0].1), "{failed:?}");
         assert_eq!(
             measurement.calls.failed.keys().next().unwrap().fault(),
@@ -236,7 +237,7 @@ fn connections_that_end_without_a_response_back_off() {
             end(&mut stream);
         }));
         trial.endpoint.protocol = protocol;
-        // At this rate there is mostly no call in flight that a lost connection could fail.
+        // At this rate, there is usually no call in flight that a lost connection could fail.
         trial.schedule = constant_rate(10.0);
         trial.stop = Stop {
             calls: None,
@@ -246,7 +247,8 @@ fn connections_that_end_without_a_response_back_off() {
         let measurement = run(&trial, &[b"x"]);
         assert_sums_hold(&measurement);
         let opened = opened.load(Ordering::SeqCst);
-        // After three at once, backoffs of 1, 2, 4, 8, ... ms: without them there would be thousands.
+        // After three immediate attempts come backoffs of 1, 2, 4, 8, ... ms. Without them there would be
+        // thousands of connections.
         assert!((1..40).contains(&opened), "server {number}: {opened}");
     }
 }
@@ -336,7 +338,7 @@ fn a_full_queue_of_a_unix_socket_is_waited_for() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("socket");
     let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
-    // SAFETY: the descriptor is open; listening again only makes its queue as short as possible.
+    // SAFETY: the descriptor is open. Listening again only makes its queue as short as possible.
     assert_eq!(unsafe { libc::listen(listener.as_raw_fd(), 0) }, 0);
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {

@@ -1,4 +1,4 @@
-//! Responses that grow when they are decompressed.
+//! Responses that expand when they are decompressed.
 
 use rpcgauge_load::{Checked, Codec, CodecError, ResponseCheck};
 use rpcgauge_message::{Compression, Compressor, Decompressor, Limits};
@@ -6,10 +6,10 @@ use rpcgauge_message::{Compression, Compressor, Decompressor, Limits};
 use super::case::{Case, Over, fail};
 use super::server::*;
 
-/// The decompressed size of a bomb, bytes.
+/// Decompressed size of a bomb, bytes.
 const SIZE: usize = 32 << 20;
 
-/// The maximum size of a message, bytes.
+/// Maximum size of a message, bytes.
 const MAX: usize = 1 << 20;
 
 fn bomb(compression: Compression) -> Vec<u8> {
@@ -21,7 +21,7 @@ fn bomb(compression: Compression) -> Vec<u8> {
     out
 }
 
-/// A codec that decompresses within limits and decodes nothing.
+/// A codec that decompresses within limits and does not decode.
 struct Bounded(Decompressor);
 
 impl Bounded {
@@ -55,7 +55,7 @@ impl Codec for Bounded {
     }
 }
 
-/// A case whose response is made by `compressed` with this compression.
+/// A case whose response is produced by `compressed` with this compression.
 fn case(
     name: &'static str,
     over: Over,
@@ -101,7 +101,7 @@ fn garbage(_: Compression) -> Vec<u8> {
     b"this is not compressed".to_vec()
 }
 
-/// Checks responses that are not decoded, as `rpcgauge load` does.
+/// Checks responses without decoding them, as `rpcgauge load` does.
 fn check(compression: Compression) -> ResponseCheck<'static> {
     let (mut bounded, mut plain) = (Bounded::codec(compression), Vec::new());
     ResponseCheck {

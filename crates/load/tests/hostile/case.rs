@@ -1,4 +1,4 @@
-//! A row of the tables in docs/hostile.md: a hostile server and the outcome of the calls.
+//! A row of the tables in docs/hostile.md: a hostile server and the outcome of the calls to it.
 
 use std::fmt;
 use std::sync::atomic::AtomicBool;
@@ -14,19 +14,19 @@ use rpcgauge_trial::{Address, ConnectionUse, Ending, Fault};
 use crate::support::memory;
 use crate::support::{assert_sums_hold, failures, hooks, prepared, run_with, trial};
 
-/// The number of calls in a trial.
+/// Number of calls in a trial.
 const CALLS: u64 = 4;
 
-/// The deadline of calls that something else ends: long enough for that.
+/// Deadline of calls that end for another reason, which must happen first.
 const LONG: Duration = Duration::from_secs(20);
 
-/// The deadline of calls that nothing else ends.
+/// Deadline of calls that nothing else ends.
 pub(crate) const SHORT: Duration = Duration::from_millis(150);
 
-/// The time after which a trial counts as hanging.
+/// Time after which a trial is considered hung.
 const HANGS: Duration = Duration::from_secs(180);
 
-/// The maximum number of bytes that a trial may hold, whatever the server does.
+/// Maximum number of bytes that a trial may use, whatever the server does.
 const MORE_BYTES: i64 = 2 << 20;
 
 /// The protocol of a case.
@@ -52,9 +52,9 @@ impl fmt::Display for Over {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Answered,
-    /// All calls are answered, some after a retry.
+    /// All calls are answered, some of them after a retry.
     Retried,
-    /// Every second call fails in this way, and the server is at fault; the others are answered.
+    /// Every second call fails in this way, and the server is at fault. The others are answered.
     Half(&'static str),
     /// All calls fail, each in one of these ways.
     Fail(&'static [&'static str], Fault),
@@ -87,18 +87,18 @@ impl fmt::Display for Outcome {
 /// Starts a server.
 type Server = Box<dyn Fn() -> Address + Send>;
 
-/// Makes the codec that reads the responses.
+/// Creates the codec that reads the responses.
 type MakeCodec = fn() -> Box<dyn Codec>;
 
-/// Makes the check of responses that are not decoded.
+/// Creates the check for responses that are not decoded.
 type MakeCheck = fn() -> ResponseCheck<'static>;
 
-/// A row.
+/// A row of a table.
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) over: Over,
     pub(crate) outcome: Outcome,
-    /// Servers that do the same in different ways.
+    /// Servers that do the same thing in different ways.
     servers: Vec<Server>,
     change: Box<dyn Fn(&mut Trial) + Send>,
     uses: &'static [ConnectionUse],
@@ -106,7 +106,7 @@ pub(crate) struct Case {
     codec: Option<MakeCodec>,
     check: Option<MakeCheck>,
     more_bytes: i64,
-    /// Words that the failures' messages contain.
+    /// Words that the messages of the failures contain.
     says: &'static str,
 }
 
@@ -133,7 +133,7 @@ impl Case {
         self
     }
 
-    /// Changes the trial.
+    /// Adds a change to the trial.
     pub(crate) fn with(mut self, change: impl Fn(&mut Trial) + Send + 'static) -> Case {
         let before = self.change;
         self.change = Box::new(move |trial| {
@@ -143,55 +143,55 @@ impl Case {
         self
     }
 
-    /// Only the deadline ends the calls.
+    /// Makes the deadline the only thing that ends the calls.
     pub(crate) fn until_the_deadline(self) -> Case {
         self.with(|trial| trial.deadline = SHORT)
     }
 
-    /// All calls use kept connections.
+    /// Makes all calls use persistent connections.
     pub(crate) fn kept(mut self) -> Case {
         self.uses = &[ConnectionUse::Reuse];
         self
     }
 
-    /// Each call has its own connection.
+    /// Makes each call use its own connection.
     pub(crate) fn per_call(mut self) -> Case {
         self.uses = &[ConnectionUse::PerCall];
         self
     }
 
-    /// Sets the size of each request's message, which the trial holds too.
+    /// Sets the size of each request's message, which the trial also stores.
     pub(crate) fn request(mut self, bytes: usize) -> Case {
         self.request = bytes;
         self.more_bytes += 3 * bytes as i64;
         self
     }
 
-    /// Responses are decoded by this codec.
+    /// Decodes the responses with this codec.
     pub(crate) fn codec(mut self, codec: MakeCodec) -> Case {
         self.codec = Some(codec);
         self
     }
 
-    /// Responses are not decoded, but checked by this.
+    /// Does not decode the responses, but checks them in this way.
     pub(crate) fn checked(mut self, check: MakeCheck) -> Case {
         self.check = Some(check);
         self
     }
 
-    /// Sets the maximum number of bytes that the trial may hold.
+    /// Sets the maximum number of bytes that the trial may use.
     pub(crate) fn holding(mut self, bytes: i64) -> Case {
         self.more_bytes = bytes;
         self
     }
 
-    /// The message of every failure holds these words.
+    /// Requires that the message of every failure contain these words.
     pub(crate) fn saying(mut self, words: &'static str) -> Case {
         self.says = words;
         self
     }
 
-    /// Carries the trials out, and fails if they hang.
+    /// Runs the trials, and fails if they hang.
     pub(crate) fn check(self) {
         let (name, over) = (self.name, self.over);
         println!("{name} ({over})");

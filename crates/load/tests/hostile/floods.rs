@@ -1,4 +1,4 @@
-//! Servers that send without end, or more than a response may have.
+//! Servers that send endlessly, or send more than a response may contain.
 
 use std::io::Write;
 
@@ -8,7 +8,7 @@ use super::case::{Case, Outcome, fail};
 use super::http2::case;
 use super::server::*;
 
-/// Memory for the replies that a server does not read, and the same again while their buffer grows.
+/// Memory for replies that a server does not read, plus the same amount while their buffer grows.
 const QUEUED_REPLIES: i64 = 5 << 20;
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -42,7 +42,7 @@ fn endless() -> Vec<Case> {
         )
         .server(responds_without_end(|_| settings_of(&[(4, 65_535)]), false))
         .holding(QUEUED_REPLIES),
-        // One turn of the client's loop may read more of these than it can answer.
+        // One turn of the client's loop may read more of these frames than it can answer.
         case("PING flood", fail(&["deadline", "flood"]))
             .server(responds_without_end(
                 |_| frame(PING, 0, 0, b"12345678"),
@@ -57,7 +57,7 @@ fn endless() -> Vec<Case> {
         case("flood of empty DATA", fail(&["deadline"]))
             .server(responds_without_end_after(head, |id| data(id, 0, b"")))
             .until_the_deadline(),
-        // In the next two cases only the call ends: further calls on the connection would wait for a server
+        // In the next two cases, only the call ends. Further calls on the connection would wait for a server
         // that never reads them.
         case("endless 1xx", flood())
             .server(responds_without_end(
@@ -78,7 +78,7 @@ fn endless() -> Vec<Case> {
     ]
 }
 
-/// Answers each request with `before`, followed by `then` without end.
+/// Answers each request with `before`, followed by `then` repeated endlessly.
 fn responds_without_end_after(
     before: fn(u32) -> Vec<u8>,
     then: fn(u32) -> Vec<u8>,
@@ -100,8 +100,8 @@ fn giant_head() -> Case {
     .server(responds(|id| {
         long_headers(id, &block(&[OK, ("x-large", &"x".repeat(1 << 20))]))
     }))
-    // An HPACK bomb: a field of 4,000 bytes is added to the table, then referenced 10,000 times with one byte
-    // each.
+    // An HPACK bomb: a field of 4,000 bytes is added to the table and then referenced 10,000 times, using one
+    // byte each.
     .server(responds(|id| {
         let mut block = vec![0x88, 0x40, 1, b'x'];
         block.extend([0x7f, 0xa1, 0x1e]);

@@ -1,5 +1,5 @@
-//! SETTINGS that change while calls are in flight, and flow control: servers that check every byte of the
-//! client, and report violations in their responses.
+//! SETTINGS that change while calls are in flight, and flow control. The servers check every byte of the
+//! client and report violations in their responses.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -15,7 +15,7 @@ use crate::support::serve;
 const MAX_CONCURRENT_STREAMS: u16 = 3;
 const INITIAL_WINDOW_SIZE: u16 = 4;
 
-/// The initial window of HTTP/2, bytes.
+/// Default initial window of HTTP/2, bytes.
 const WINDOW: u32 = 65_535;
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -32,7 +32,7 @@ pub(crate) fn cases() -> Vec<Case> {
         answered("INITIAL_WINDOW_SIZE that falls and rises in mid-flight")
             .server(|| {
                 windows(1000, |initial| match initial {
-                    // A window of -900, then 100 once it is opened.
+                    // The window falls to -900, and to 100 once it is opened.
                     1000 => (Some(100), 1000),
                     _ => (Some(1000), 0),
                 })
@@ -59,11 +59,12 @@ pub(crate) fn cases() -> Vec<Case> {
     ]
 }
 
-/// How many bytes the client may send on a stream or connection.
+/// Number of bytes that the client may send on a stream or connection.
 type Credit = i64;
 
-/// Serves with this initial window for each stream. When a window is used up, `more` gets the current
-/// INITIAL_WINDOW_SIZE and returns the next one, if it changes, and by how much the window opens.
+/// Serves with this initial window for each stream. When a window is used up, `more` is called with the
+/// current INITIAL_WINDOW_SIZE. It returns the next one, if it changes, and the number of bytes by which the
+/// window opens.
 fn windows(initial: u32, more: fn(u32) -> (Option<u32>, u32)) -> Address {
     serve(move |stream| {
         let _ = Windows {
@@ -89,7 +90,7 @@ impl Windows {
     fn serve(&mut self) -> Option<()> {
         self.say(&settings_of(&[(INITIAL_WINDOW_SIZE, self.initial)]))?;
         read_preface(&mut self.stream).then_some(())?;
-        // The client's first call may be sent before it knows the window.
+        // The client may send its first call before it knows the window.
         let mut unaware = true;
         while let Some(sent) = next(&mut self.stream) {
             if sent.acknowledges() && std::mem::replace(&mut unaware, false) {
@@ -155,8 +156,8 @@ impl Windows {
     }
 }
 
-/// Alternates between three calls at a time and one. Calls are answered once the allowed number has arrived
-/// and the client knows the next limit.
+/// Alternates between allowing three concurrent calls and one. Calls are answered once the allowed number has
+/// arrived and the client knows the next limit.
 fn concurrency() -> Address {
     serve(|mut stream| {
         let allow = |most: usize| settings_of(&[(MAX_CONCURRENT_STREAMS, most as u32)]);

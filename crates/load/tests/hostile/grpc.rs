@@ -1,4 +1,5 @@
-//! Invalid gRPC responses in valid HTTP/2, one of each kind. Unit tests of rpcgauge-wire cover every form.
+//! Invalid gRPC responses in valid HTTP/2, one of each kind. The unit tests of rpcgauge-wire cover every
+//! form.
 
 use rpcgauge_trial::{Fault, Schedule};
 
@@ -6,13 +7,13 @@ use super::case::{Case, Outcome, fail};
 use super::http2::{case, saying};
 use super::server::*;
 
-/// A good head, this body, and good trailers.
+/// A valid head, this body, and valid trailers.
 fn with_body(stream: u32, body: &[u8]) -> Vec<u8> {
     let end = trailers(stream, &[("grpc-status", "0")]);
     [head(stream), data(stream, 0, body), end].concat()
 }
 
-/// A head with a status that does not end the stream.
+/// A head that contains a status but does not end the stream.
 fn open_head(stream: u32, status: &'static str) -> Vec<u8> {
     headers(stream, 0, &[OK, GRPC, ("grpc-status", status)])
 }

@@ -1,5 +1,5 @@
-//! HTTP/1.1 responses that are cut, wrong, or too large, one of each kind. Unit tests of rpcgauge-wire cover
-//! every form.
+//! HTTP/1.1 responses that are cut off, wrong, or too large, one of each kind. The unit tests of
+//! rpcgauge-wire cover every form.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -69,7 +69,7 @@ fn ends() -> Vec<Case> {
                 case("reset", fail(&["connection-reset"])),
                 |case, response| {
                     case.server(says_and(response, |stream| {
-                        // The bytes are to arrive before the reset.
+                        // The bytes must arrive before the reset.
                         thread::sleep(Duration::from_millis(20));
                         reset_connection(stream);
                     }))
@@ -78,11 +78,11 @@ fn ends() -> Vec<Case> {
     ]
 }
 
-/// A response with every kind of part, cut after each of its bytes.
+/// A response with every kind of part, cut off after each of its bytes.
 fn every_cut() -> Case {
     const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\
         transfer-encoding: chunked\r\n\r\n3;x\r\nabc\r\n2\r\nde\r\n0\r\nx-t: u\r\n\r\n";
-    // Each connection has one good response first: otherwise the client would back off.
+    // Each connection begins with a valid response. Without it, the client would back off.
     let server = || {
         let next = Arc::new(AtomicUsize::new(0));
         serve(move |mut stream| {
@@ -122,8 +122,8 @@ fn lengths() -> Vec<Case> {
             case("body longer than its length", Outcome::Answered),
             &["content-length: 3\r\n\r\nyesHTTP/1.1 200 OK\r\n\r\n"],
         ),
-        // The first response is as large as the portion that the engine processes at once. The second is read
-        // with it, and not processed yet when the call has ended and the next one is due.
+        // The first response is as large as the portion that the engine processes at a time. The second one
+        // is read together with it, but has not been processed when the call ends and the next call is due.
         case("response that no call asked for", Outcome::Answered)
             .server(says([long_response(8 << 10), BUSY.into()].concat()))
             .with(|trial| {
@@ -141,10 +141,10 @@ fn lengths() -> Vec<Case> {
     ]
 }
 
-/// A good response of `length` bytes, its head included.
+/// A valid response of `length` bytes, including its head.
 fn long_response(length: usize) -> Vec<u8> {
     let head = |body: usize| format!("{HEAD}content-length: {body}\r\n\r\n");
-    // The two lengths have the same number of digits.
+    // Both lengths have the same number of digits.
     let body = length - head(length - HEAD.len()).len();
     let response = [head(body).into_bytes(), vec![b'x'; body]].concat();
     assert_eq!(response.len(), length);

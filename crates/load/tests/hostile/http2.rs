@@ -1,5 +1,5 @@
-//! HTTP/2 connections and streams that are cut, reset, flooded, or invalid, one of each kind. Unit tests of
-//! rpcgauge-wire cover every rule.
+//! HTTP/2 connections and streams that are cut off, reset, flooded, or invalid, one of each kind. The unit
+//! tests of rpcgauge-wire cover every rule.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -69,14 +69,14 @@ fn cuts() -> Vec<Case> {
         every_cut(),
         case("reset", fail(&["connection-reset"])).server(http2(settings(), |request, stream| {
             let _ = stream.write_all(&head(request.stream));
-            // The bytes are to arrive before the reset.
+            // The bytes must arrive before the reset.
             std::thread::sleep(Duration::from_millis(20));
             Then::Reset
         })),
     ]
 }
 
-/// A response, cut after each of its bytes. The first request on each connection gets it completely.
+/// A response, cut off after each of its bytes. The first request on each connection is answered completely.
 fn every_cut() -> Case {
     let calls = 2 * grpc(1).len() as u64;
     let cuts = AtomicUsize::new(0);
@@ -160,7 +160,7 @@ fn goaways() -> Vec<Case> {
             vec![|id| [grpc(id), goaway(id, NO_ERROR)].concat()],
         ),
         case("GOAWAY with calls in flight", Outcome::Retried)
-            // Of the two calls on the first connection, one is processed, and answered after GOAWAY.
+            // Of the two calls on the first connection, one is processed, and answered after the GOAWAY.
             .server(http2(settings(), |request, stream| {
                 let response = match (request.connection, request.stream) {
                     (0, 1) => vec![],

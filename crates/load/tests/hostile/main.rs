@@ -1,7 +1,7 @@
-//! Servers that are broken, absent or malicious. Whatever they do, every call is counted by kind and with the
-//! side at fault, within the deadline and in bounded memory.
+//! Servers that are broken, absent or malicious. Whatever they do, every call must be counted by kind and by
+//! the side at fault, within the deadline and in bounded memory.
 //!
-//! docs/hostile.md lists them, and is compared with the cases here.
+//! docs/hostile.md lists the servers. A test compares it with the cases here.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -24,7 +24,7 @@ use support::memory::Counting;
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Makes the cases of a part.
+/// Returns the cases of one part.
 type Cases = fn() -> Vec<Case>;
 
 /// The parts of docs/hostile.md, by heading.

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::PARTS;
 
-/// The page's rows by heading, without the column about what the server does.
+/// The page's rows by heading, without the column that describes the server.
 fn documented_rows(page: &str) -> String {
     let mut documented = String::new();
     for line in page.lines() {

@@ -13,7 +13,7 @@ use rpcgauge_trial::Address;
 pub(crate) use crate::support::frames::*;
 use crate::support::{read_request, respond_with, serve};
 
-/// Ends the output, and reads until the client closes too: a close with unread input would become a reset.
+/// Ends the output, and reads until the client closes too. Closing with unread input would cause a reset.
 pub(crate) fn end(mut stream: TcpStream) {
     let _ = stream.shutdown(Shutdown::Write);
     let _ = std::io::copy(&mut stream, &mut std::io::sink());
@@ -25,7 +25,7 @@ pub(crate) fn reset_connection(stream: TcpStream) {
         l_onoff: 1,
         l_linger: 0,
     };
-    // SAFETY: the descriptor is open, and the option's value is of its type and length.
+    // SAFETY: the descriptor is open, and the option's value has the right type and length.
     let result = unsafe {
         libc::setsockopt(
             stream.as_raw_fd(),
@@ -81,7 +81,7 @@ pub(crate) fn says_for_ever(
     }
 }
 
-/// Sends bytes one by one. Returns whether all were sent.
+/// Sends bytes one by one. Returns whether all of them were sent.
 pub(crate) fn drip(stream: &mut TcpStream, bytes: &[u8], gap: Duration) -> bool {
     let _ = stream.set_nodelay(true);
     bytes.iter().all(|byte| {
@@ -98,11 +98,11 @@ pub(crate) enum Then {
     Reset,
 }
 
-/// A request: its stream and connection.
+/// A request, identified by its stream and connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Request {
     pub(crate) stream: u32,
-    /// Its connection, from 0.
+    /// The index of its connection, from 0.
     pub(crate) connection: usize,
 }
 
@@ -160,7 +160,7 @@ pub(crate) fn responds_and_closes(
     })
 }
 
-/// Answers a request with `response`, repeated without end. If `reads`, it also reads from the client.
+/// Answers a request with `response`, repeated endlessly. If `reads` is set, it also reads from the client.
 pub(crate) fn responds_without_end(
     response: impl Fn(u32) -> Vec<u8> + Send + Sync + 'static,
     reads: bool,
@@ -177,7 +177,7 @@ pub(crate) fn responds_without_end(
     })
 }
 
-/// A field block of literals that do not change the dynamic table.
+/// A field block of literals that leave the dynamic table unchanged.
 pub(crate) fn block(fields: &[(&str, &str)]) -> Vec<u8> {
     let mut out = Vec::new();
     for (name, value) in fields {
@@ -203,12 +203,12 @@ fn integer(out: &mut Vec<u8>, number: usize) {
     out.push(rest as u8);
 }
 
-/// HEADERS with these fields.
+/// A HEADERS frame with these fields.
 pub(crate) fn headers(stream: u32, flags: u8, fields: &[(&str, &str)]) -> Vec<u8> {
     frame(HEADERS, END_HEADERS | flags, stream, &block(fields))
 }
 
-/// A field block in as many frames as it needs.
+/// A field block in as many frames as it requires.
 pub(crate) fn long_headers(stream: u32, block: &[u8]) -> Vec<u8> {
     let mut parts = block.chunks(16_384).peekable();
     let (mut kind, mut out) = (HEADERS, Vec::new());
@@ -232,7 +232,7 @@ pub(crate) fn head(stream: u32) -> Vec<u8> {
     headers(stream, 0, &[OK, GRPC])
 }
 
-/// DATA.
+/// A DATA frame.
 pub(crate) fn data(stream: u32, flags: u8, bytes: &[u8]) -> Vec<u8> {
     frame(DATA, flags, stream, bytes)
 }
@@ -253,25 +253,25 @@ pub(crate) fn grpc_with(stream: u32, fields: &[(&str, &str)]) -> Vec<u8> {
     [head(stream), message, trailers(stream, fields)].concat()
 }
 
-/// A good gRPC response.
+/// A valid gRPC response.
 pub(crate) fn grpc(stream: u32) -> Vec<u8> {
     grpc_with(stream, &[("grpc-status", "0")])
 }
 
-/// A response that tells a client what it did wrong.
+/// A response that reports what the client did wrong.
 pub(crate) fn blames(stream: u32, why: &str) -> Vec<u8> {
     let fields = [OK, GRPC, ("grpc-status", "13"), ("grpc-message", why)];
     trailers(stream, &fields)
 }
 
-/// SETTINGS with these identifiers and values.
+/// A SETTINGS frame with these identifiers and values.
 pub(crate) fn settings_of(settings: &[(u16, u32)]) -> Vec<u8> {
     let one = |(id, value): &(u16, u32)| [&id.to_be_bytes()[..], &value.to_be_bytes()].concat();
     let payload: Vec<u8> = settings.iter().flat_map(one).collect();
     frame(SETTINGS, 0, 0, &payload)
 }
 
-/// WINDOW_UPDATE.
+/// A WINDOW_UPDATE frame.
 pub(crate) fn window_update(stream: u32, increment: u32) -> Vec<u8> {
     frame(WINDOW_UPDATE, 0, stream, &increment.to_be_bytes())
 }

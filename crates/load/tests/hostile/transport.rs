@@ -14,10 +14,10 @@ use super::case::{Case, Outcome, Over, fail};
 use crate::support::tls::{Authority, Damage, Serving, Tunnel, serve_faulty, serve_tls};
 use crate::support::{ok, only_read, read_request, respond_with, serve, unused_address};
 
-/// More than the buffers of a connection hold.
+/// More than the buffers of a connection can store.
 const LARGE: usize = 20 << 20;
 
-/// Bytes that a TLS handshake and its configuration may take in addition.
+/// Additional bytes that a TLS handshake and its configuration may use.
 const TLS_BYTES: i64 = 4 << 20;
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -25,7 +25,7 @@ pub(crate) fn cases() -> Vec<Case> {
     both.chain(certificates()).collect()
 }
 
-/// Cases that do not depend on the version of HTTP.
+/// Cases that do not depend on the HTTP version.
 fn in_either(over: Over) -> Vec<Case> {
     let case = |name, outcome| Case::new(name, over, outcome);
     vec![
@@ -67,17 +67,17 @@ fn in_either(over: Over) -> Vec<Case> {
     ]
 }
 
-/// Listens with a queue of this length, for the rest of the process.
+/// Listens with a queue of this length, for the lifetime of the process.
 fn listens(queue: i32) -> Address {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    // SAFETY: the descriptor is open; listening again only changes the queue's length.
+    // SAFETY: the descriptor is open. Listening again only changes the queue's length.
     assert_eq!(unsafe { libc::listen(listener.as_raw_fd(), queue) }, 0);
     let address = listener.local_addr().expect("its address");
     std::mem::forget(listener);
     Address::Tcp(address)
 }
 
-/// Listens with a queue that is full already.
+/// Listens with a queue that is already full.
 fn full_queue() -> Address {
     let Address::Tcp(address) = listens(0) else {
         unreachable!("it listens on TCP")
@@ -90,7 +90,7 @@ fn full_queue() -> Address {
     Address::Tcp(address)
 }
 
-/// A server over TLS, and a client that trusts `authority`.
+/// A server that uses TLS, and a client that trusts `authority`.
 fn over_tls(
     name: &'static str,
     outcome: Outcome,
@@ -231,7 +231,7 @@ fn certificates() -> Vec<Case> {
             deadline,
             plays(|mut tunnel| {
                 if read_request(&mut tunnel).is_some() {
-                    // The header of a record of 2^14 bytes, and one byte of it.
+                    // The header of a record of 2^14 bytes, and one byte of its content.
                     let _ = tunnel.sock.write_all(&[23, 3, 3, 0x40, 0, 7]);
                     let _ = tunnel.sock.read_to_end(&mut Vec::new());
                 }

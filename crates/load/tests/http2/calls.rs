@@ -1,4 +1,4 @@
-//! Calls that are answered, and their counts.
+//! Successful calls, and their counts.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -30,10 +30,10 @@ fn messages_without_bytes_have_no_body_whenever_the_warm_up_ends() {
     assert_answered(&measurement, 100);
     let (sent, received) = (measurement.traffic.sent, measurement.traffic.received);
     assert_eq!((sent.body, received.body), (0, 0));
-    // Two frame headers and a prefix per call; responses have a third one, for the trailers.
+    // Two frame headers and a prefix per call; responses have a third frame header for the trailers.
     assert_eq!((sent.overhead, received.overhead), (2300, 3200));
 
-    // At a rate the warm-up's calls are not awaited.
+    // At a rate, the warm-up's calls are not awaited.
     trial.schedule = constant_rate(20_000.0);
     let measurement = run(&trial, &[b""]);
     assert_sums_hold(&measurement);
@@ -82,7 +82,7 @@ fn marks_that_are_never_indexed_leave_the_other_headers_as_they_are() {
     }));
     assert_eq!(plain.marks, 0);
     assert!(marked.marks > CALLS * 30, "two names each: {marked:?}");
-    // `date` gets a new entry each second, whatever else there is.
+    // `date` adds a new table entry every second, independent of the rest.
     assert!(
         plain.header.abs_diff(marked.header) < CALLS,
         "{plain:?} {marked:?}"

@@ -1,4 +1,4 @@
-//! The numbers of connections and of calls on each.
+//! The number of connections, and of calls on each of them.
 
 use rpcgauge_load::{Bodies, Protocol};
 use rpcgauge_trial::{Address, ConnectionUse, Schedule, Stage, Timing};
@@ -78,7 +78,7 @@ fn responds_together(at_once: u32) -> Address {
 
 #[test]
 fn as_many_calls_are_in_flight_as_asked_for() {
-    // More than the client's default for a connection: a server without a limit takes them all.
+    // More than the client's default per connection. A server without a limit accepts them all.
     let mut trial = trial(responds_together(1500));
     trial.endpoint.protocol = Protocol::Http2;
     trial.expect.content_type = None;

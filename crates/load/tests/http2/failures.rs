@@ -1,4 +1,4 @@
-//! Calls that fail. tests/hostile has one of each kind.
+//! Calls that fail. tests/hostile covers each kind.
 
 use std::time::Duration;
 

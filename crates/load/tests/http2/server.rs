@@ -52,7 +52,7 @@ pub(crate) fn grpc(
         .unwrap()
 }
 
-/// Frames that are ready at once.
+/// Frames that are immediately ready.
 struct Frames(std::array::IntoIter<Frame<Bytes>, 2>);
 
 impl Body for Frames {
@@ -67,7 +67,7 @@ impl Body for Frames {
     }
 }
 
-/// Answers a gRPC call with its own message.
+/// Answers a gRPC call with the call's own message.
 pub(crate) async fn echo(request: Request<Incoming>) -> Response<ResponseBody> {
     let body = request
         .into_body()

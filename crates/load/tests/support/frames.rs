@@ -1,4 +1,4 @@
-//! Handmade HTTP/2 frames, and a server that uses them.
+//! Handmade HTTP/2 frames, and a server that sends them.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -32,7 +32,7 @@ pub(crate) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8>
     frame
 }
 
-/// Empty SETTINGS.
+/// An empty SETTINGS frame.
 pub(crate) fn settings() -> Vec<u8> {
     frame(4, 0, 0, &[])
 }
@@ -42,12 +42,12 @@ pub(crate) fn ok_frame(stream: u32) -> Vec<u8> {
     frame(HEADERS, 5, stream, &[0x88])
 }
 
-/// RST_STREAM.
+/// A RST_STREAM frame.
 pub(crate) fn reset(stream: u32, code: u32) -> Vec<u8> {
     frame(3, 0, stream, &code.to_be_bytes())
 }
 
-/// GOAWAY: the streams above `last` were not processed.
+/// A GOAWAY frame, which declares that the streams above `last` were not processed.
 pub(crate) fn goaway(last: u32, code: u32) -> Vec<u8> {
     let payload = [last.to_be_bytes(), code.to_be_bytes()].concat();
     frame(7, 0, 0, &payload)
@@ -56,16 +56,16 @@ pub(crate) fn goaway(last: u32, code: u32) -> Vec<u8> {
 /// Where a request arrived.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Came {
-    /// Its connection, from 0.
+    /// The index of its connection, from 0.
     pub(crate) connection: usize,
-    /// Its stream: 1, 3, 5, ...
+    /// The number of its stream: 1, 3, 5, ...
     pub(crate) stream: u32,
     /// How many requests arrived before it, on all connections.
     pub(crate) before: usize,
 }
 
 /// Serves every connection: sends SETTINGS, then what `response` returns for each complete request. A
-/// connection ends when the client ends it.
+/// connection ends when the client closes it.
 pub(crate) fn serve_frames(
     response: impl Fn(Came) -> Vec<u8> + Send + Sync + Clone + 'static,
 ) -> Address {
@@ -84,7 +84,7 @@ pub(crate) fn serve_frames(
     })
 }
 
-/// One connection of [`serve_frames`], until the client or the network ends it.
+/// Serves one connection of [`serve_frames`] until the client closes it or the network fails.
 pub(crate) fn play_frames(mut stream: TcpStream, mut response: impl FnMut(u32) -> Vec<u8>) {
     let _ = stream.write_all(&settings());
     if !read_preface(&mut stream) {
@@ -107,18 +107,18 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
-    /// Whether it is the last frame of a request.
+    /// Whether this is the last frame of a request.
     pub(crate) fn ends_request(&self) -> bool {
         matches!(self.kind, DATA | HEADERS) && self.flags & END_STREAM != 0
     }
 
-    /// Whether it acknowledges SETTINGS.
+    /// Whether this frame acknowledges SETTINGS.
     pub(crate) fn acknowledges(&self) -> bool {
         self.kind == SETTINGS && self.flags & ACK != 0
     }
 }
 
-/// The client's next frame.
+/// Reads the client's next frame.
 pub(crate) fn next(stream: &mut TcpStream) -> Option<Sent> {
     let mut header = [0; 9];
     stream.read_exact(&mut header).ok()?;

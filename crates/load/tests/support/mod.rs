@@ -1,5 +1,5 @@
 //! Real servers for the tests: small, on threads, on the loopback interface.
-#![allow(dead_code, reason = "each test program uses its part")]
+#![allow(dead_code, reason = "each test program uses some of these")]
 
 pub(crate) mod frames;
 pub(crate) mod memory;
@@ -32,7 +32,7 @@ pub(crate) fn serve(each: impl Fn(TcpStream) + Send + Clone + 'static) -> Addres
     Address::Tcp(address)
 }
 
-/// The same over a Unix socket at `path`.
+/// Like [`serve`], but on a Unix socket at `path`.
 pub(crate) fn serve_unix<S>(path: PathBuf, each: S) -> Address
 where
     S: Fn(std::os::unix::net::UnixStream) + Send + Clone + 'static,
@@ -72,14 +72,14 @@ where
     address
 }
 
-/// An address where nothing listens.
+/// An address on which nothing listens.
 pub(crate) fn unused_address() -> Address {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address: SocketAddr = listener.local_addr().unwrap();
     Address::Tcp(address)
 }
 
-/// Reads one HTTP/1.1 request and returns its head and body; `None` at the connection's end.
+/// Reads one HTTP/1.1 request and returns its head and body; `None` at the end of the connection.
 pub(crate) fn read_request(stream: &mut impl Read) -> Option<(String, Vec<u8>)> {
     let mut head = Vec::new();
     let mut byte = [0];
@@ -99,7 +99,7 @@ pub(crate) fn read_request(stream: &mut impl Read) -> Option<(String, Vec<u8>)> 
     Some((head, body))
 }
 
-/// Answers every request with what `response` makes of its body.
+/// Answers every request with what `response` returns for its body.
 pub(crate) fn respond_with<S: Read + Write>(
     response: impl Fn(&[u8]) -> Vec<u8> + Clone,
 ) -> impl Fn(S) + Clone {
@@ -112,7 +112,7 @@ pub(crate) fn respond_with<S: Read + Write>(
     }
 }
 
-/// Reads to the connection's end and never answers.
+/// Reads until the connection ends and never answers.
 pub(crate) fn only_read(mut stream: impl Read) {
     let mut sink = [0; 1000];
     while stream.read(&mut sink).is_ok_and(|n| n > 0) {}
@@ -127,7 +127,7 @@ pub(crate) fn ok(body: &[u8]) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
-/// The same after a pause, like a slow server, which answers the requests of a connection one by one.
+/// The same after a pause. It acts like a slow server, which answers the requests of a connection one by one.
 pub(crate) fn ok_after(pause: Duration) -> impl Fn(&[u8]) -> Vec<u8> + Clone {
     move |body| {
         thread::sleep(pause);
@@ -135,7 +135,7 @@ pub(crate) fn ok_after(pause: Duration) -> impl Fn(&[u8]) -> Vec<u8> + Clone {
     }
 }
 
-/// A trial of 100 calls, one after the other, without a warm-up.
+/// A trial of 100 calls, one after another, without a warm-up.
 pub(crate) fn trial(address: Address) -> Trial {
     let endpoint = Endpoint {
         address,
@@ -178,7 +178,7 @@ pub(crate) fn constant_rate(per_second: f64) -> Schedule {
     }
 }
 
-/// A warm-up with slices of this many calls, whose bounds no test reaches.
+/// A warm-up with slices of this many calls, whose bounds are never reached in a test.
 pub(crate) fn warmup(slice_calls: u64) -> WarmupBounds {
     WarmupBounds {
         max_calls: 1_000_000,
@@ -202,7 +202,7 @@ pub(crate) fn prepared(bodies: &[&[u8]]) -> Bodies<'static> {
     }
 }
 
-/// Hooks that settle at once and do nothing else.
+/// Hooks that settle immediately and do nothing else.
 pub(crate) fn hooks<'r>() -> Hooks<'r> {
     Hooks {
         settling: Box::new(|_| Settling::Settled),
@@ -212,12 +212,12 @@ pub(crate) fn hooks<'r>() -> Hooks<'r> {
     }
 }
 
-/// Carries a trial out with prepared bodies and a rule that settles at once.
+/// Runs a trial with prepared bodies and a rule that settles immediately.
 pub(crate) fn run(trial: &Trial, bodies: &[&[u8]]) -> Measurement {
     run_with(trial, prepared(bodies)).unwrap()
 }
 
-/// Carries a trial out with a rule that settles at once.
+/// Runs a trial with a rule that settles immediately.
 pub(crate) fn run_with(trial: &Trial, bodies: Bodies<'_>) -> Result<Measurement, LoadError> {
     measure(
         trial,
@@ -235,7 +235,7 @@ pub(crate) fn failures(measurement: &Measurement) -> Vec<(String, u64)> {
         .collect()
 }
 
-/// Checks what holds in every measurement, whatever the server did.
+/// Checks what must be true of every measurement, regardless of the server.
 pub(crate) fn assert_sums_hold(measurement: &Measurement) {
     let calls = &measurement.calls;
     assert_eq!(
@@ -313,7 +313,7 @@ pub(crate) fn assert_answered(measurement: &Measurement, calls: u64) {
     );
 }
 
-/// A codec that sends the call's number and expects it echoed. "Compression" reverses the bytes.
+/// A codec that sends the call's number and expects it to be echoed. "Compression" reverses the bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Echo {
     pub(crate) compresses: bool,

@@ -26,7 +26,7 @@ use tempfile::TempDir;
 
 use super::{ok, respond_with, serve, serve_tasks, trial};
 
-/// A server's side of a TLS connection.
+/// The server's side of a TLS connection.
 pub(crate) type Tunnel<S = TcpStream> = StreamOwned<ServerConnection, S>;
 
 /// A certificate authority, with a folder for its files.
@@ -39,13 +39,13 @@ pub(crate) struct Authority {
 /// The properties of a server's certificate and handshake.
 pub(crate) struct Serving {
     pub(crate) names: Vec<&'static str>,
-    /// First and last year of the certificate.
+    /// First and last year of the certificate's validity.
     pub(crate) years: (i32, i32),
     pub(crate) alpn: Vec<&'static [u8]>,
-    /// Whether clients must present a certificate of the same authority.
+    /// Whether clients must present a certificate from the same authority.
     pub(crate) wants_identity: bool,
     pub(crate) only_tls12: bool,
-    /// Whether the certificate is marked as a CA, and self-signed.
+    /// Whether the certificate is self-signed and marked as a CA.
     pub(crate) is_own_ca: bool,
 }
 
@@ -85,7 +85,7 @@ impl Authority {
         }
     }
 
-    /// The PEM file of its own certificate.
+    /// The PEM file with the authority's own certificate.
     pub(crate) fn file(&self) -> PathBuf {
         self.folder.path().join("ca")
     }
@@ -147,12 +147,12 @@ impl Authority {
         }
     }
 
-    /// The usual trial with these TLS settings.
+    /// The usual trial, with these TLS settings.
     pub(crate) fn trial(&self, address: Address) -> Trial {
         with_tls(trial(address), self.settings())
     }
 
-    /// Makes a self-signed server certificate, and writes it to the authority's file.
+    /// Creates a self-signed server certificate, and writes it to the authority's file.
     fn sign_itself(&self, serving: &Serving) -> CertifiedKey {
         let mut params = params(&serving.names, serving.years);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -185,7 +185,7 @@ pub(crate) fn with_tls(mut trial: Trial, settings: TlsSettings) -> Trial {
     trial
 }
 
-/// Serves every connection on its own thread; the handshake happens with the first read.
+/// Serves every connection on its own thread. The handshake takes place during the first read.
 pub(crate) fn serve_tls(
     config: ServerConfig,
     each: impl Fn(Tunnel) + Send + Clone + 'static,
@@ -193,7 +193,7 @@ pub(crate) fn serve_tls(
     serve_tls_over(config, |stream| stream, each)
 }
 
-/// The same, over the stream that `wrap` makes from the socket.
+/// Like [`serve_tls`], but over the stream that `wrap` builds from the socket.
 pub(crate) fn serve_tls_over<S: Read + Write + 'static>(
     config: ServerConfig,
     wrap: impl Fn(TcpStream) -> S + Send + Clone + 'static,
@@ -201,7 +201,7 @@ pub(crate) fn serve_tls_over<S: Read + Write + 'static>(
 ) -> Address {
     let config = Arc::new(config);
     serve(move |stream| {
-        // Otherwise a response would wait for the client to acknowledge the tickets before it.
+        // Without this, a response would wait for the client to acknowledge the tickets sent before it.
         stream.set_nodelay(true).unwrap();
         let session = ServerConnection::new(Arc::clone(&config)).unwrap();
         each(StreamOwned::new(session, wrap(stream)));
@@ -225,8 +225,8 @@ pub(crate) fn end<S: Read + Write>(mut tunnel: Tunnel<S>) {
     let _ = tunnel.flush();
 }
 
-/// Serves HTTP/2 over TLS (hyper). Each response has its request's body; its status is 421 if the request is
-/// not for `https` (RFC 9110, 7.4).
+/// Serves HTTP/2 over TLS (hyper). Each response repeats its request's body. The status is 421 if the request
+/// is not for `https` (RFC 9110, 7.4).
 pub(crate) fn serve_http2(config: ServerConfig) -> Address {
     let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config));
     serve_tasks(move |stream| {
@@ -259,12 +259,12 @@ async fn echo(
     Ok(response.unwrap())
 }
 
-/// Bytes that servers have read and written on their sockets.
+/// Bytes that servers have read from and written to their sockets.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Wire {
     pub(crate) read: Arc<AtomicU64>,
     pub(crate) written: Arc<AtomicU64>,
-    /// Connections that are over.
+    /// Number of connections that have ended.
     pub(crate) over: Arc<AtomicU64>,
 }
 

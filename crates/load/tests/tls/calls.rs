@@ -1,4 +1,4 @@
-//! Calls over TLS that are answered, and their counts.
+//! Successful calls over TLS, and their counts.
 
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use super::support::tls::*;
 use super::support::*;
 use super::{BOTH_USES, echo_over_tls};
 
-/// Bytes that TLS 1.3 adds to a record: its header, the content's type, and the cipher's tag.
+/// Bytes that TLS 1.3 adds to a record: its header, the content type, and the cipher's tag.
 const RECORD_OVERHEAD: u64 = 5 + 1 + 16;
 
 #[test]
 fn records_are_counted_as_overhead_and_the_rest_as_without_tls() {
     let authority = Authority::new();
     let mut config = authority.server(&Serving::default());
-    // Tickets would come with the first response or before it.
+    // Tickets would arrive with the first response or before it.
     config.send_tls13_tickets = 0;
     let address = serve_tls(config, respond_with(ok));
     let measurement = run(&authority.trial(address), &[b"hello", b"longer text"]);
@@ -139,7 +139,7 @@ fn a_unix_socket_carries_tls_too() {
 fn input_that_comes_with_the_end_of_the_handshake_is_read() {
     let authority = Authority::new();
     let mut config = authority.server(&Serving::default());
-    // Without tickets nothing follows that would wake the client.
+    // Without tickets, nothing follows that would wake up the client.
     config.send_tls13_tickets = 0;
     config.send_half_rtt_data = true;
     let address = serve_tls(config, |mut tunnel| {

@@ -1,4 +1,4 @@
-//! Certificates of servers and of clients.
+//! Server and client certificates.
 
 use std::io::Read;
 
@@ -107,7 +107,7 @@ fn the_name_to_verify_may_be_another_than_the_one_called() {
     }
 }
 
-/// Serves a handshake that it will refuse, and keeps reading, so that its alert is not lost to a reset.
+/// Performs a handshake that will be rejected, and keeps reading, so that the alert is not lost to a reset.
 fn refuse(mut tunnel: Tunnel) {
     let _ = tunnel.read(&mut [0; 100]);
     let _ = tunnel.sock.shutdown(std::net::Shutdown::Write);

@@ -1,4 +1,4 @@
-//! Handshakes and records that are cut, late, or damaged.
+//! Handshakes and records that are truncated, late, or damaged.
 
 use std::io::{Read, Write};
 use std::time::Duration;

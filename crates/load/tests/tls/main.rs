@@ -19,7 +19,7 @@ fn echo_over_tls(authority: &Authority, serving: &Serving) -> Address {
     serve_tls(authority.server(serving), respond_with(ok))
 }
 
-/// Checks that ten calls fail in this way, for either use of connections.
+/// Checks that ten calls fail in this way, whether connections are reused or not.
 fn assert_all_fail(trial: &Trial, kind: &str, fault: Fault, text: &str) {
     for connection_use in BOTH_USES {
         let mut trial = trial.clone();

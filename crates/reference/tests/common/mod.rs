@@ -1,6 +1,6 @@
 //! A server on a thread of this process, and clients that call it over real sockets.
 
-#![allow(dead_code, reason = "each test program uses its part")]
+#![allow(dead_code, reason = "each test program uses some of these")]
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -24,10 +24,10 @@ use rpcgauge_message::{Compression, Compressor, Workload, WorkloadSpec};
 use rpcgauge_reference::grpc::Methods;
 use rpcgauge_reference::{ListenOn, Server, ServerOptions};
 
-/// The maximum wait for the server; a test that reaches it fails.
+/// Maximum time to wait for the server. A test that reaches it fails.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A running server. It ends when the value is dropped.
+/// A running server. It stops when this value is dropped.
 pub(crate) struct Running {
     pub(crate) address: Address,
     pub(crate) workload: Workload,
@@ -40,14 +40,14 @@ impl Running {
         Self::start_with(settings, &Methods::new())
     }
 
-    /// Like [`Self::start`], with methods besides the workload's.
+    /// Like [`Self::start`], but with methods in addition to the workload's.
     pub(crate) fn start_with(settings: &ServerOptions, methods: &Methods) -> Self {
         let server = Server::bind_with(settings, methods).expect("the server can run");
         let workload = Workload::new(&settings.workload).expect("a workload");
         let address = server.address().clone();
         let (stop, stopped) = mpsc::channel::<()>();
         let wait = move || {
-            // An error means that the sender was dropped, which also ends the server.
+            // An error means that the sender was dropped, which also stops the server.
             let _ = stopped.recv();
         };
         let thread = std::thread::spawn(move || server.serve_until(wait).expect("served"));
@@ -71,7 +71,7 @@ impl Running {
         }
     }
 
-    /// Ends the server and waits for it.
+    /// Stops the server and waits until it has stopped.
     pub(crate) fn end(&mut self) {
         self.stop.take();
         if let Some(thread) = self.thread.take() {
@@ -112,7 +112,7 @@ impl Running {
     /// Sends bytes, and reads until the server closes the connection.
     pub(crate) fn send_raw(&self, bytes: &[u8]) -> Vec<u8> {
         let mut stream = self.raw();
-        // The server may refuse the bytes and close the connection before it has read them all.
+        // The server may reject the bytes and close the connection before it has read them all.
         let _ = stream.write_all(bytes);
         read_to_close(stream)
     }
@@ -259,7 +259,7 @@ pub(crate) fn framed(compressed: bool, message: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A body of prepared frames.
+/// A body consisting of prepared frames.
 pub(crate) struct InFrames {
     frames: VecDeque<Frame<Bytes>>,
     ends: bool,
@@ -320,7 +320,7 @@ where
                 let stream = tokio::net::TcpStream::connect(address)
                     .await
                     .expect("listening");
-                // Only the server's delays may count in a test, not the client's.
+                // A test must measure only the server's delays, not the client's.
                 stream.set_nodelay(true).expect("set");
                 exchange(TokioIo::new(stream), http, request).await
             }
@@ -372,7 +372,7 @@ where
     }
 }
 
-/// An address of each transport; the folder must outlive the servers.
+/// One address for each transport. The folder must outlive the servers.
 pub(crate) fn both_transports(folder: &tempfile::TempDir) -> [ListenOn; 2] {
     [
         ListenOn::loopback(),
