@@ -76,7 +76,7 @@ pub struct Lost {
 }
 
 impl Checked {
-    /// Describes each setting that this machine did not meet, in a few words each.
+    /// Briefly describes each setting that this machine did not meet.
     pub fn not_held(&self) -> Vec<String> {
         let mut found = Vec::new();
         let off = self.calibration.off_ns();
@@ -276,7 +276,7 @@ impl Paces {
         let added = arrivals
             .iter()
             .map(|it| it.took.saturating_sub(Self::DELAY_NS));
-        // If the machine cannot send this fast, the result tells nothing about the link.
+        // If the machine cannot send this fast, the result is not about the link.
         let reached = f64::from(sent) > 0.98 * f64::from(pace) * PACE_TIME.as_secs_f64();
         let all_arrived = arrivals.len() == sent as usize;
         let late = quantile(&mut added.collect::<Vec<_>>(), 99);

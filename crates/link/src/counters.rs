@@ -65,7 +65,7 @@ impl Snapshot {
         let mut lateness = self.totals.lateness.clone();
         // The later histogram includes every value of the earlier one.
         let subtracted = lateness.subtract(&earlier.totals.lateness);
-        debug_assert!(subtracted.is_ok(), "snapshots of one link, in their order");
+        debug_assert!(subtracted.is_ok(), "snapshots of one link, in order");
         let KernelCounts { drops, retransmits } = self.kernel;
         LinkCounts {
             up,

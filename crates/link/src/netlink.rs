@@ -48,16 +48,16 @@ impl Netlink {
 
     pub(crate) fn bring_up(&self, index: u32) -> Result<(), LinkError> {
         self.set(index, Vec::new())
-            .map_err(LinkError::kernel("bring a network device up"))
+            .map_err(LinkError::kernel("bring up a network device"))
     }
 
-    /// Sets the device's MTU and the number of packets that may wait in it, and brings it up.
+    /// Sets the device's MTU and the number of packets that can wait in it, and brings the device up.
     pub(crate) fn set_up(&self, index: u32, mtu: u32, ring: u32) -> Result<(), LinkError> {
         self.set(
             index,
             vec![LinkAttribute::Mtu(mtu), LinkAttribute::TxQueueLen(ring)],
         )
-        .map_err(LinkError::kernel("set a network device up"))
+        .map_err(LinkError::kernel("configure a network device"))
     }
 
     pub(crate) fn add_address(&self, index: u32, address: Ipv4Addr) -> Result<(), LinkError> {
@@ -71,7 +71,7 @@ impl Netlink {
             AddressAttribute::Address(address),
         ];
         self.request(RouteNetlinkMessage::NewAddress(message), NLM_F_CREATE)
-            .map_err(LinkError::kernel("give a network device its address"))
+            .map_err(LinkError::kernel("assign an address to a network device"))
     }
 
     /// Adds the route to the other end. The metrics apply to all connections over this route.

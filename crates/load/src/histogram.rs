@@ -30,7 +30,7 @@ fn growing(room_ns: u64) -> Histogram {
 pub(crate) fn record(histogram: &mut Histogram, ns: u64) {
     histogram
         .record(ns)
-        .expect("a histogram that grows takes every 64-bit value");
+        .expect("a histogram that grows accepts every 64-bit value");
 }
 
 #[cfg(test)]

@@ -187,7 +187,7 @@ impl Trial {
             return refuse("the end of the trial", "a number of calls, a time, or both");
         }
         if self.stop.calls == Some(0) || self.stop.time_ms == Some(0) {
-            return refuse("the end of the trial", "more than 0 calls and 0 ms");
+            return refuse("the number of calls and the time of a trial", "more than 0");
         }
         if self.deadline.is_zero() {
             return refuse("the deadline", "more than 0");
@@ -212,7 +212,7 @@ impl Trial {
         if self.warmup.is_some() && matches!(self.schedule, Schedule::Ramp { .. }) {
             return refuse(
                 "the warm-up of a ramp",
-                "absent: a first part can be the warm-up",
+                "absent: use its first part as the warm-up",
             );
         }
         Ok(self.schedule.check()?)

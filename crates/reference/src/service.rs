@@ -1,7 +1,7 @@
 //! Serves a workload at the level of bytes: accepts a request's bytes, and returns the response's bytes and
 //! the handler's marks.
 //!
-//! Both protocols pass the body of a call to this module. Framing, headers and statuses, which differ, stay
+//! Both protocols pass the body of a call to this module. Framing, headers and statuses differ, and stay
 //! in [`crate::grpc`] and [`crate::rest`].
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -183,7 +183,7 @@ fn serve_floor(
     output: &mut impl Write,
 ) -> Result<(), Ended> {
     let mut listener = Listener::bind(&asked.listen.clone().into()).map_err(ServeError::from)?;
-    // The floor's thread never stops by itself. It ends with the process, so the file is removed here.
+    // The floor's thread runs until the process exits, so the file is removed when this function returns.
     let _file = listener.take_file();
     let ready = Ready {
         only: ReadyPart {

@@ -87,8 +87,8 @@ impl Path {
         self.jitter = (jitter > 0).then(|| Jitter::new(jitter, seed ^ JITTER_SEED));
     }
 
-    /// Whether the delay is too short for the jitter, so that it would be cut off at 0, which would change
-    /// its mean.
+    /// Whether the delay is too short for the jitter. It would then be cut off at 0, which would change its
+    /// mean.
     pub(crate) fn is_cut(&self) -> bool {
         let most = self.jitter.as_ref().map(Jitter::most);
         most.is_some_and(|most| most > self.delay)

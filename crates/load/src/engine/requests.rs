@@ -20,7 +20,7 @@ const MAX_PER_TURN: usize = 1024;
 const MAX_BATCH: u64 = 65_536;
 
 impl Engine<'_, '_, '_> {
-    /// Begins the calls that are due, as far as there is room.
+    /// Begins the calls that are due, while there is room.
     pub(super) fn begin_due(&mut self, now: u64) -> Result<(), LoadError> {
         if !self.ledger.to_retry.is_empty() {
             self.send_again(now)?;
@@ -181,7 +181,7 @@ impl Engine<'_, '_, '_> {
         self.pool.close_after_call(index);
     }
 
-    /// Sends calls that are to be retried, as far as there is room.
+    /// Sends the calls to retry, while there is room.
     #[cold]
     fn send_again(&mut self, now: u64) -> Result<(), LoadError> {
         while let Some(&token) = self.ledger.to_retry.front() {

@@ -296,7 +296,7 @@ impl Response {
                 let (code, said) = (outcome.code.0, ErrorSample::shortened(outcome.message));
                 self.text = match (code > LAST_GRPC_CODE, said.is_empty()) {
                     (false, false) => said.into_owned(),
-                    (false, true) => "the server sent no message with it".to_owned(),
+                    (false, true) => "the server sent no message with the status".to_owned(),
                     (true, false) => format!("grpc-status {code}: {said}"),
                     (true, true) => format!("grpc-status {code}"),
                 };

@@ -139,6 +139,6 @@ impl<'t, 'b, 'r> Session<'t, 'b, 'r> {
 
     fn slicing(&self) -> &Slicing {
         let slicing = self.event_loop.engine.phases.slicing();
-        slicing.expect("a session has it from its start")
+        slicing.expect("a session is divided into slices from the start")
     }
 }

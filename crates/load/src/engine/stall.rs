@@ -86,7 +86,7 @@ impl Heartbeat {
             return None;
         }
         Some(Stall {
-            // A suspend leaves no gap in the monotonic clock, so it may have begun right after the last
+            // A suspension leaves no gap in the monotonic clock, so it may have begun right after the last
             // reading.
             from: if suspended < MIN_STALL_NS {
                 ran_before

@@ -112,7 +112,7 @@ fn waits_in_its_reads(trial: &Trial) {
     assert_eq!(event_loop.polled, 0, "all waits were in the read");
 }
 
-/// This happens on a busy machine. The call that became due during the stall is not begun, so none is in
+/// This can happen on a busy machine. The call that became due during the stall is not begun, so none is in
 /// flight when the loop runs again.
 #[test]
 fn all_calls_of_a_loop_that_was_stalled_are_awaited_in_its_reads() {

@@ -18,7 +18,7 @@ fn a_status_is_reported_with_its_message_if_it_has_one() {
             "13",
             "",
             "grpc-internal",
-            "the server sent no message with it",
+            "the server sent no message with the status",
         ),
         ("42", "", "grpc-invalid", "grpc-status 42"),
         ("42", "why", "grpc-invalid", "grpc-status 42: why"),

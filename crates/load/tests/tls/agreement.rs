@@ -52,7 +52,7 @@ fn http2_without_alpn_is_spoken_where_that_is_allowed() {
     let mut allowed = with_tls(trial(server), settings.clone());
     allowed.endpoint.protocol = Protocol::Http2;
     assert_answered(&run(&allowed, &[b"x"]), 100);
-    // A server that selects another version did negotiate.
+    // Selecting another version also counts as negotiation.
     let server = echo_over_tls(&authority, &serving(vec![b"http/1.1"]));
     let mut refused = with_tls(trial(server), settings);
     refused.endpoint.protocol = Protocol::Http2;

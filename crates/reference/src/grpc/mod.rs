@@ -105,7 +105,7 @@ fn reply_type(asked: &str, encoding: Encoding) -> HeaderValue {
     })
 }
 
-/// Reads, handles and encodes one call, by the client's deadline if it set one.
+/// Reads, handles and encodes one call within the client's deadline, if it set one.
 async fn serve_call(
     service: &Arc<Service>,
     encoding: Encoding,

@@ -36,7 +36,7 @@ pub(crate) enum Sending {
     #[default]
     NotSent,
     Sent,
-    /// Sent after the time in which calls were due. Only at a rate.
+    /// Sent after the time in which calls were due (only at a rate).
     SentLate,
     /// Sent before the measured part, and still in flight when it began.
     SentBefore,
@@ -156,7 +156,7 @@ impl InFlight {
         }
     }
 
-    /// When the deadline passes of a call that is due at `due`, ns.
+    /// The deadline of a call that is due at `due`, ns.
     pub(crate) fn deadline_of(&self, due: u64) -> u64 {
         due.saturating_add(self.deadline)
     }

@@ -75,9 +75,9 @@ pub(super) struct EndedCall {
     pub(super) measured: bool,
     pub(super) sending: Sending,
     pub(super) succeeded: bool,
-    /// Whether it ended after the time in which calls were due. Only at a rate.
+    /// Whether it ended after the time in which calls were due (only at a rate).
     pub(super) late: bool,
-    /// Whether it failed because this process was stalled, which tells nothing about the server.
+    /// Whether it failed because this process was stalled, which is not the server's fault.
     pub(super) stalled: bool,
 }
 

@@ -89,7 +89,7 @@ impl<'b, 'r> Messages<'b, 'r> {
         let kind = match bodies {
             Bodies::Prepared { bodies, .. } if bodies.is_empty() => {
                 return Err(LoadError::setting(
-                    "the prepared request bodies",
+                    "the number of prepared request bodies",
                     "at least 1",
                 ));
             }

@@ -75,7 +75,7 @@ pub(super) struct Phases<'t, 'r> {
     pub(super) started_at: u64,
     /// Calls that are due at this time or later are measured, ns.
     measured_from: u64,
-    /// While draining, how long calls may still end, as a time, ns.
+    /// While draining, the time until which calls may still end, ns.
     drained_by: u64,
     pub(super) warmup: WarmUp<'r>,
     /// The state of a session; `None` if the measured part is not divided into slices.
@@ -234,7 +234,7 @@ impl<'t, 'r> Phases<'t, 'r> {
         if let Some(slicing) = &mut self.slicing
             && !self.phase.is_before_measuring()
         {
-            // A stall of this process tells nothing about the server.
+            // A stall of this process is not the server's failure.
             slicing.fails |= !call.succeeded && !call.stalled;
             return;
         }

@@ -14,7 +14,7 @@ pub(super) struct StopRule {
     max_calls: u64,
     /// Minimum number of calls, even if the time is over; 0 except in a slice.
     least_calls: u64,
-    /// How long calls may become due, counted from the first call's due time, ns.
+    /// How long after the first call's due time calls may still become due, ns.
     time: u64,
     /// How long after that time calls may still begin or end, ns.
     drain: u64,

@@ -22,7 +22,7 @@ pub(crate) struct WarmUp<'r> {
     meter: Option<SliceMeter>,
     pub(crate) outcome: Warmup,
     pub(crate) late: LateCalls,
-    /// Calls of the warm-up that succeeded while measured calls were due. Only at a rate.
+    /// Calls of the warm-up that succeeded while measured calls were due (only at a rate).
     pub(crate) answered_in_measured: u64,
 }
 

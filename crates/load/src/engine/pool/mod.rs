@@ -248,7 +248,7 @@ impl<'t> Pool<'t> {
             let failed = &mut self.places[from].failed_attempts;
             match since_goaway {
                 Ordering::Less => *failed = 0,
-                // The client closed it, which tells nothing about the server.
+                // The client closed it, so this is not the server's failure.
                 Ordering::Equal => {}
                 Ordering::Greater => *failed = failed.saturating_add(1),
             }

@@ -190,7 +190,7 @@ impl Pool<'_> {
         self.counts.opened += 1;
         self.counts.tls_resumed += u64::from(stream.is_resumed());
         if stream.is_tls() {
-            // The event was already consumed for input that arrived with the end of the handshake.
+            // The event for input that arrived with the end of the handshake was already consumed.
             self.mark_to_read(index);
         }
         let client = Client::new(self.trial.endpoint.protocol, self.limits.clone());
