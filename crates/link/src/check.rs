@@ -184,7 +184,7 @@ fn ends<'a>(probes: &'a Probes, options: &'a Options) -> [End<'a>; 2] {
 }
 
 /// The highest of the tested rates, in 200-byte packets per second, at which a link adds at most 0.1 ms to
-/// the delay (p99) of packets from the server. `None` if it adds more even at the lowest.
+/// the delay (p99) of packets from the server. `None` if it adds more at all of them.
 ///
 /// # Errors
 /// The same as [`Network::open`].

@@ -125,7 +125,7 @@ impl Network {
     }
 
     /// Restarts the jitter with another seed. Links with the same settings and seed then add the same delay
-    /// to packets that are sent at the same times. Variants under comparison thus see common random numbers.
+    /// to packets that are sent at the same times. Variants under comparison thus share common random numbers.
     ///
     /// # Errors
     /// The link's thread has stopped.

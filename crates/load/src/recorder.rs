@@ -96,7 +96,7 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// `has_snapshots` is whether times are also recorded by interval.
+    /// `has_snapshots` indicates whether times are also recorded by interval.
     pub(crate) fn new(trial: &Trial, has_snapshots: bool) -> Recorder {
         let stages = match trial.timing {
             Timing::Load => Vec::new(),

@@ -50,7 +50,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// Checks and encodes the head. `close` is whether the connection is closed after the call. `tls`
+    /// Checks and encodes the head. `close` indicates whether the connection is closed after the call. `tls`
     /// determines the URI's scheme.
     pub(crate) fn prepare(&self, close: bool, tls: bool) -> Result<Head, PrepareError> {
         let builder = match &self.style {

@@ -85,7 +85,7 @@ pub(super) struct EndedCall {
 pub(super) type CallFailure<'a> = (FailureKind, &'a str);
 
 impl<'t> Ledger<'t> {
-    /// Creates an empty ledger. `checks` is whether responses are checked, and `has_snapshots` whether times
+    /// Creates an empty ledger. `checks` indicates whether responses are checked, and `has_snapshots` whether times
     /// are also recorded by interval.
     pub(super) fn new(trial: &'t Trial, checks: bool, has_snapshots: bool) -> Ledger<'t> {
         Ledger {
@@ -170,7 +170,7 @@ impl<'t> Ledger<'t> {
         }
     }
 
-    /// Begins a call. `counts_most` is whether the call is included in [`Ledger::most_in_flight`].
+    /// Begins a call. `counts_most` indicates whether the call is included in [`Ledger::most_in_flight`].
     #[inline]
     pub(super) fn begin(&mut self, beginning: Beginning, counts_most: bool) -> (u64, &mut Call) {
         self.requests_left -= 1;
@@ -186,7 +186,7 @@ impl<'t> Ledger<'t> {
         self.calls.insert(beginning, || Response::new(trial))
     }
 
-    /// Notes that a call was passed to its connection. `late` is whether this was after the time in which
+    /// Notes that a call was passed to its connection. `late` indicates whether this was after the time in which
     /// calls were due, at a rate.
     #[inline]
     pub(super) fn note_sent(&mut self, token: u64, late: bool) {
@@ -253,7 +253,7 @@ impl<'t> Ledger<'t> {
         }
     }
 
-    /// Ends a call, successful or not, at `done` (ns). `late` is whether this is after the time in which
+    /// Ends a call, successful or not, at `done` (ns). `late` indicates whether this is after the time in which
     /// calls were due, at a rate. Notifies the schedule and then calls `note` before the call is counted.
     #[inline]
     pub(super) fn end(
@@ -313,7 +313,7 @@ impl<'t> Ledger<'t> {
     }
 
     /// Decides whether a call that failed with its connection is sent again. If so, the call waits for a
-    /// connection with room. A connection that is going away has none. `connection_proved` is whether the
+    /// connection with room. A connection that is going away has none. `connection_proved` indicates whether the
     /// connection had carried a response before.
     pub(super) fn retry(&mut self, token: u64, failure: &Failure, connection_proved: bool) -> bool {
         let Some(call) = self.calls.get(token) else {

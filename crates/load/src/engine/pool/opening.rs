@@ -97,7 +97,7 @@ impl Pool<'_> {
         self.not_open = list;
     }
 
-    /// When [`Pool::maintain`] next has something to do, ns. `wanted` is whether connections should be
+    /// When [`Pool::maintain`] next has something to do, ns. `wanted` indicates whether connections should be
     /// opened.
     pub(crate) fn next_maintenance(&self, wanted: bool, now: u64) -> u64 {
         let next_maintenance = |&index: &usize| match &self.places[index].state {

@@ -116,7 +116,7 @@ impl Pool<'_> {
         }
     }
 
-    /// Queues a connection for reading after an event. `ended` is whether its input ends.
+    /// Queues a connection for reading after an event. `ended` indicates whether its input ends.
     pub(crate) fn note_readable(&mut self, index: usize, ended: bool) {
         if let Some(open) = self.places[index].open() {
             open.input_ended |= ended;

@@ -85,7 +85,7 @@ impl Socket {
         })
     }
 
-    /// Requests events about input and, if `writable`, about room to write. `again` is whether the socket is
+    /// Requests events about input and, if `writable`, about room to write. `again` indicates whether the socket is
     /// already registered. `writable` is not always set, because a Unix socket has room again after every
     /// request that the server reads, which would cost a wake-up per call.
     pub(crate) fn watch(
