@@ -1,5 +1,6 @@
-//! Compiles .proto files: those of the workloads, to a descriptor set and to messages that derive serde's
-//! traits for JSON, MessagePack and CBOR; those of server reflection; and those of the tests.
+//! Compiles .proto files. The workloads' files become a descriptor set and message types that derive serde's
+//! traits for JSON, MessagePack and CBOR. The files of server reflection and of the tests become plain message
+//! types.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,7 @@ use std::{env, fs};
 use buffa_build::{Config, MapRepr};
 use protox::prost_reflect::{DescriptorPool, Kind};
 
-/// The messages of the program itself.
+/// The messages of the built-in workloads.
 const WORKLOADS: [&str; 7] = [
     "several.proto",
     "hello.proto",
@@ -22,7 +23,7 @@ const WORKLOADS: [&str; 7] = [
 /// Messages with every kind of field, for the tests.
 const KITCHEN_SINK: [&str; 1] = ["kitchen_sink.proto"];
 
-/// The messages of server reflection, which are only sent as protobuf.
+/// The messages of server reflection, which are only ever encoded as protobuf.
 const REFLECTION: [&str; 1] = ["grpc/reflection/v1/reflection.proto"];
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -44,7 +45,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     skip_unknown_fields(&code)
 }
 
-/// Writes `NAME.binpb` and `NAME/mod.rs` for files in one folder, and returns the path of `NAME`.
+/// Compiles files in one folder into `NAME.binpb` and `NAME/mod.rs`, and returns the path of `NAME`.
 fn generate(
     folder: &Path,
     files: &[&str],
@@ -64,7 +65,7 @@ fn generate(
         .descriptor_set(&set)
         .files(files)
         .generate_views(false)
-        // Sorted maps, so that a message always has the same bytes.
+        // Sorted maps make the encoding of a message deterministic.
         .map_type(MapRepr::BTreeMap)
         .out_dir(&code)
         .include_file("mod.rs");
@@ -72,8 +73,8 @@ fn generate(
     Ok(code)
 }
 
-/// Derives serde's traits as an application would for its own structs: lowerCamelCase names, no unknown fields,
-/// and no output for unset fields. 64-bit integers are written as numbers, and read from text too.
+/// Derives serde's traits as an application would on its own structs: lowerCamelCase names, unknown fields
+/// rejected, unset fields omitted. 64-bit integers are written as numbers, and read from numbers or strings.
 fn with_serde(pool: &DescriptorPool, config: Config) -> Config {
     let config = config.message_attribute(
         ".",
@@ -102,7 +103,8 @@ fn with_serde(pool: &DescriptorPool, config: Config) -> Config {
     })
 }
 
-/// Makes serde's derives skip the one field to which `buffa` adds no attributes.
+/// Marks the unknown-fields field `#[serde(skip)]`: it is the only field to which `buffa` cannot add
+/// attributes.
 fn skip_unknown_fields(code: &Path) -> Result<(), Box<dyn Error>> {
     for entry in fs::read_dir(code)? {
         let path = entry?.path();

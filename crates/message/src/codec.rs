@@ -1,13 +1,13 @@
-//! Encode, compress, decompress and decode as separate steps, for hot loops.
+//! Encodes, compresses, decompresses and decodes in separate steps, for hot loops.
 
 use crate::compress::{Compressor, Decompressor};
 use crate::error::{DecodeError, EncodeError};
 use crate::message::{Message, MessageType};
 use crate::{BrokenLimit, Compression, Encoding, Limits};
 
-/// Encodes and decodes messages of one type. Keeps everything that can be reused between calls: compressors,
-/// decompressors and their windows. Its four stages are separate methods, so that each can be timed. It cannot
-/// be shared between threads; make one for each.
+/// Encodes and decodes messages of one type. It reuses compressors, decompressors and their windows across
+/// calls. Each of the four stages is its own method, so callers can time them separately. A codec cannot be
+/// shared between threads; create one per thread.
 pub struct Codec {
     message_type: MessageType,
     encoding: Encoding,
@@ -17,10 +17,10 @@ pub struct Codec {
 }
 
 impl Codec {
-    /// Makes a codec for messages of one type.
+    /// Creates a codec for messages of one type.
     ///
     /// # Errors
-    /// If the compression does not have the level.
+    /// If the compression does not support the level.
     pub fn new(
         message_type: MessageType,
         encoding: Encoding,
@@ -56,12 +56,12 @@ impl Codec {
         message.encode(self.encoding, out)
     }
 
-    /// Appends `bytes`, compressed, to `out`; a plain copy without compression.
+    /// Appends `bytes`, compressed, to `out`. Without compression, this is a plain copy.
     pub fn compress(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), EncodeError> {
         self.compressor.compress(bytes, out)
     }
 
-    /// Replaces `out` with `bytes`, decompressed within the limits; a plain copy without compression.
+    /// Replaces `out` with `bytes`, decompressed within the limits. Without compression, this is a plain copy.
     pub fn decompress(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), DecodeError> {
         self.decompressor.decompress(bytes, out)
     }
@@ -71,11 +71,11 @@ impl Codec {
         self.message_type.decode(bytes, self.encoding, &self.limits)
     }
 
-    /// Checks that a reader with these limits would accept the encoded and compressed message. A message that
-    /// cannot be encoded passes: encoding it reports why.
+    /// Checks that a reader with these limits would accept the message once encoded and compressed. A message
+    /// that cannot be encoded passes; encoding it reports the error.
     ///
     /// # Errors
-    /// The limit that the message exceeds.
+    /// Returns the limit that the message exceeds.
     pub fn check_limits(
         message: &Message,
         encoding: Encoding,
@@ -105,14 +105,14 @@ impl Codec {
 pub struct SizeRow {
     /// The encoding.
     pub encoding: Encoding,
-    /// Its size in bytes under each requested compression, in the order of the request.
+    /// The size in bytes under each requested compression, in the order requested.
     pub bytes: Vec<usize>,
 }
 
 /// Returns the message's size in bytes in each encoding, under each of `compressions`.
 ///
 /// # Errors
-/// If an encoding cannot represent a value, or a compression does not have a level.
+/// If an encoding cannot represent a value, or a compression does not support its level.
 pub fn sizes(message: &Message, compressions: &[Compression]) -> Result<Vec<SizeRow>, EncodeError> {
     let mut compressors = compressions
         .iter()

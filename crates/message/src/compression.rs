@@ -14,7 +14,7 @@ const DEFAULT_ZSTD_LEVEL: u8 = 3;
 
 /// How encoded bytes are compressed.
 ///
-/// Written in files and on the command line as `none`, `gzip`, `gzip:9`, `zstd` or `zstd:3`.
+/// In files and on the command line: `none`, `gzip`, `gzip:9`, `zstd` or `zstd:3`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[cfg_attr(
     feature = "schema",
@@ -57,8 +57,8 @@ impl Compression {
         }
     }
 
-    /// Returns the compression that a content coding names, in any case, at its default level; `x-gzip` is
-    /// `gzip` (RFC 9110, section 8.4.1.3). `None` if the coding is unknown.
+    /// Returns the compression for a content coding, at its default level. Names are case-insensitive, and
+    /// `x-gzip` means `gzip` (RFC 9110, section 8.4.1.3). Returns `None` if the coding is unknown.
     pub fn from_coding(name: &str) -> Option<Self> {
         let is = |known: &str| name.eq_ignore_ascii_case(known);
         if is("identity") {
@@ -72,7 +72,7 @@ impl Compression {
         }
     }
 
-    /// Whether bytes are sent uncompressed.
+    /// Whether this is [`Self::None`].
     pub const fn is_none(self) -> bool {
         matches!(self, Self::None)
     }
@@ -114,7 +114,7 @@ impl FromStr for Compression {
             Some((name, level)) => (name, Some(level)),
             None => (text, None),
         };
-        // A level has plain digits: `gzip:+6` and `gzip:06` are not spellings of `gzip:6`.
+        // Accept only canonical digits: `gzip:+6` and `gzip:06` do not mean `gzip:6`.
         let level_or = |default: u8| match level {
             None => Some(default),
             Some(digits) => digits.parse().ok().filter(|n: &u8| n.to_string() == digits),

@@ -1,15 +1,15 @@
 //! The names of encodings in the `content-type` header.
 //!
-//! gRPC names an encoding as a content-subtype of `application/grpc`, and Connect uses the same name as a
-//! subtype of `application`; REST has a media type for each. `json` and `json-proto-names` share a name
-//! everywhere: both are the proto3 JSON mapping, whose readers accept both kinds of field names.
+//! gRPC names an encoding as a content-subtype of `application/grpc`, Connect uses the same name as a subtype
+//! of `application`, and REST has a media type for each. All forms of JSON share one name: they are all the
+//! proto3 JSON mapping, whose readers accept either kind of field names.
 
 use crate::Encoding;
 
 /// The content type of gRPC with protobuf.
 pub const GRPC: &str = "application/grpc";
 
-/// An encoding's name after a prefix.
+/// An encoding's content-subtype after a prefix.
 macro_rules! named {
     ($prefix:literal, $encoding:expr) => {
         match $encoding {
@@ -24,18 +24,18 @@ macro_rules! named {
     };
 }
 
-/// The `content-type` of a gRPC call in an encoding.
+/// The `content-type` of a gRPC call.
 pub const fn grpc(encoding: Encoding) -> &'static str {
     named!("application/grpc+", encoding)
 }
 
-/// The `content-type` of a unary Connect call in an encoding. The protocol has `proto` and `json`, and leaves
-/// other names to its users.
+/// The `content-type` of a unary Connect call. The protocol defines only `proto` and `json`, and leaves other
+/// names to its users.
 pub const fn connect(encoding: Encoding) -> &'static str {
     named!("application/", encoding)
 }
 
-/// The media type of a REST call in an encoding.
+/// The media type of a REST call.
 pub const fn rest(encoding: Encoding) -> &'static str {
     match encoding {
         Encoding::Protobuf => "application/protobuf",
@@ -48,8 +48,8 @@ pub const fn rest(encoding: Encoding) -> &'static str {
     }
 }
 
-/// Returns the encoding of a gRPC call's `content-type`; `None` if it is not gRPC's or its subtype is unknown.
-/// Case does not matter, and parameters are ignored.
+/// Returns the encoding of a gRPC call's `content-type`; `None` if it is not a gRPC content type or the subtype
+/// is unknown. Case and parameters are ignored.
 pub fn parse_grpc(content_type: &str) -> Option<Encoding> {
     let essence = essence(content_type);
     if essence.eq_ignore_ascii_case(GRPC) {
@@ -59,15 +59,15 @@ pub fn parse_grpc(content_type: &str) -> Option<Encoding> {
     }
 }
 
-/// Returns the encoding of a Connect call's `content-type`; `None` if it is unknown. Case does not matter, and
-/// parameters are ignored.
+/// Returns the encoding of a Connect call's `content-type`; `None` if it is unknown. Case and parameters are
+/// ignored.
 pub fn parse_connect(content_type: &str) -> Option<Encoding> {
     named(essence(content_type), connect)
 }
 
-/// Returns the encoding of a REST call's `content-type`; `None` if the media type is unknown. Case does not
-/// matter, and parameters are ignored. The older unregistered names (`application/x-protobuf`,
-/// `application/x-msgpack`, `application/vnd.msgpack`) are accepted.
+/// Returns the encoding of a REST call's `content-type`; `None` if the media type is unknown. Case and
+/// parameters are ignored. The older unregistered names (`application/x-protobuf`, `application/x-msgpack`,
+/// `application/vnd.msgpack`) are accepted too.
 pub fn parse_rest(content_type: &str) -> Option<Encoding> {
     let essence = essence(content_type);
     named(essence, rest).or_else(|| match essence.to_ascii_lowercase().as_str() {
@@ -77,7 +77,7 @@ pub fn parse_rest(content_type: &str) -> Option<Encoding> {
     })
 }
 
-/// The first encoding that has this name.
+/// Returns the first encoding with this name.
 fn named(essence: &str, name: fn(Encoding) -> &'static str) -> Option<Encoding> {
     let mut encodings = Encoding::ALL.into_iter();
     encodings.find(|encoding| name(*encoding).eq_ignore_ascii_case(essence))

@@ -11,7 +11,7 @@ use crate::path::{Step, all_fields, clip, key_text};
 /// The first difference between two messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// The place, as a JSON path: `$.items[2].price`.
+    /// The place as a JSON path: `$.items[2].price`.
     pub path: String,
     /// A short form of the expected value.
     pub expected: String,
@@ -26,9 +26,9 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Returns the first difference, in the order of the .proto file; `None` if both messages are equal. Generated
-/// and dynamic messages of one type can be compared. NaN equals NaN; zero does not equal negative zero, since
-/// they are encoded differently.
+/// Returns the first difference in the order of the .proto file, or `None` if the messages are equal. Generated
+/// and dynamic messages of the same type can be compared. NaN equals NaN, but zero does not equal negative zero
+/// because they are encoded differently.
 pub fn first_difference(expected: &Message, got: &Message) -> Option<Difference> {
     if expected.type_name() != got.type_name() {
         return Some(Difference {
@@ -37,7 +37,7 @@ pub fn first_difference(expected: &Message, got: &Message) -> Option<Difference>
             got: format!("a {}", got.type_name()),
         });
     }
-    // Most messages are equal, and can be large: trees are built only to find where one differs.
+    // Messages can be large, and most are equal. Build the trees only to find where two messages differ.
     if expected.has_bytes_of(got) {
         return None;
     }
@@ -52,7 +52,7 @@ pub fn first_difference(expected: &Message, got: &Message) -> Option<Difference>
     Some(difference)
 }
 
-/// A difference with an empty path, to which the callers prepend their steps.
+/// A difference with an empty path; callers prepend their steps.
 fn unequal(expected: &str, got: &str) -> Difference {
     Difference {
         path: String::new(),
@@ -68,7 +68,7 @@ impl Difference {
     }
 }
 
-/// The payload of an `Any`, if the .proto files define its type.
+/// Returns the payload of an `Any` if the schema defines its type.
 fn payload(message: &DynamicMessage) -> Option<DynamicMessage> {
     let Some(Value::String(type_url)) = message.field_by_number(any::TYPE_URL) else {
         return None;
@@ -81,8 +81,7 @@ fn payload(message: &DynamicMessage) -> Option<DynamicMessage> {
 }
 
 fn in_message(expected: &DynamicMessage, got: &DynamicMessage) -> Option<Difference> {
-    // Libraries write the fields of a payload, and the entries of its maps, in different orders, so payloads
-    // are compared as messages.
+    // Libraries write a payload's fields and map entries in different orders, so compare payloads as messages.
     if WellKnown::of(expected.message_descriptor()) == Some(WellKnown::Any)
         && let (Some(held), Some(other)) = (payload(expected), payload(got))
         && held.message_descriptor().full_name() == other.message_descriptor().full_name()
@@ -114,8 +113,8 @@ fn in_message(expected: &DynamicMessage, got: &DynamicMessage) -> Option<Differe
     Some(unequal(&numbers(expected), &numbers(got)))
 }
 
-/// Returns a field's value if it is set. The field is found by its number, since the two messages may come from
-/// different pools.
+/// Returns a field's value if it is set. The field is looked up by number because the two messages may come
+/// from different pools.
 fn set<'a>(message: &'a DynamicMessage, field: &FieldDescriptor) -> Option<&'a Value> {
     let own = message.message_descriptor().field(field.number());
     match own {

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use crate::nearest::Nearest;
 
-/// Implements serde's traits for a type that is written in files in its `Display` form.
+/// Implements serde's traits for a type that is written to files in its `Display` form.
 macro_rules! serde_as_text {
     ($text:ty) => {
         impl serde::Serialize for $text {
@@ -24,9 +24,9 @@ macro_rules! serde_as_text {
 }
 pub(crate) use serde_as_text;
 
-/// How a message becomes bytes, in any protocol. `docs/encodings.md` has the mappings.
+/// How a message becomes bytes, in any protocol. `docs/encodings.md` describes the mappings.
 ///
-/// Written in files and on the command line by its name.
+/// Written by name in files and on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[cfg_attr(
     feature = "schema",
@@ -40,7 +40,7 @@ pub enum Encoding {
     Json,
     /// JSON with the field names as written in the .proto file.
     JsonProtoNames,
-    /// JSON as in protobuf's own mapping: like [`Encoding::Json`], with 64-bit integers as strings.
+    /// JSON in protobuf's own mapping: like [`Encoding::Json`], but with 64-bit integers as strings.
     ProtoJson,
     /// MessagePack, keyed by the JSON names.
     Msgpack,
@@ -75,7 +75,7 @@ impl Encoding {
         }
     }
 
-    /// Whether it is a form of JSON. All of them share a content type.
+    /// Whether this is a form of JSON. All of them share a content type.
     pub const fn is_json(self) -> bool {
         matches!(self, Self::Json | Self::JsonProtoNames | Self::ProtoJson)
     }

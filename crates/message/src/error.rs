@@ -7,7 +7,7 @@ use crate::{Compression, Encoding};
 /// Bytes that are not a message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// The bytes exceed a limit.
+    /// A limit was exceeded.
     #[error("{0}")]
     Limit(BrokenLimit),
     /// The bytes are damaged, or are not a message of the expected type.
@@ -17,7 +17,7 @@ pub enum DecodeError {
         message_type: String,
         /// The expected encoding.
         encoding: Encoding,
-        /// What is wrong; begins with a path (`$.items[2].price: `) if there is one.
+        /// What is wrong; begins with a path (`$.items[2].price: `) if one is known.
         what: String,
     },
     /// The compressed bytes are damaged.
@@ -30,7 +30,7 @@ pub enum DecodeError {
     },
 }
 
-/// Why bytes were refused, without the type and encoding that were expected.
+/// Why bytes were refused, without the expected type and encoding.
 pub(crate) enum Refusal {
     Limit(BrokenLimit),
     Damage(String),
@@ -97,10 +97,10 @@ impl EncodeError {
     }
 }
 
-/// A sample in JSON that does not fit its message type.
+/// A JSON sample that does not fit its message type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SampleError {
-    /// A value does not fit. The path is in the style of JSONPath (RFC 9535): `$.items[2].price`.
+    /// A value does not fit. The path resembles JSONPath (RFC 9535): `$.items[2].price`.
     #[error("{path}: {what}")]
     At {
         /// The path.
@@ -119,7 +119,7 @@ pub enum SampleError {
     /// The sample exceeds a limit.
     #[error("{0}")]
     Limit(BrokenLimit),
-    /// The sample is a message, but cannot be put into a plan.
+    /// The sample is a valid message but nests too deeply for a plan.
     #[error("objects and lists nest deeper than {0} levels, the most that a plan can hold")]
     TooNested(usize),
 }
@@ -134,12 +134,12 @@ impl SampleError {
         } else {
             clip(&without_position(error))
         };
-        // The reader counts the bytes that it has read: 0 at the start of a line.
+        // serde_json counts the bytes read on a line, so the column is 0 at the start of a line.
         let place = (error.line() > 0).then(|| (error.line(), error.column().max(1)));
         Self::NotJson { what, place }
     }
 
-    /// Whether a value is wrong or the text is not JSON; false for a wrong name or size.
+    /// Whether a value is invalid or the text is not JSON; false for a wrong name or an exceeded limit.
     pub fn is_of_value(&self) -> bool {
         match self {
             Self::At { what, .. } => what.starts_with("invalid value"),
@@ -148,7 +148,8 @@ impl SampleError {
         }
     }
 
-    /// The error with the sample's file: `file:line:column: what`, as far as known.
+    /// The error prefixed with the sample's file: `file:line:column: what` if the position is known, else
+    /// `file: what`.
     pub fn in_file(&self, file: &str) -> String {
         match self {
             Self::NotJson {

@@ -1,7 +1,7 @@
-//! Encodes and decodes messages: one function per direction, for generated and for dynamic messages.
+//! Encodes and decodes messages, with one function per direction for generated and for dynamic messages.
 //!
 //! Generated messages are plain structs with serde's derives, as in an application. If their readers refuse a
-//! message, dynamic code reads it again to find where in the message the error is.
+//! message, dynamic code reads it again to locate the error.
 
 mod wire_type;
 
@@ -29,7 +29,7 @@ use crate::mapping::write::WriteMessage;
 use crate::path::clip;
 use crate::schema::types::Types;
 
-/// A generated message of any type, as an object.
+/// A generated message of any type, as a trait object.
 pub(crate) trait Generated: fmt::Debug + Send + Sync {
     fn encode(&self, encoding: Encoding, out: &mut Vec<u8>) -> Result<(), EncodeError>;
     fn as_any(&self) -> &dyn Any;
@@ -54,7 +54,7 @@ impl<M: GeneratedMessage> Generated for M {
 }
 
 thread_local! {
-    /// The sizes of nested messages; reused, so that encoding a long list allocates nothing.
+    /// The sizes of nested messages, reused so that encoding a long list does not allocate.
     static SIZES: RefCell<SizeCache> = const { RefCell::new(SizeCache::new()) };
 }
 
@@ -76,7 +76,7 @@ pub(crate) fn encode_generated<M: GeneratedMessage>(
     result.map_err(|what| EncodeError::no_form(M::FULL_NAME, encoding, &what))
 }
 
-/// Appends a dynamic message's bytes. Its descriptors determine the names in JSON.
+/// Appends a dynamic message's bytes. Its descriptors determine the JSON names.
 pub(crate) fn encode_dynamic(
     message: &DynamicMessage,
     full_name: &str,
@@ -129,7 +129,7 @@ fn encode_serde(
     }
 }
 
-/// Writes 64-bit integers in quotes. It would quote map keys twice, but no map of the workloads has such keys.
+/// Writes 64-bit integers in quotes. Map keys would be quoted twice, but no workload has maps with such keys.
 struct Int64AsText;
 
 impl serde_json::ser::Formatter for Int64AsText {
@@ -209,8 +209,8 @@ pub(crate) fn decode_dynamic(
     }
 }
 
-/// Reads a dynamic message from protobuf. The library keeps a field of the wrong wire type as an unknown field,
-/// as the specification says; here it is an error, as in generated code.
+/// Reads a dynamic message from protobuf. The library keeps a field with the wrong wire type as an unknown
+/// field, as the specification requires. Here it is an error, as in generated code.
 fn protobuf_dynamic(
     types: &Types,
     index: MessageIndex,
@@ -220,8 +220,8 @@ fn protobuf_dynamic(
     let decode = |options: DecodeOptions| {
         DynamicMessage::decode_with_options(types.pool.clone(), index, bytes, &options)
     };
-    // Without unknown fields, which is the usual case, nothing needs to be searched. A sender with unknown
-    // fields has them in every message, and only its first one is read twice.
+    // Most messages have no unknown fields and need no search. A sender that uses unknown fields sends them in
+    // every message, so only its first message is decoded twice.
     if !types.unknown_fields.load(Relaxed) {
         match decode(options(limits).with_unknown_field_limit(0)) {
             Ok(message) => return Ok(message),
@@ -238,7 +238,7 @@ fn protobuf_dynamic(
     }
 }
 
-/// Reads a dynamic message from an encoding that has field names.
+/// Reads a dynamic message from an encoding with field names.
 pub(crate) fn read_dynamic(
     types: &Types,
     index: MessageIndex,
@@ -270,13 +270,13 @@ pub(crate) fn read_dynamic(
     }
 }
 
-/// The maximum number of unknown fields in a message. Both sides know the schema, so more than these can only
-/// be damage.
+/// The maximum number of unknown fields in a message. Both sides know the schema, so a larger number indicates
+/// damage.
 const UNKNOWN_FIELDS: usize = 10_000;
 
 fn options(limits: &Limits) -> DecodeOptions {
     DecodeOptions::new()
-        // The library does not count the message itself as a level.
+        // The library does not count the outermost message as a level.
         .with_recursion_limit(u32::try_from(limits.max_depth.saturating_sub(1)).unwrap_or(u32::MAX))
         .with_element_memory_limit(limits.memory())
         .with_unknown_field_limit(UNKNOWN_FIELDS)
@@ -291,7 +291,7 @@ fn from_protobuf(error: &buffa::DecodeError, limits: &Limits) -> Refusal {
     }
 }
 
-/// The JSON inside the envelope of the `hybrid` encoding.
+/// Returns the JSON inside the envelope of the `hybrid` encoding.
 fn open_hybrid(bytes: &[u8], limits: &Limits) -> Result<String, Refusal> {
     let envelope: Hybrid = options(limits)
         .decode_from_slice(bytes)
@@ -304,7 +304,7 @@ fn read_json<'de, S: DeserializeSeed<'de>>(
     seed: S,
 ) -> Result<S::Value, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    // The guard limits the depth.
+    // The guard limits the depth instead.
     deserializer.disable_recursion_limit();
     let value = seed.deserialize(&mut deserializer)?;
     deserializer.end()?;
@@ -320,14 +320,14 @@ fn read_msgpack<'de, S: DeserializeSeed<'de>>(
     let value = seed
         .deserialize(&mut deserializer)
         .map_err(|e| msgpack_error(&e))?;
-    // The library does not report how much it has read: if it can read no marker, nothing is left.
+    // The library does not report how much it has read. If it cannot read another marker, nothing is left.
     match <u8 as serde::Deserialize>::deserialize(&mut deserializer) {
         Err(MsgpackError::InvalidMarkerRead(_)) => Ok(value),
         _ => Err("there are bytes after the message".to_owned()),
     }
 }
 
-/// Replaces the library's error, which only says that reading from memory failed.
+/// Replaces the library's error, which reports only that reading from memory failed.
 fn msgpack_error(error: &MsgpackError) -> String {
     match error {
         MsgpackError::InvalidMarkerRead(_) | MsgpackError::InvalidDataRead(_) => {

@@ -8,27 +8,27 @@ use buffa::MessageName;
 use serde::de::{self, DeserializeOwned, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// Generated protobuf code for the workloads and the envelope of the `hybrid` encoding.
+/// Generated protobuf code for the workloads and for the envelope of the `hybrid` encoding.
 #[allow(warnings, clippy::all)]
 pub(crate) mod workloads {
     include!(concat!(env!("OUT_DIR"), "/workloads/mod.rs"));
 }
 
-/// The compiled .proto files of the workloads.
+/// The workloads' descriptor set: their compiled .proto files.
 pub(crate) const WORKLOADS_DESCRIPTOR_SET: &[u8] =
     include_bytes!(concat!(env!("OUT_DIR"), "/workloads.binpb"));
 
-/// What a generated message implements.
+/// The traits of every generated message.
 pub(crate) trait GeneratedMessage:
     buffa::Message + MessageName + Serialize + DeserializeOwned + fmt::Debug + Send + Sync + 'static
 {
-    /// Returns the message in a form that serde writes with the field names of the .proto file.
+    /// Returns a form of the message that serde writes with the .proto file's field names.
     fn by_proto_names(&self) -> impl Serialize {
         self
     }
 }
 
-/// Types whose JSON names equal those of the .proto file.
+/// Types whose JSON names equal their names in the .proto file.
 macro_rules! same_names {
     ($($message:ty),* $(,)?) => {$( impl GeneratedMessage for $message {} )*};
 }
@@ -46,16 +46,16 @@ same_names!(
     workloads::GetFollowerResponse,
 );
 
-/// Whether a field has its default value, and is left out.
+/// Whether a field has its default value, and is therefore omitted.
 pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// 64-bit integers: written as numbers, read from numbers and from text.
+/// 64-bit integers, written as numbers, and read from numbers and strings.
 mod int64 {
     use super::*;
 
-    /// An integer that is read from both forms.
+    /// An integer that can be read from either form.
     struct Int64(i64);
 
     impl<'de> Deserialize<'de> for Int64 {

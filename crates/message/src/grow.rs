@@ -1,9 +1,9 @@
-//! Makes a message longer: its outermost lists get more elements; in a message without lists, texts and bytes
-//! get longer.
+//! Makes a message longer. Its outermost lists gain elements. In a message without lists, strings and bytes
+//! grow.
 //!
-//! Added elements differ from the originals as one row differs from the next: otherwise a compressor would find
-//! repetitions. By field type, numbers count on, times advance, and texts, bytes, booleans and enum values are
-//! random. The result is the same in every run.
+//! Added elements differ from the originals the way rows of real data differ; otherwise, a compressor would
+//! find repetitions. Numbers count up, times advance, and strings, bytes, booleans and enum values are random.
+//! The result is the same on every run.
 
 mod vary;
 
@@ -20,8 +20,8 @@ use crate::path::all_fields;
 use crate::{Encoding, Message};
 
 impl Message {
-    /// Returns the message made `factor` times as long, as JSON; `None` if nothing in it can be longer. The
-    /// caller must ensure that it does not get too long.
+    /// Returns the message made `factor` times as long, as JSON; `None` if nothing in it can grow. The caller
+    /// must ensure that the result does not become too large.
     ///
     /// # Errors
     /// If JSON cannot represent the message.
@@ -53,11 +53,11 @@ impl Message {
     }
 }
 
-/// How often a text is varied to find out whether it can differ: one attempt may return the same text by
-/// chance.
+/// How many variations of a string are tried to find out whether it can vary: a single one may happen to be the
+/// same string.
 const TRIES: usize = 8;
 
-/// What is made longer.
+/// What grows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     Lists,
@@ -114,7 +114,7 @@ impl Growing {
     }
 }
 
-/// Calls `each` with every field that is set; for an `Any`, with those of its payload.
+/// Calls `each` for every field that is set. For an `Any`, these are its payload's fields.
 fn for_each_field(message: &mut DynamicMessage, each: &mut dyn FnMut(FieldKind, &mut Value)) {
     let pool = Arc::clone(message.pool());
     let index = message.message_index();
@@ -128,7 +128,7 @@ fn for_each_field(message: &mut DynamicMessage, each: &mut dyn FnMut(FieldKind, 
     }
 }
 
-/// Changes the payload of an `Any`, if the schema has its type.
+/// Changes the payload of an `Any` if the schema defines its type.
 fn in_payload(
     pool: &Arc<DescriptorPool>,
     message: &mut DynamicMessage,
@@ -149,7 +149,7 @@ fn in_payload(
     }
 }
 
-/// Changes a map's values; its keys stay.
+/// Changes a map's values; the keys stay the same.
 fn for_each_entry(entries: &mut MapValue, mut each: impl FnMut(&mut Value)) {
     let changed = entries.iter().map(|(key, value)| {
         let mut value = value.clone();

@@ -1,10 +1,10 @@
 //! Messages: descriptors from .proto files or a descriptor set, samples, encodings, compression, and the
 //! built-in workloads.
 //!
-//! A [`Schema`] has [`MessageType`]s and [`Method`]s; a [`MessageType`] reads a [`Message`] from a sample or
-//! from bytes; a [`Codec`] encodes and decodes messages stage by stage. A [`Workload`] combines these: the
-//! method to call, its requests, and the correct response. Only this crate knows which protobuf library is
-//! used.
+//! A [`Schema`] contains [`MessageType`]s and [`Method`]s. A [`MessageType`] reads a [`Message`] from a sample
+//! or from bytes, and a [`Codec`] encodes and decodes messages in separate stages. A [`Workload`] combines
+//! these: the method to call, its requests, and the expected responses. The choice of protobuf library is
+//! private to this crate.
 
 pub mod codec;
 pub mod compress;

@@ -1,8 +1,8 @@
-//! Limits on what is accepted from other programs.
+//! Limits on input from other programs.
 
 use serde::{Deserialize, Serialize};
 
-/// Limits on decoding. Each has a default and an option of the same name.
+/// Limits on decoding. Each has a default and a command-line option of the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
@@ -20,11 +20,11 @@ pub struct Limits {
 impl Limits {
     /// The defaults.
     ///
-    /// * 16 MiB: four times gRPC's usual default, since whole data sets are among the workloads.
+    /// * 16 MiB: four times gRPC's usual default, because some workloads send whole data sets.
     /// * [`MAX_DEPTH`] levels: protobuf's own default in most languages.
-    /// * 10,000 times: nearly what zstd reaches with the most repetitive honest data, and far above the 1,032
-    ///   that DEFLATE can reach. Only a bomb exceeds it; the memory for any message is bounded by its maximum
-    ///   size anyway.
+    /// * 10,000 times: close to what zstd achieves on the most repetitive legitimate data, and far above
+    ///   DEFLATE's maximum of 1,032. Only a decompression bomb exceeds it, and the maximum message size bounds
+    ///   memory anyway.
     pub const DEFAULT: Self = Self {
         max_message_bytes: 16 << 20,
         max_depth: MAX_DEPTH,
@@ -32,23 +32,23 @@ impl Limits {
     };
 }
 
-/// A decompressed message below this size is never refused for its expansion: a few bytes can honestly hold a
-/// few thousand.
+/// A message that decompresses to less than this is never refused for its expansion: a few bytes can
+/// legitimately expand to a few thousand.
 pub const INFLATION_FREE_BYTES: usize = 64 << 10;
 
-/// The memory that a decoded message may take, in multiples of the maximum encoded size: an empty message in a
-/// list takes two bytes on the wire and a few dozen in memory.
+/// The maximum memory of a decoded message, in multiples of the maximum encoded size. An empty message in a
+/// list needs two bytes on the wire and a few dozen in memory.
 pub const MEMORY_PER_BYTE: usize = 32;
 
-/// A decoded message below this size is never refused for its memory: with a small `max_message_bytes`, an
-/// honest message can take many times as much.
+/// A decoded message that needs less memory than this is never refused for it. If `max_message_bytes` is small,
+/// a legitimate message can need many times as much memory.
 pub const MEMORY_FREE_BYTES: usize = 1 << 20;
 
-/// The maximum of [`Limits::max_depth`]: the protobuf library writes no deeper JSON, and readers use some of a
-/// thread's stack for each level.
+/// The maximum of [`Limits::max_depth`]. The protobuf library cannot write JSON that nests deeper, and readers
+/// use part of a thread's stack for each level.
 pub const MAX_DEPTH: usize = 100;
 
-/// The maximum of [`Limits::max_message_bytes`]: gRPC has 32 bits for a message's length.
+/// The maximum of [`Limits::max_message_bytes`]: gRPC encodes a message's length in 32 bits.
 pub const MAX_MESSAGE_BYTES: usize = u32::MAX as usize;
 
 /// A value that is out of range for a limit.
@@ -61,7 +61,7 @@ pub struct BadLimit {
 }
 
 impl Limits {
-    /// Returns the limits if each value is in its range.
+    /// Returns the limits if every value is in range.
     ///
     /// # Errors
     /// If a limit is 0, a size is above [`MAX_MESSAGE_BYTES`], or a depth is above [`MAX_DEPTH`].
@@ -88,7 +88,7 @@ impl Limits {
         }
     }
 
-    /// The memory that a decoded message may take, in bytes.
+    /// The maximum memory of a decoded message, in bytes.
     pub(crate) fn memory(&self) -> usize {
         let memory = self.max_message_bytes.saturating_mul(MEMORY_PER_BYTE);
         memory.max(MEMORY_FREE_BYTES)
@@ -104,7 +104,7 @@ impl Limits {
         ]
     }
 
-    /// The limits that differ from the defaults, as options: `--max-depth 50`. `None` if none differs.
+    /// The limits that differ from the defaults, as options: `--max-depth 50`. `None` if all are defaults.
     #[must_use]
     pub fn changed(&self) -> Option<String> {
         let changed: Vec<String> = self
@@ -130,8 +130,8 @@ pub enum BrokenLimit {
     /// [`Limits::max_message_bytes`], with its value.
     #[error("the message is larger than {0} bytes; --max-message-bytes sets this limit")]
     MessageBytes(usize),
-    /// The memory limit that follows from [`Limits::max_message_bytes`]: [`MEMORY_PER_BYTE`] times its value,
-    /// and at least [`MEMORY_FREE_BYTES`].
+    /// The memory limit derived from [`Limits::max_message_bytes`]: [`MEMORY_PER_BYTE`] times its value, but at
+    /// least [`MEMORY_FREE_BYTES`].
     #[error("the message takes more than {0} bytes of memory; --max-message-bytes sets this limit")]
     Memory(usize),
     /// [`Limits::max_depth`], with its value.

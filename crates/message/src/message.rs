@@ -14,10 +14,10 @@ use crate::schema::types::Types;
 use crate::whole_file::without_mark;
 use crate::{Encoding, Limits};
 
-/// Levels of objects in the deepest message of the workloads, that of `list`.
+/// The nesting depth of the workloads' deepest message, the response of `list`.
 const GENERATED_LEVELS: usize = 4;
 
-/// Limits for messages from the user or from this program: their size is checked when they are sent.
+/// Limits for messages from the user or from this program. Their size is checked when they are sent.
 const ANY_SIZE: Limits = Limits {
     max_message_bytes: usize::MAX,
     ..Limits::DEFAULT
@@ -28,7 +28,7 @@ const ANY_SIZE: Limits = Limits {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CodeKind {
-    /// Code that was generated from the message's descriptors before the program was built.
+    /// Code generated from the descriptors at build time.
     Generated,
     /// Code that works from descriptors at run time.
     Dynamic,
@@ -37,7 +37,7 @@ pub enum CodeKind {
 /// The type of a message. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct MessageType {
-    /// The descriptors, which dynamic code works with.
+    /// The descriptors that dynamic code uses.
     types: Arc<Types>,
     index: MessageIndex,
     /// The generated code that reads messages of this type.
@@ -76,7 +76,7 @@ impl MessageType {
     /// Reads a sample in the proto3 JSON mapping, with either kind of field names.
     ///
     /// # Errors
-    /// If the text is not JSON, or a value does not fit; the error has the value's JSON path.
+    /// If the text is not JSON or a value does not fit; the error includes the value's JSON path.
     pub fn from_json(&self, json: &str) -> Result<Message, SampleError> {
         let json = without_mark(json);
         if let Some(decode) = self.generated
@@ -84,7 +84,7 @@ impl MessageType {
         {
             return Ok(self.of_generated(message));
         }
-        // The dynamic reader accepts every form of the mapping, and reports the path of an error.
+        // The dynamic reader accepts every form that the mapping allows, and reports the path of an error.
         let sample_error = |error| match error {
             ReadError::Limit(limit) => SampleError::Limit(limit),
             ReadError::At { path, what } => SampleError::At { path, what },
@@ -103,7 +103,7 @@ impl MessageType {
         })
     }
 
-    /// Reads a message that is exactly `bytes`.
+    /// Reads a message from `bytes`, which must contain nothing else.
     ///
     /// # Errors
     /// If the bytes are damaged, a value does not fit, or a limit is exceeded.
@@ -116,13 +116,13 @@ impl MessageType {
         let dynamic = || self.decode_dynamic(bytes, encoding, limits);
         match self.generated {
             None => dynamic().map(|message| self.of_dynamic(message)),
-            // The derived readers do not count levels, since their types have few.
+            // The derived readers do not limit depth because their types are shallow.
             Some(_) if encoding != Encoding::Protobuf && limits.max_depth < GENERATED_LEVELS => {
                 self.adopt(dynamic()?)
             }
             Some(decode) => match decode(bytes, encoding, limits) {
                 Ok(message) => Ok(self.of_generated(message)),
-                // The dynamic reader's error has the path and the expected value.
+                // The dynamic reader's error includes the path and the expected value.
                 Err(error) => Err(dynamic().err().unwrap_or(error)),
             },
         }
@@ -137,12 +137,12 @@ impl MessageType {
         format::decode_dynamic(&self.types, self.index, bytes, encoding, limits)
     }
 
-    /// Whether both are the same type, generated or dynamic.
+    /// Whether both are the same type. Generated and dynamic types are not distinguished.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.full_name() == other.full_name()
     }
 
-    /// Converts a dynamic message of this type to the kind of code that the type has.
+    /// Converts a dynamic message of this type to the kind of code that the type uses.
     fn adopt(&self, message: DynamicMessage) -> Result<Message, DecodeError> {
         match self.generated {
             None => Ok(self.of_dynamic(message)),
@@ -185,7 +185,7 @@ enum Value {
 #[derive(Debug)]
 struct Dynamic {
     message: DynamicMessage,
-    /// The message with the field names of the .proto file; made when it is first written with them.
+    /// The message with the .proto file's field names; built when it is first needed.
     by_proto_names: OnceLock<Result<DynamicMessage, String>>,
 }
 
@@ -208,7 +208,7 @@ impl Message {
         }
     }
 
-    /// Appends the message's bytes to `out`, which is unchanged if there is an error.
+    /// Appends the message's bytes to `out`. On error, `out` is unchanged.
     ///
     /// # Errors
     /// If the encoding cannot represent a value, such as a time before the year 1 in JSON.
@@ -247,7 +247,7 @@ impl Message {
         Ok(out)
     }
 
-    /// The path to something that is lost in JSON: the library leaves out the extensions of an `Any`'s payload.
+    /// Returns the path to something that JSON loses: the library omits extensions in an `Any`'s payload.
     pub(crate) fn lost_in_json(&self) -> Option<String> {
         if !self.message_type().types.has_any {
             return None;
@@ -257,7 +257,7 @@ impl Message {
         first_difference(self, &read).map(|difference| difference.path)
     }
 
-    /// Whether both are generated messages with the same bytes, and thus equal.
+    /// Whether both are generated messages with the same bytes, and therefore equal.
     pub(crate) fn has_bytes_of(&self, other: &Self) -> bool {
         let bytes = |message: &Self| message.to_bytes(Encoding::Protobuf).ok();
         let both = (self.code(), other.code()) == (CodeKind::Generated, CodeKind::Generated);
@@ -272,7 +272,7 @@ impl Message {
         }
     }
 
-    /// Returns the message as a dynamic one.
+    /// Returns the message as a dynamic message.
     pub(crate) fn to_dynamic(&self) -> Result<Cow<'_, DynamicMessage>, String> {
         match &self.value {
             Value::Dynamic(dynamic) => Ok(Cow::Borrowed(&dynamic.message)),

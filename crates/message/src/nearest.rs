@@ -1,25 +1,26 @@
-//! "Did you mean": the known names that are most similar to an unknown one.
+//! "Did you mean" hints: the known names most similar to an unknown one.
 
 use std::fmt;
 
-/// The minimum similarity (Jaro-Winkler, 0 to 1) of a suggestion: names below it look random.
+/// The minimum similarity of a suggestion (Jaro-Winkler, 0 to 1). Below it, suggestions look random.
 const SIMILAR: f64 = 0.75;
 
-/// The minimum length in bytes of a part for which the whole name is suggested.
+/// The minimum length in bytes of a partial name for which the whole name is suggested.
 const MIN_PART: usize = 3;
 
 /// The maximum number of suggestions.
 const OFFERED: usize = 3;
 
-/// If nothing is similar, known names are listed up to this number: more would hide the sentence before them.
+/// If nothing is similar, all known names are listed, but no more than this: a longer list would bury the
+/// message itself.
 const LISTED: usize = 25;
 
-/// What follows an unknown name in a message: `; did you mean "x"?`, `; known are x, y`, or nothing.
+/// The hint after an unknown name in a message: `; did you mean "x"?`, `; expected one of x, y`, or nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Nearest(String);
 
 impl Nearest {
-    /// The candidates that are most similar to `name`, best first; empty if none is similar.
+    /// The candidates most similar to `name`, best first; empty if none is similar.
     pub fn of<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Self {
         let wanted = plain(name);
         let is_near = |candidate: &str| {
@@ -43,7 +44,7 @@ impl Nearest {
         Self(format!("; did you mean {near}?"))
     }
 
-    /// As [`Self::of`], but lists all candidates if none is similar and they are few.
+    /// Like [`Self::of`], but if none is similar, lists all candidates unless there are too many.
     pub fn or_known<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str> + Clone) -> Self {
         let nearest = Self::of(name, candidates.clone());
         let known: Vec<&str> = candidates.into_iter().collect();
@@ -54,7 +55,7 @@ impl Nearest {
         }
     }
 
-    /// Whether it has no text.
+    /// Whether there is no hint.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -66,7 +67,7 @@ impl fmt::Display for Nearest {
     }
 }
 
-/// A form in which names are equal that differ only in case or between `_` and `-`.
+/// Normalizes a name so that case, and `_` versus `-`, do not matter.
 fn plain(text: &str) -> String {
     text.to_lowercase().replace('_', "-")
 }

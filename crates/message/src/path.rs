@@ -1,4 +1,4 @@
-//! Paths in messages, positions in texts, and parsers' error messages.
+//! Paths in messages, positions in text, and parsers' error messages.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,7 +10,7 @@ use buffa_descriptor::{
 /// One step down into a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Step<'a> {
-    /// A field, or an object's or a map's key.
+    /// A field, or a key of an object or a map.
     Name(Cow<'a, str>),
     /// An element of a list, from 0.
     Index(usize),
@@ -26,7 +26,7 @@ impl fmt::Display for Step<'_> {
     }
 }
 
-/// The path of steps, which begin with the outermost.
+/// Formats the path of `steps`, outermost first.
 pub(crate) fn shown(steps: &[Step<'_>]) -> String {
     let mut path = String::from("$");
     path.extend(steps.iter().map(Step::to_string));
@@ -41,8 +41,7 @@ fn is_plain(name: &str) -> bool {
             .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'@')
 }
 
-/// The fields of a message's type with their keys in JSON, in the order of the .proto file, then the
-/// extensions.
+/// A message type's fields with their JSON keys, in the order of the .proto file, followed by its extensions.
 pub(crate) fn all_fields(
     pool: &DescriptorPool,
     index: MessageIndex,
@@ -54,9 +53,8 @@ pub(crate) fn all_fields(
         .chain(extensions.map(|extension| (extension.json_key(), extension.field())))
 }
 
-/// Returns the first result of `check` on a message or those nested in it, with its path. `check` also returns
-/// the key of the field at fault, or `None` for the whole message. A message is checked before those nested in
-/// it.
+/// Returns the first result of `check` on a message or the messages nested in it, with its path. `check` also
+/// returns the key of the field at fault, or `None` for the whole message. Outer messages are checked first.
 pub(crate) fn find_in<T>(message: &DynamicMessage, check: &Check<'_, T>) -> Option<(String, T)> {
     let mut steps = Vec::new();
     let found = find_under(message, check, &mut steps)?;
@@ -66,7 +64,7 @@ pub(crate) fn find_in<T>(message: &DynamicMessage, check: &Check<'_, T>) -> Opti
 
 type Check<'c, T> = dyn Fn(&DynamicMessage) -> Option<(Option<&str>, T)> + 'c;
 
-/// Builds the path from the inside out.
+/// Collects the steps from the inside out.
 fn find_under<T>(
     message: &DynamicMessage,
     check: &Check<'_, T>,
@@ -104,7 +102,7 @@ fn find_under<T>(
     None
 }
 
-/// A map's key as in JSON.
+/// A map key in its JSON form.
 pub(crate) fn key_text(key: &MapKey) -> String {
     match key {
         MapKey::Bool(key) => key.to_string(),
@@ -116,7 +114,7 @@ pub(crate) fn key_text(key: &MapKey) -> String {
     }
 }
 
-/// The line and column of a byte, both from 1; columns count characters.
+/// The line and column of a byte, both from 1. Columns count characters.
 pub fn position(text: &str, byte: usize) -> (usize, usize) {
     let end = (0..=byte.min(text.len())).rfind(|at| text.is_char_boundary(*at));
     let before = &text[..end.unwrap_or(0)];
@@ -124,17 +122,17 @@ pub fn position(text: &str, byte: usize) -> (usize, usize) {
     (before.matches('\n').count() + 1, line.chars().count() + 1)
 }
 
-/// A JSON reader's message without the position: the error also has it as numbers.
+/// A JSON reader's message without the position, which the error also provides as numbers.
 pub fn without_position(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let position = format!(" at line {} column {}", error.line(), error.column());
     text.strip_suffix(&position).unwrap_or(&text).to_owned()
 }
 
-/// The maximum length of a parser's message, in characters: such messages repeat what they read.
+/// The maximum length of a parser's message, in characters. Such messages quote their input.
 const SHOWN: usize = 240;
 
-/// The message on one line, of limited length, without the parser's position: the path replaces it.
+/// Formats a message on one line of limited length, without the parser's position, which the path replaces.
 pub(crate) fn tidy(what: &str) -> String {
     let what = match what.rsplit_once(" at line ") {
         Some((head, position)) if position.starts_with(|c: char| c.is_ascii_digit()) => head,
@@ -143,7 +141,7 @@ pub(crate) fn tidy(what: &str) -> String {
     clip(what)
 }
 
-/// The text on one line, of limited length.
+/// Formats text on one line of limited length.
 pub(crate) fn clip(text: &str) -> String {
     let mut out = String::new();
     for (i, c) in text.chars().enumerate() {

@@ -1,9 +1,9 @@
-//! Random numbers that are the same in every run and every language.
+//! Random numbers that are the same on every run and in every language.
 
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 
-/// The numbers that a seed gives, by SplitMix64.
+/// The sequence of numbers that SplitMix64 generates from a seed.
 pub(crate) struct Random(SplitMix64);
 
 impl Random {
@@ -15,12 +15,13 @@ impl Random {
         self.0.next_u64()
     }
 
-    /// A number from 0 to `bound` - 1. `bound` must be small: the remainder is slightly biased.
+    /// A number from 0 to `bound` - 1. `bound` must be small because taking the remainder introduces a slight
+    /// bias.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound.max(1) as u64) as usize
     }
 
-    /// `len` hexadecimal digits: 16 from each number, fewer from the last.
+    /// `len` hexadecimal digits, 16 from each number; the last number may contribute fewer.
     pub(crate) fn hex(&mut self, len: usize) -> String {
         let mut text = String::with_capacity(len + 16);
         while text.len() < len {

@@ -1,23 +1,23 @@
-//! gzip (RFC 1952): members of a header, DEFLATE data (RFC 1951), and a checksum.
+//! gzip (RFC 1952): a sequence of members, each with a header, DEFLATE data (RFC 1951) and a checksum.
 //!
-//! The header is written and read here, since the library's own gzip streams cannot be reused.
+//! The header is written and read here because flate2's own gzip streams cannot be reused.
 
 use flate2::{Compress, Crc, Decompress, FlushCompress, FlushDecompress, Status};
 
 use super::{Refusal, Room, STEP};
 
-/// The magic bytes, and DEFLATE, the only compression method (RFC 1952, section 2.3.1).
+/// The magic bytes, then the code for DEFLATE, the only compression method (RFC 1952, section 2.3.1).
 const MAGIC: [u8; 3] = [0x1f, 0x8b, 8];
 
-/// A header without optional parts, timestamp or operating system, so that the same input always gives the same
+/// A header without optional parts, timestamp or operating system, so the same input always yields the same
 /// bytes.
 const HEADER: [u8; 10] = [MAGIC[0], MAGIC[1], MAGIC[2], 0, 0, 0, 0, 0, 0, 255];
 
-/// Checksum and size, 4 bytes each.
+/// The checksum and the size, 4 bytes each.
 const TRAILER_LEN: usize = 8;
 
-/// The output space for each member after the first. flate2's `_vec` functions would zero the vector's whole
-/// spare capacity at each call: for a member of 20 bytes as much as the largest earlier message took.
+/// The output space for each member after the first. flate2's `_vec` functions would zero the vector's entire
+/// spare capacity on every call: for a 20-byte member, as much memory as the largest earlier message needed.
 const MEMBER_STEP: usize = 1 << 10;
 
 /// Optional parts of the header.
@@ -44,7 +44,7 @@ impl Compressor {
         self.deflate.reset();
         out.extend_from_slice(&HEADER);
         let start = out.len();
-        // Most data shrinks; other data grows only a little.
+        // Most data shrinks; the rest grows only slightly.
         let mut step = bytes.len() / 2 + 64;
         out.reserve(step + TRAILER_LEN);
         loop {
@@ -90,7 +90,7 @@ impl Decompressor {
         room: &Room,
     ) -> Result<(), Refusal> {
         let mut rest = bytes;
-        // Most messages are one member that expands at most 16 times: this decompresses them in one step.
+        // Most messages are a single member that expands at most 16 times, so one step is enough for them.
         let mut step = bytes.len().saturating_mul(16).max(MEMBER_STEP);
         loop {
             rest = self.member(rest, out, room, step)?;
@@ -101,7 +101,7 @@ impl Decompressor {
         }
     }
 
-    /// Decompresses one member, with `step` bytes of output space at first, and returns the bytes after it.
+    /// Decompresses one member, starting with `step` bytes of output space, and returns the bytes after it.
     fn member<'a>(
         &mut self,
         bytes: &'a [u8],
@@ -183,7 +183,7 @@ fn after_header(bytes: &[u8]) -> Result<&[u8], Refusal> {
         let (stated, after) = rest.split_first_chunk().ok_or_else(ends_early)?;
         let mut found = Crc::new();
         found.update(header);
-        // The header has only the lower half of the checksum.
+        // The header stores only the lower half of the checksum.
         if found.sum() as u16 != u16::from_le_bytes(*stated) {
             return Err(Refusal::Damage(
                 "the header's checksum does not match the header".to_owned(),
@@ -199,7 +199,7 @@ mod tests {
     use super::*;
     use crate::Limits;
 
-    /// Zeroing output space is the only work that is not proportional to the bytes in and out.
+    /// Zeroing output space is the only work that could grow out of proportion to the input and output.
     #[test]
     fn empty_members_after_a_large_message_clear_little() {
         let mut packed = Vec::new();

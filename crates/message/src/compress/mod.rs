@@ -1,4 +1,4 @@
-//! Compression and decompression with contexts that are reused between calls.
+//! Compression and decompression with contexts that are reused across calls.
 
 mod gzip;
 mod zstd;
@@ -10,7 +10,7 @@ use crate::error::{DecodeError, EncodeError, Refusal};
 use crate::limits::{BrokenLimit, INFLATION_FREE_BYTES};
 use crate::{Compression, Limits};
 
-/// Compresses any number of messages. Its state and tables are allocated once.
+/// Compresses any number of messages. Its state and tables are allocated only once.
 pub struct Compressor(Compressing);
 
 enum Compressing {
@@ -21,7 +21,7 @@ enum Compressing {
 
 impl Compressor {
     /// # Errors
-    /// If the compression does not have the level.
+    /// If the compression does not support the level.
     pub fn new(compression: Compression) -> Result<Self, EncodeError> {
         if !compression.level_is_known() {
             return Err(EncodeError::Compress {
@@ -39,10 +39,10 @@ impl Compressor {
         }))
     }
 
-    /// Appends `bytes`, compressed, to `out`; a plain copy without compression.
+    /// Appends `bytes`, compressed, to `out`. Without compression, this is a plain copy.
     ///
     /// # Errors
-    /// If the library fails: in practice, when memory runs out.
+    /// If the library fails, which in practice means that memory has run out.
     pub fn compress(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), EncodeError> {
         let (compression, result) = match &mut self.0 {
             Compressing::None => {
@@ -71,7 +71,7 @@ enum Decompressing {
 
 impl Decompressor {
     /// # Errors
-    /// If the library fails: in practice, when memory runs out.
+    /// If the library fails, which in practice means that memory has run out.
     pub fn new(compression: Compression, limits: Limits) -> Result<Self, DecodeError> {
         let decompressing = match compression {
             Compression::None => Decompressing::None,
@@ -88,11 +88,11 @@ impl Decompressor {
         })
     }
 
-    /// Replaces `out` with `bytes`, decompressed; a plain copy without compression.
+    /// Replaces `out` with `bytes`, decompressed. Without compression, this is a plain copy.
     ///
     /// # Errors
-    /// If the data is damaged, bytes follow its end, or a limit is exceeded. `out` then holds nothing useful,
-    /// and no more than the limits allow.
+    /// If the data is damaged, bytes follow its end, or a limit is exceeded. The contents of `out` are then
+    /// unspecified, but never larger than the limits allow.
     pub fn decompress(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), DecodeError> {
         out.clear();
         self.limits.check_size(bytes)?;
@@ -123,7 +123,7 @@ struct Room {
     limit: BrokenLimit,
 }
 
-/// The step in which the output grows while its size is not known.
+/// How much the output grows at a time while its size is unknown.
 const STEP: usize = 16 << 10;
 
 impl Room {
@@ -140,7 +140,7 @@ impl Room {
         Self { most, limit }
     }
 
-    /// Ensures that `out` has spare capacity, up to one byte beyond the maximum: that byte distinguishes a
+    /// Ensures that `out` has spare capacity, but at most one byte beyond the maximum. That byte tells a
     /// message that is too large from one that just fits.
     fn grow(&self, out: &mut Vec<u8>) -> Result<(), Refusal> {
         self.check(out)?;

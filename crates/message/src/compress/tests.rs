@@ -63,7 +63,7 @@ proptest! {
             let mut packed = compressed(compression, &message);
             let at = at.index(packed.len());
             packed[at] ^= flip;
-            // The header's time, name and flags can change without changing the data.
+            // Changing the time, name or flags in the header need not change the data.
             if let Ok(unpacked) = decompressed(compression, Limits::DEFAULT, &packed) {
                 prop_assert_eq!(unpacked, message.clone());
             }

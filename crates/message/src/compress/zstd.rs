@@ -13,7 +13,7 @@ pub(super) struct Compressor {
 impl Compressor {
     pub(super) fn new(level: i32) -> Result<Self, String> {
         let mut context = zstd::bulk::Compressor::new(level).map_err(|e| e.to_string())?;
-        // gzip always has a checksum; for a fair comparison, zstd gets one too.
+        // gzip always adds a checksum. For a fair comparison, zstd adds one too.
         context
             .set_parameter(zstd::zstd_safe::CParameter::ChecksumFlag(true))
             .map_err(|e| e.to_string())?;
@@ -41,7 +41,7 @@ const MAX_WINDOW_LOG: u32 = 30;
 impl Decompressor {
     pub(super) fn new(limits: &Limits) -> Result<Self, String> {
         let mut context = Decoder::new().map_err(|e| e.to_string())?;
-        // A window larger than the largest message would waste memory.
+        // A window larger than the maximum message size would waste memory.
         let log = usize::BITS - limits.max_message_bytes.leading_zeros();
         let log = log.clamp(MIN_WINDOW_LOG, MAX_WINDOW_LOG);
         context
@@ -63,13 +63,13 @@ impl Decompressor {
             room.grow(out)?;
             let (read, written) = (input.pos(), out.len());
             let mut output = OutBuffer::around_pos(out, written);
-            // How many more bytes the decoder expects; 0 at the end of a frame.
+            // The number of input bytes that the decoder expects next; 0 at the end of a frame.
             let missing = self.context.run(&mut input, &mut output).map_err(damage)?;
             if missing == 0 {
                 if input.pos() == bytes.len() {
                     return room.check(out);
                 }
-                // A further frame follows.
+                // Another frame follows.
                 self.context.reinit().map_err(damage)?;
             } else if input.pos() == read && out.len() == written {
                 return Err(Refusal::Damage("the data ends early".to_owned()));

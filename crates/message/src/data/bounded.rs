@@ -1,11 +1,11 @@
-//! Reads the bytes of rows, and fails if a row is too long.
+//! Reads the bytes of rows, failing if a row is too long.
 
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
-/// The error text for a row that exceeds its maximum length.
+/// The error text for a row that exceeds the maximum length.
 pub(super) const TOO_LONG: &str = "row too long";
 
 /// Where the rows are read from.
@@ -15,8 +15,8 @@ pub(super) enum Bytes {
     File(File),
 }
 
-/// A reader that fails if one row takes more than `most` bytes. Bytes that are read ahead count as part of the
-/// row that is being read.
+/// A reader that fails if one row needs more than `most` bytes. Bytes that are read ahead count toward the
+/// current row.
 #[derive(Debug)]
 pub(super) struct Bounded {
     inner: Bytes,
@@ -36,7 +36,7 @@ impl Bounded {
         }
     }
 
-    /// Starts another row.
+    /// Starts the next row.
     pub(super) fn begin(&mut self) {
         self.left = self.most;
         self.ended = false;
@@ -47,15 +47,15 @@ impl Bounded {
         self.ended
     }
 
-    /// Returns the byte at `place`, independent of the read position; `None` beyond the end, or if it cannot be
-    /// read.
+    /// Returns the byte at offset `place` without moving the read position; `None` beyond the end or if the
+    /// read fails.
     pub(super) fn byte_at(&self, place: u64) -> Option<u8> {
         let mut byte = [0];
         (self.read_at(place, &mut byte) == 1).then_some(byte[0])
     }
 
-    /// Fills a buffer from `place` on, independent of the read position. Returns the number of bytes; 0 beyond
-    /// the end, or if they cannot be read.
+    /// Fills a buffer from offset `place` without moving the read position. Returns the number of bytes read: 0
+    /// beyond the end or if the read fails.
     pub(super) fn read_at(&self, place: u64, buffer: &mut [u8]) -> usize {
         match &self.inner {
             Bytes::Memory(bytes) => {

@@ -1,12 +1,12 @@
 //! Errors in a template or a data file.
 
-/// A template or rows that cannot be used. Lines and columns count from 1.
+/// A template or rows that cannot be used. Lines and columns start at 1.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DataError {
-    /// There is neither a row nor a template to send.
+    /// There is nothing to send: neither a row nor a template.
     #[error("there are no rows; give a file with at least one row, or a text without rows")]
     NoRows,
-    /// A placeholder of the template that is not closed, unknown or malformed.
+    /// A placeholder in the template that is unclosed, unknown or malformed.
     #[error("line {line}, column {column}: {what}")]
     Placeholder {
         /// The line on which it begins.
@@ -26,13 +26,13 @@ pub enum DataError {
         /// What is wrong.
         what: String,
     },
-    /// The data file cannot be read any further. Holds the system's message.
+    /// The data file cannot be read any further. Contains the system's message.
     #[error("cannot read its rows: {0}")]
     Unreadable(String),
 }
 
 impl DataError {
-    /// An error about a row as a whole.
+    /// An error that concerns a whole row.
     pub(super) fn row(line: u64, what: impl Into<String>) -> Self {
         Self::Row {
             line,

@@ -1,4 +1,4 @@
-//! Where rows begin, so that any of them can be read.
+//! Where rows begin, for random access.
 
 /// Where a row begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl Index {
         self.rows
     }
 
-    /// Adds the next row. If there are `most` entries already, first drops every other one.
+    /// Adds the next row. If there are already `most` entries, first drops every other one.
     pub(super) fn add(&mut self, place: FilePlace, most: usize) {
         if self.rows.is_multiple_of(self.every) && self.places.len() == most {
             let mut keep = false;
@@ -49,7 +49,7 @@ impl Index {
         self.rows += 1;
     }
 
-    /// Returns the last indexed place at or before a row, and how many rows to skip from there.
+    /// Returns the last indexed place at or before a row, and the number of rows to skip from there.
     pub(super) fn find(&self, row: u64) -> Option<(FilePlace, u64)> {
         let place = self.places.get((row / self.every) as usize)?;
         Some((*place, row % self.every))

@@ -1,9 +1,9 @@
-//! The texts of many calls: a template, rows of a file, or both.
+//! The text of each call: a template, rows of a file, or both.
 //!
-//! A call's text is a message in JSON or a body to be sent unchanged. It depends only on the call's number and
-//! the seed, so that a run can be repeated, and texts can be made in any order and on any thread. The exception
-//! is a file that is too large for memory and whose rows are used in turn: its rows come in the order in which
-//! texts are made, not in that of the calls.
+//! A call's text is a message in JSON or a body that is sent unchanged. It depends only on the call's number
+//! and the seed, so a run can be repeated, and texts can be generated in any order on any thread. There is one
+//! exception: with [`Order::InTurn`] and a file too large for memory, rows are used in the order in which texts
+//! are generated, whatever the call numbers.
 
 mod bounded;
 mod error;
@@ -27,12 +27,12 @@ pub use rows::Rows;
 use self::reader::RowReader;
 use self::template::{Place, Template};
 
-/// What a text is. This decides how values are inserted.
+/// The format of a text, which decides how values are inserted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// JSON: a value inside a string is escaped, a value outside of one is inserted unchanged.
+    /// JSON: values are escaped inside a string, and inserted unchanged elsewhere.
     Json,
-    /// Anything else: every value is inserted unchanged.
+    /// Any other format: values are inserted unchanged.
     Plain,
 }
 
@@ -40,9 +40,9 @@ pub enum Form {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
-    /// From the first to the last, then from the first again.
+    /// From first to last, then from the first again.
     InTurn,
-    /// Each call uses a random row, all equally likely.
+    /// Each call uses a random row; all rows are equally likely.
     Random,
 }
 
@@ -56,12 +56,12 @@ pub struct Data {
 }
 
 impl Data {
-    /// Combines a template and rows. Without a template each row is a text: a line of JSON unchanged, a line of
-    /// CSV as an object with a string for each column.
+    /// Combines a template and rows. Without a template, each row is a text: a JSON line is used unchanged, and
+    /// a CSV line becomes an object with a string for each column.
     ///
     /// # Errors
-    /// If a placeholder is not closed or unknown, a row lacks a column, there is neither a template nor a row,
-    /// or a file whose rows are drawn at random cannot be read to its end.
+    /// If a placeholder is unclosed or unknown, a row lacks a column, there is neither a template nor a row, or
+    /// a file whose rows are drawn at random cannot be read to its end.
     pub fn new(
         template: Option<&str>,
         rows: Option<Rows>,
@@ -94,7 +94,7 @@ impl Data {
         })
     }
 
-    /// The number of distinct texts; `None` if every call may have its own text, or if the texts come from a
+    /// The number of distinct texts; `None` if every call may have its own text, or if the rows come from a
     /// file that is too large for memory.
     pub fn distinct(&self) -> Option<u64> {
         let differs = self.template.as_ref().is_some_and(Template::differs);
@@ -110,8 +110,8 @@ impl Data {
         (!differs && !drawn).then_some(rows)
     }
 
-    /// A hint for the error that a text is not a message of its type: it names a placeholder without quotes.
-    /// Empty if there is none.
+    /// A hint to append to the error for a text that is not a valid message: names a placeholder that lacks
+    /// quotes. Empty if every placeholder has quotes.
     pub fn unquoted(&self) -> String {
         let template = self.template.as_ref();
         match template.map_or(&[][..], |template| &template.unquoted) {
@@ -122,7 +122,7 @@ impl Data {
         }
     }
 
-    /// Returns a writer of texts, which starts with the first row if the texts come from a file.
+    /// Returns a writer of texts. For rows in a file, it starts at the first row.
     pub fn writer(self: &Arc<Self>) -> Result<Writer, DataError> {
         Ok(Writer {
             data: Arc::clone(self),
@@ -130,27 +130,27 @@ impl Data {
         })
     }
 
-    /// The random generator of one call. Its seed is far from those of the neighbouring calls.
+    /// The random generator for one call. Its seed is far from the seeds of neighboring calls.
     fn random(&self, call: u64) -> fastrand::Rng {
-        /// 2^64 divided by the golden ratio, odd: multiples of it stay far apart.
+        /// 2^64 divided by the golden ratio, made odd: its multiples stay far apart.
         const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
         fastrand::Rng::with_seed(self.seed ^ call.wrapping_add(1).wrapping_mul(STEP))
     }
 }
 
-/// Writes texts. Holds what is needed to read rows.
+/// Writes texts. Contains the state for reading rows.
 #[derive(Debug)]
 pub struct Writer {
     data: Arc<Data>,
-    /// `None` without rows.
+    /// `None` if there are no rows.
     reader: Option<RowReader>,
 }
 
 impl Writer {
-    /// Appends the text of the `call`-th call, from 0, to `out`.
+    /// Appends the text of call number `call`, from 0, to `out`.
     ///
     /// # Errors
-    /// If a row of a file cannot be read; the error names its line. The next text uses another row.
+    /// If a row of a file cannot be read; the error includes its line. The next text uses another row.
     pub fn text(&mut self, call: u64, out: &mut String) -> Result<(), DataError> {
         let data = &*self.data;
         let mut random = data.random(call);
@@ -173,7 +173,7 @@ impl Writer {
         Ok(())
     }
 
-    /// The place of the last text's row in its file, for messages: `, line 7`. Empty without rows.
+    /// The place of the last text's row in its file, for messages: `, line 7`. Empty if there are no rows.
     pub fn place(&self) -> String {
         self.reader
             .as_ref()

@@ -1,4 +1,4 @@
-//! Reads rows in order, or one by its number, from a file or from memory.
+//! Reads rows from a file or from memory, in order or by number.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -16,10 +16,10 @@ use super::row::Row;
 /// The buffer size for reading a file.
 const READ_BYTES: usize = 64 << 10;
 
-/// The buffer size for reading from memory, and for finding open quotes.
+/// The buffer size for reading from memory and for finding unclosed quotes.
 const COPIED_BYTES: usize = 4 << 10;
 
-/// How the rows of a data file are written.
+/// The format of a data file's rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowFormat {
     /// One JSON object per line. Empty lines are skipped.
@@ -31,9 +31,9 @@ pub enum RowFormat {
 /// Where rows are read from.
 #[derive(Debug, Clone)]
 pub(super) enum Source {
-    /// Their text in memory. Every row was read once and is valid.
+    /// Their text in memory. All rows have been read once and are valid.
     Memory(Arc<[u8]>),
-    /// A file, from which rows are read when they are needed.
+    /// A file, from which rows are read on demand.
     File {
         path: PathBuf,
         /// The maximum size of one row in bytes.
@@ -49,10 +49,10 @@ pub(super) struct RowReader {
     first: FilePlace,
     /// The number of the next row, from 0.
     number: u64,
-    /// Where the last row begins, or the line ends before it.
+    /// Where the last row begins, or the line end before it.
     begins: FilePlace,
     max_row_bytes: u64,
-    /// Why nothing more can be read.
+    /// Why reading cannot continue.
     broken: Option<DataError>,
 }
 
@@ -133,7 +133,7 @@ impl RowReader {
         })
     }
 
-    /// Returns the next row; after the last one, the first.
+    /// Returns the next row, wrapping around to the first after the last.
     pub(super) fn next_around(&mut self) -> Result<Row, DataError> {
         if let Some(row) = self.next()? {
             return Ok(row);
@@ -153,7 +153,7 @@ impl RowReader {
                 self.pass()?;
             }
         }
-        // The row existed when the index was made.
+        // The row existed when the index was built.
         self.next()?
             .ok_or_else(|| DataError::unreadable("the file has become shorter"))
     }
@@ -179,7 +179,7 @@ impl RowReader {
         }
     }
 
-    /// Skips the next row without parsing it; false at the end.
+    /// Skips the next row without parsing it. Returns false at the end.
     pub(super) fn pass(&mut self) -> Result<bool, DataError> {
         match self.advance() {
             Err(DataError::Row { .. }) if self.broken.is_none() => Ok(true),
@@ -187,7 +187,7 @@ impl RowReader {
         }
     }
 
-    /// Where the last row begins, or the line ends before it.
+    /// Where the last row begins, or the line end before it.
     pub(super) fn begins(&self) -> FilePlace {
         self.begins
     }
@@ -197,7 +197,9 @@ impl RowReader {
         let Input::Csv { records, .. } = &self.input else {
             return self.begins.line;
         };
-        // The parser leaves the `\n` of a `\r\n`, and empty lines, to the next record.
+        // The parser leaves empty lines, and the `
+        // ` of a `\r
+        // `, to the next record.
         let FilePlace { mut byte, mut line } = self.begins;
         while let Some(end @ (b'\r' | b'\n')) = records.get_ref().byte_at(byte) {
             byte += 1;
@@ -206,7 +208,7 @@ impl RowReader {
         line
     }
 
-    /// Checks that the last row has these columns.
+    /// Checks that the last row, `row`, has these columns.
     pub(super) fn check<'c>(
         &self,
         row: &Row,
@@ -221,7 +223,7 @@ impl RowReader {
         }
     }
 
-    /// Reads the next row; false at the end.
+    /// Reads the next row. Returns false at the end.
     fn advance(&mut self) -> Result<bool, DataError> {
         if let Some(broken) = &self.broken {
             return Err(broken.clone());
@@ -252,7 +254,7 @@ impl RowReader {
         taken.map_err(|wrong| self.failed(wrong))
     }
 
-    /// Converts the error of the last row. After an error of reading, every further read fails too.
+    /// Converts the last row's error. After an I/O error, every later read fails too.
     fn failed(&mut self, wrong: Wrong) -> DataError {
         let error = match wrong {
             Wrong::Row(what) => return DataError::row(self.line(), what),
@@ -288,14 +290,14 @@ impl RowReader {
 
 /// Why a row could not be read.
 enum Wrong {
-    /// The row itself is wrong. The next one can be read.
+    /// The row itself is invalid. The next one can be read.
     Row(String),
-    /// Nothing more can be read. Holds the system's message.
+    /// Reading cannot continue. Contains the system's message.
     Reading(String),
 }
 
 impl Wrong {
-    /// The error of a row, with the name of the column at fault once the columns are known.
+    /// Converts a row's error, naming the column at fault if the columns are known.
     fn of_csv(error: &csv::Error, columns: &StringRecord) -> Self {
         Self::Row(match error.kind() {
             csv::ErrorKind::Io(error) => return Self::Reading(error.to_string()),
@@ -316,7 +318,7 @@ impl Wrong {
     }
 }
 
-/// Reads the line that names the columns.
+/// Reads the header line, which names the columns.
 fn csv_columns(records: &mut csv::Reader<Bounded>) -> Result<StringRecord, DataError> {
     let unknown = StringRecord::new();
     let columns = records.headers();
@@ -337,16 +339,18 @@ fn csv_columns(records: &mut csv::Reader<Bounded>) -> Result<StringRecord, DataE
     }
 }
 
-/// The line of a quote that is never closed, in the row that begins at a place and was read last. The parser
-/// reports no error: it takes the rest of the file as the value, so such a row ends at the end of the file.
+/// Returns the line of a quote that is never closed in the last row read, which begins at `begins`. The parser
+/// reports no error: it reads the rest of the file as the value, so only a row that reaches the end of the file
+/// is checked.
 fn open_quote(bytes: &Bounded, begins: FilePlace) -> Option<u64> {
-    /// Where a byte is in its row (RFC 4180; for files that deviate from it, as the parser continues).
+    /// Where a byte is in its row (RFC 4180, and like the parser for files that deviate from it).
     enum At {
         ValueBegins,
         Value,
-        /// With the line of the opening quote.
+        /// Inside quotes, with the line of the opening quote.
         Quoted(u64),
-        /// After a quote inside quotes: it closes them, or a second quote makes it a literal one.
+        /// After a quote inside quotes. It is the closing quote unless another quote follows and makes it a
+        /// literal one.
         Quote(u64),
     }
     if !bytes.has_ended() {
@@ -396,7 +400,7 @@ fn mark_len(text: &[u8]) -> usize {
     }
 }
 
-/// Reads the next line that is not empty, without its line end. Returns where it begins; `None` at the end.
+/// Reads the next non-empty line, without its line end. Returns where it begins; `None` at the end.
 fn next_line(
     lines: &mut BufReader<Bounded>,
     at: &mut FilePlace,

@@ -1,4 +1,4 @@
-//! One row: values with names.
+//! One row: named values.
 
 use std::collections::BTreeMap;
 
@@ -12,15 +12,15 @@ use crate::path::without_position;
 /// One row.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Row {
-    /// A CSV value, the content of a JSON string, or the text of any other JSON value: a number keeps digits
-    /// that a float would lose.
+    /// The text of each value: a CSV value, the content of a JSON string, or any other JSON value as written,
+    /// so numbers keep digits that a float would lose.
     fields: BTreeMap<String, String>,
     /// The row's text, if the row itself can be a message.
     whole: Option<Box<str>>,
 }
 
 impl Row {
-    /// Reads a line of JSON; `line` is its number in the file.
+    /// Reads a row from a line of JSON; `line` is its number in the file.
     pub(super) fn from_json(line: u64, text: &str) -> Result<Self, DataError> {
         let wrong = |error: &serde_json::Error, column: usize| DataError::Row {
             line,
@@ -33,8 +33,8 @@ impl Row {
         for (name, value) in raw {
             let value = value.get();
             let text = if value.starts_with('"') {
-                // Its column is unknown: `RawValue` does not check escapes, so this error counts from the
-                // value.
+                // The column is unknown: `RawValue` does not check escapes, so this error's column counts from
+                // the start of the value.
                 serde_json::from_str(value).map_err(|error| wrong(&error, 0))?
             } else {
                 value.to_owned()
@@ -58,17 +58,17 @@ impl Row {
         }
     }
 
-    /// The names of the row's values.
+    /// The names of the values.
     pub(super) fn columns(&self) -> impl Iterator<Item = &str> {
         self.fields.keys().map(String::as_str)
     }
 
-    /// Whether the row has a value of this name.
+    /// Whether the row has a value with this name.
     pub(super) fn has(&self, column: &str) -> bool {
         self.fields.contains_key(column)
     }
 
-    /// Appends the value of a column; escaped if it is `quoted`, that is, inside a JSON string.
+    /// Appends a column's value, escaped if it is `quoted`, that is, inside a JSON string.
     pub(super) fn append(&self, column: &str, quoted: bool, out: &mut String) {
         let text = self.fields.get(column).map_or("", String::as_str);
         if quoted {
@@ -91,7 +91,7 @@ impl Row {
     }
 }
 
-/// The error without its position: the line is always the first, since each row is parsed alone.
+/// The error without its position. Each row is parsed alone, so its line is always 1.
 fn json_words(error: &serde_json::Error) -> String {
     let what = without_position(error);
     match error.classify() {

@@ -1,7 +1,7 @@
 //! Rows of a data file: JSON lines or CSV.
 //!
-//! Rows are kept as text, in memory or in their file, with an index of the places where they begin; a row is
-//! parsed when a call needs it. Parsed rows in memory would take many times the space of short ones.
+//! Rows are stored as text, in memory or in their file, with an index of where they begin. A row is parsed when
+//! a call needs it, because short rows would take many times the memory if stored parsed.
 
 use std::path::Path;
 
@@ -10,11 +10,11 @@ use super::index::Index;
 use super::reader::{RowFormat, RowReader, Source};
 use super::row::Row;
 
-/// The maximum size of one row of a file that is not read into memory. Without it, a quote that is never closed
-/// would read the whole file into memory after all.
+/// The maximum size of one row in a file that is not read into memory. Without a maximum, an unclosed quote
+/// would pull the whole file into memory after all.
 const MAX_ROW_BYTES: u64 = 64 << 20;
 
-/// The maximum number of places in an index, 16 bytes each.
+/// The maximum number of places in an index, at 16 bytes each.
 const MAX_PLACES: usize = 1 << 20;
 
 /// The rows of a data file.
@@ -22,15 +22,15 @@ const MAX_PLACES: usize = 1 << 20;
 pub struct Rows {
     source: Source,
     format: RowFormat,
-    /// The names in the first row.
+    /// The column names in the first row.
     columns: Vec<String>,
-    /// Where rows begin: of those in memory, and of those of a file that are drawn at random.
+    /// Where rows begin. `None` for rows that are read from a file in turn.
     index: Option<Index>,
 }
 
 impl Rows {
-    /// Reads rows from their file only when they are needed, for a file that is too large for memory. Only the
-    /// first row is read now; an invalid row fails when it is used.
+    /// Reads rows from their file on demand, for a file that is too large for memory. Only the first row is
+    /// read now; an invalid row fails when it is used.
     ///
     /// # Errors
     /// If the file or its first row cannot be read.
@@ -57,11 +57,11 @@ impl Rows {
         Ok(rows)
     }
 
-    /// Reads all rows of a text in UTF-8 into memory.
+    /// Reads all rows of UTF-8 text into memory.
     ///
     /// # Errors
-    /// If two columns have one name; or, with its line, a row that is not a JSON object, has more or fewer
-    /// values than there are columns, or is not UTF-8.
+    /// If two columns have the same name, or if a row is not a JSON object, is not UTF-8, or does not have one
+    /// value per column. Errors include the line.
     pub fn in_memory(bytes: &[u8], format: RowFormat) -> Result<Self, DataError> {
         let mut rows = Self {
             source: Source::Memory(bytes.into()),
@@ -81,7 +81,7 @@ impl Rows {
         Ok(rows)
     }
 
-    /// Adds an index, for which a file is read once. The rows are not parsed.
+    /// Adds an index, which takes one pass over the file. The rows are not parsed.
     pub(super) fn indexed(self) -> Result<Self, DataError> {
         self.indexed_at(MAX_PLACES)
     }
@@ -99,18 +99,18 @@ impl Rows {
         Ok(self)
     }
 
-    /// A reader that starts with the first row.
+    /// Returns a reader that starts at the first row.
     pub(super) fn reader(&self) -> Result<RowReader, DataError> {
         RowReader::open(&self.source, self.format)
     }
 
-    /// Returns a row by its number, from 0. Needs an index.
+    /// Returns a row by its number, from 0. Requires an index.
     pub(super) fn row(&self, reader: &mut RowReader, number: u64) -> Result<Row, DataError> {
         let index = self.index.as_ref().ok_or(DataError::NoRows)?;
         reader.row(index, number)
     }
 
-    /// The number of rows if they are in memory.
+    /// The number of rows if they are in memory; `None` for a file.
     pub(super) fn in_memory_count(&self) -> Option<u64> {
         match self.source {
             Source::Memory(_) => Some(self.count()),
@@ -118,17 +118,17 @@ impl Rows {
         }
     }
 
-    /// The number of rows in the index.
+    /// The number of rows in the index; 0 without one.
     pub(super) fn count(&self) -> u64 {
         self.index.as_ref().map_or(0, Index::rows)
     }
 
-    /// The names in the first row.
+    /// The column names in the first row.
     pub(super) fn columns(&self) -> Vec<&str> {
         self.columns.iter().map(String::as_str).collect()
     }
 
-    /// Checks that every row in memory has `columns`. Rows in a file are checked when they are used.
+    /// Checks that every row in memory has `columns`. Rows in a file are checked on use.
     pub(super) fn check_columns(&self, columns: &[&str]) -> Result<(), DataError> {
         let can_differ = self.format == RowFormat::JsonLines;
         if columns.is_empty() || !can_differ || self.in_memory_count().is_none() {

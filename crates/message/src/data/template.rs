@@ -1,13 +1,13 @@
-//! A small template: text with placeholders in double braces.
+//! A minimal template language: text with placeholders in double braces.
 //!
 //! | placeholder | becomes |
 //! | --- | --- |
 //! | `{{n}}` | the call's number, from 0 |
 //! | `{{uuid}}` | a random UUID (RFC 9562, version 4) |
-//! | `{{random_int 1 100}}` | a random integer, both ends included |
+//! | `{{random_int 1 100}}` | a random integer, both ends inclusive |
 //! | `{{name}}` | the value of the column or field `name` in the call's row |
-//! | `{{base64 name}}` | any of these in base64, for a field of bytes |
-//! | `{{"text"}}` | `text` itself, even if it would be read as a placeholder |
+//! | `{{base64 name}}` | any of these in base64, for a bytes field |
+//! | `{{"text"}}` | `text` itself, even if it looks like a placeholder |
 
 use std::fmt::Write as _;
 
@@ -44,7 +44,7 @@ pub(super) struct Place<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Template {
     parts: Vec<Part>,
-    /// The placeholders outside of JSON strings, as written.
+    /// The placeholders outside JSON strings, as written.
     pub(super) unquoted: Vec<String>,
 }
 
@@ -66,7 +66,7 @@ enum Part {
 }
 
 impl Template {
-    /// Reads a template; `columns` are the names that placeholders may have besides the built-in ones.
+    /// Parses a template. `columns` are the placeholder names that are allowed besides the built-in ones.
     pub(super) fn parse(text: &str, form: Form, columns: &[&str]) -> Result<Self, DataError> {
         let (mut parts, mut unquoted) = (Vec::new(), Vec::new());
         let mut json = Quotes::default();
@@ -100,7 +100,7 @@ impl Template {
         })
     }
 
-    /// Whether two calls with the same row may have different texts.
+    /// Whether two calls with the same row can have different texts.
     pub(super) fn differs(&self) -> bool {
         self.parts
             .iter()
@@ -116,7 +116,7 @@ impl Template {
 }
 
 impl Part {
-    /// The part without base64.
+    /// The part without its base64 wrapper.
     fn plain(&self) -> &Self {
         match self {
             Self::Base64(part) => part,
@@ -143,7 +143,7 @@ impl Part {
         }
     }
 
-    /// Reads the text between the braces, or returns what is wrong with it.
+    /// Parses the text between the braces, or returns what is wrong with it.
     fn parse(inner: &str, quoted: bool, columns: &[&str]) -> Result<Self, String> {
         if let Some(literal) = inner.strip_prefix('"').and_then(|s| s.strip_suffix('"')) {
             return Ok(Self::Text(literal.to_owned()));
@@ -164,7 +164,7 @@ impl Part {
             && of.starts_with([' ', '"'])
             && !of.trim_start().starts_with(BASE64)
         {
-            // Base64 needs no escapes, and its input must not be escaped.
+            // Base64 output needs no escapes, and its input must not be escaped.
             return Self::parse(of.trim_start(), false, columns)
                 .map(|part| Self::Base64(part.into()));
         }
@@ -189,7 +189,7 @@ impl Part {
     }
 }
 
-/// Splits at the `}}` that closes a placeholder; `}}` inside a literal does not close it.
+/// Splits at the `}}` that closes a placeholder. A `}}` inside a literal does not close it.
 fn inside(from: &str) -> Option<(&str, &str)> {
     let literal = from.trim_start();
     let literal = literal.strip_prefix(BASE64).unwrap_or(literal);
@@ -204,7 +204,7 @@ fn inside(from: &str) -> Option<(&str, &str)> {
     Some((&from[..end], &from[end + 2..]))
 }
 
-/// Whether the text that was followed so far ends inside a JSON string.
+/// Tracks whether the text so far ends inside a JSON string.
 #[derive(Debug, Default)]
 struct Quotes {
     inside: bool,
@@ -228,7 +228,7 @@ fn append(out: &mut String, value: impl std::fmt::Display) {
     write!(out, "{value}").expect("writing into a string never fails");
 }
 
-/// Sets version and variant in 128 random bits (RFC 9562, section 5.4).
+/// Sets the version and variant in 128 random bits (RFC 9562, section 5.4).
 fn append_uuid(out: &mut String, random: u128) {
     let bits = random & !(0xf << 76) & !(0x3 << 62) | 0x4 << 76 | 0x2 << 62;
     let field = |shift: u32, mask: u128| bits >> shift & mask;

@@ -1,4 +1,4 @@
-//! Finds fields that arrived with the wrong wire type, and any field of a MessageSet.
+//! Finds fields that arrived with the wrong wire type, and fields of a MessageSet.
 
 use buffa::unknown_fields::{UnknownField, UnknownFieldData};
 use buffa_descriptor::{
@@ -8,7 +8,7 @@ use buffa_descriptor::{
 use crate::path::find_in;
 use crate::schema::names::{MESSAGE_SET, is_message_set};
 
-/// Returns the path and the error if an unknown field has the number of a known one, or is in a MessageSet.
+/// Returns the path and the error if an unknown field has a known field's number or is in a MessageSet.
 pub(super) fn mismatch(message: &DynamicMessage) -> Option<String> {
     let (path, what) = find_in(message, &|message| {
         let descriptor = message.message_descriptor();
@@ -31,7 +31,7 @@ pub(super) fn mismatch(message: &DynamicMessage) -> Option<String> {
     Some(format!("{path}: {what}"))
 }
 
-/// Whether a field with this wire type may be among the unknown fields, as an unnamed value of a closed enum is.
+/// Whether a field with this wire type may be among the unknown fields. Unnamed values of a closed enum are.
 fn may_be(field: &FieldDescriptor, unknown: &UnknownField) -> bool {
     let is_length_delimited = matches!(unknown.data, UnknownFieldData::LengthDelimited(_));
     match field.kind() {

@@ -1,5 +1,5 @@
-//! Writes the response of `records` with the field names of the .proto file: the structs are declared again, as
-//! an application that keeps these names would declare them.
+//! Writes the response of `records` with the field names of the .proto file. The structs are declared a second
+//! time, as in an application that keeps those names.
 
 use serde::{Serialize, Serializer};
 

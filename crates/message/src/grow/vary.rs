@@ -1,4 +1,4 @@
-//! Makes a row from another one, by field type.
+//! Creates a row from another one, by field type.
 
 use std::fmt::LowerExp;
 use std::str::FromStr;
@@ -14,13 +14,13 @@ use crate::random::Random;
 
 const SEED: u64 = 14;
 
-/// Seconds between the times of two rows, on average.
+/// The average time between two rows, in seconds.
 const ROW_SECONDS: i64 = 61;
 
-/// The last second that a `google.protobuf.Timestamp` can hold: the end of the year 9999.
+/// The last second that a `google.protobuf.Timestamp` can represent: the end of the year 9999.
 const LAST_SECOND: i64 = 253_402_300_799;
 
-/// Makes new rows by varying existing ones. Their size in each encoding stays about the same.
+/// Creates new rows by varying existing ones. The size in each encoding stays about the same.
 pub(super) struct Vary {
     pool: Arc<DescriptorPool>,
     pub(super) random: Random,
@@ -79,7 +79,7 @@ impl Vary {
         }
     }
 
-    /// Moves a time forward by some rows, and counts a duration on; fractions of a second keep their precision.
+    /// Advances a time by some rows, or counts up a duration. Fractions of a second keep their precision.
     fn time(&mut self, kind: WellKnown, message: &mut DynamicMessage) {
         if let Some(Value::I64(seconds)) = message.field_by_number_mut(1) {
             *seconds = match kind {
@@ -101,7 +101,8 @@ impl Vary {
         }
     }
 
-    /// Returns a random value of the enum: zero only for zero, since zero is not sent.
+    /// Returns a random value of the enum. Zero stays zero and other values stay nonzero, because zero is not
+    /// sent.
     fn enum_value(&mut self, index: EnumIndex, number: i32) -> i32 {
         let values = self.pool.enumeration(index).values();
         let drawn: Vec<i32> = values
@@ -114,12 +115,12 @@ impl Vary {
     }
 
     fn signed(&self, number: i64, most: u64) -> i64 {
-        // At most the type's maximum, so that the cast keeps the sign.
+        // `counted` never exceeds `most`, so the cast keeps the sign.
         self.counted(number.unsigned_abs(), most) as i64 * number.signum()
     }
 
-    /// Adds the distance in rows to a number, and wraps around within its number of digits. Zero stays: it is
-    /// not sent.
+    /// Adds the distance in rows to a number, wrapping around within its number of digits. Zero stays zero
+    /// because it is not sent.
     fn counted(&self, number: u64, most: u64) -> u64 {
         let Some(digits) = number.checked_ilog10() else {
             return number;
@@ -130,7 +131,7 @@ impl Vary {
         low + (on % u128::from(count)) as u64
     }
 
-    /// Counts a float on at the last of its shortest digits, as in `8.2e-1`.
+    /// Counts up a float at the last of its shortest digits, as in `8.2e-1`.
     fn float<T: LowerExp + FromStr>(&self, number: T) -> Option<T> {
         let written = format!("{number:e}");
         let (mantissa, exponent) = written.split_once('e')?;
@@ -144,8 +145,8 @@ impl Vary {
         format!("{sign}{number}e{exponent}").parse().ok()
     }
 
-    /// Returns a text of the same length with each letter and digit replaced by a random one of its kind. In a
-    /// text with digits and without blanks, such as an address or an order number, words without digits stay.
+    /// Replaces each letter and digit with a random one of the same kind; the length does not change. In text
+    /// with digits but no spaces, such as a URL or an order number, words without digits stay.
     pub(super) fn text(&mut self, text: &str) -> String {
         let is_id =
             text.contains(|c: char| c.is_ascii_digit()) && !text.contains(char::is_whitespace);

@@ -1,6 +1,6 @@
-//! A guard between a format and the protobuf library's reader, which has no limits, and no paths in its errors.
-//! The guard passes everything on, reports it to a [`Watch`], and converts map keys and bytes to the forms that
-//! the library accepts.
+//! A guard between a format and the protobuf library's reader, which enforces no limits and reports errors
+//! without paths. The guard forwards everything, reports it to a [`Watch`], and converts map keys and bytes to
+//! the forms that the library accepts.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -16,7 +16,7 @@ use super::watch::{Content, Watch};
 use crate::path::Step;
 
 impl Watch {
-    /// Wraps `seed`, so that the watch follows what it reads.
+    /// Wraps `seed` so that the watch observes what it reads.
     pub(crate) fn over<S>(&self, seed: S) -> Watched<'_, S> {
         Watched {
             inner: seed,
@@ -26,12 +26,12 @@ impl Watch {
     }
 }
 
-/// A part of serde's reading (a seed, a deserializer or a visitor) that is watched.
+/// A serde seed, deserializer or visitor that a [`Watch`] observes.
 #[derive(Clone, Copy)]
 pub(crate) struct Watched<'w, T> {
     inner: T,
     watch: &'w Watch,
-    /// Whether it is an element of a list: a list in a list counts as a level, as an object does.
+    /// Whether this is an element of a list. A list within a list counts as a level, just as an object does.
     in_list: bool,
 }
 
@@ -79,7 +79,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Watched<'_, D> {
     }
 }
 
-/// Single values: each is passed on, and recorded if it is refused.
+/// Scalars: forwards each one, and records it if it is refused.
 macro_rules! visit {
     ($($visit:ident($value:ty) as $unexpected:ident,)*) => {$(
         fn $visit<E: Error>(self, v: $value) -> Result<V::Value, E> {
@@ -119,7 +119,8 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Watched<'_, V> {
                 self.watch.set_aside(Content::Number(v))?;
                 self.inner.visit_f64(f64::from(v as f32))
             }
-            // The library holds an `Any`'s payload as JSON before it reads it, and JSON has no such numbers.
+            // The library converts an `Any`'s payload to JSON before reading it, and JSON cannot represent
+            // these numbers.
             _ if v.is_finite() || !self.watch.bytes_as_text => self.inner.visit_f64(v),
             f64::INFINITY => self.inner.visit_str("Infinity"),
             f64::NEG_INFINITY => self.inner.visit_str("-Infinity"),
@@ -180,8 +181,8 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Watched<'_, V> {
     }
 }
 
-/// Whether a number is beyond the largest float but rounds to it, like `3.4028235e38`, the shortest decimal of
-/// the largest float.
+/// Whether a number is beyond the largest float but rounds to it, like `3.4028235e38`, the shortest decimal
+/// form of the largest float.
 fn rounds_to_max_float(number: f64) -> bool {
     number.abs() > f64::from(f32::MAX) && (number as f32).abs() == f32::MAX
 }
@@ -217,7 +218,7 @@ impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Items<'_, A> {
     }
 }
 
-/// The entries of an object: a message's fields, or a map's.
+/// The entries of an object: a message's fields or a map's entries.
 struct Entries<'w, 'de, A> {
     inner: A,
     watch: &'w Watch,
@@ -235,7 +236,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Entries<'_, 'de, A> {
         let Some(key) = self.inner.next_key_seed(AnyKey)? else {
             return Ok(None);
         };
-        // A message's fields are a tree of such entries; a map is a list, which takes less.
+        // A message's fields are a tree of such entries. A map is a list, which needs less memory.
         self.watch.take_entry::<(u32, Value), A::Error>(self.read)?;
         self.read += 1;
         self.key = key.clone();
@@ -253,7 +254,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Entries<'_, 'de, A> {
     }
 }
 
-/// Reads a key of any type, as its text in JSON.
+/// Reads a key of any type as the string that it would be in JSON.
 struct AnyKey;
 
 impl<'de> DeserializeSeed<'de> for AnyKey {

@@ -1,11 +1,11 @@
 //! Integers that JSON text writes with a decimal point or an exponent.
 
-/// From here on, a double cannot represent every integer. The library reads a number with a point or an
-/// exponent as a double, and refuses one this large as an integer.
+/// From here on, a double cannot represent every integer. The library reads a number with a decimal point or an
+/// exponent as a double, and refuses to convert such a large one to an integer.
 const FIRST_DOUBTFUL: i128 = 1 << 53;
 
-/// Rewrites in plain digits each number that is an integer, is too large for an exact double, and fits into 64
-/// bits: `1e18` becomes `1000000000000000000`. `None` if there is none.
+/// Rewrites numbers in plain digits if they are integers that fit in 64 bits but are too large for an exact
+/// double: `1e18` becomes `1000000000000000000`. Returns `None` if there are no such numbers.
 pub(crate) fn in_digits(json: &str) -> Option<String> {
     let is_part = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
     let bytes = json.as_bytes();
@@ -33,7 +33,7 @@ pub(crate) fn in_digits(json: &str) -> Option<String> {
     (copied > 0).then(|| out + &json[copied..])
 }
 
-/// The length of the string whose opening quote is the first byte of `rest`, with its quotes.
+/// The length of the string whose opening quote is the first byte of `rest`, including both quotes.
 fn string_length(rest: &[u8]) -> usize {
     let mut at = 1;
     while let Some(byte) = rest.get(at) {
@@ -46,7 +46,7 @@ fn string_length(rest: &[u8]) -> usize {
     rest.len()
 }
 
-/// The value of a JSON number, if it is an integer of at most 64 bits.
+/// The value of a JSON number if it is an integer that fits in 64 bits.
 fn whole(number: &str) -> Option<i128> {
     let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
     let (digits, decimals) = mantissa.split_once('.').unwrap_or((mantissa, ""));

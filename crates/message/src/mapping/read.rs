@@ -43,7 +43,7 @@ impl<'a> Reading<'a> {
         Self {
             types,
             index,
-            // The library reads an `Any`'s payload separately, so nothing can be set aside for it.
+            // The library reads an `Any`'s payload separately, so values in it cannot be set aside.
             watch: Watch::new(limits, types.has_any),
         }
     }
@@ -54,7 +54,7 @@ impl<'a> Reading<'a> {
         self.watch.over(DynamicMessageSeed::new(pool, self.index))
     }
 
-    /// Returns the message with the values that were set aside.
+    /// Returns the message, with the values that were set aside put back.
     pub(crate) fn finish(self, mut message: DynamicMessage) -> Result<DynamicMessage, ReadError> {
         match put(&mut message, &mut self.watch.into_aside(), 0) {
             Ok(()) => Ok(message),
@@ -67,7 +67,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Returns the error, given the parser's message.
+    /// Returns the error. `said` is the parser's message.
     pub(crate) fn refused(self, said: String) -> ReadError {
         if let Some(broken) = self.watch.broken() {
             return ReadError::Limit(broken);
@@ -76,8 +76,8 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// The error for a value that does not fit: the library's message, with what the descriptors say about that
-/// place. `said` is used if the whole message is at fault.
+/// Returns the error for a value that does not fit: the library's message, plus what the descriptors expect
+/// there. `said` is used if the fault has no message of its own.
 fn read_error(types: &Types, index: MessageIndex, fault: Fault, said: &str) -> ReadError {
     let pool = &*types.pool;
     let mut steps = fault.path;
@@ -89,7 +89,7 @@ fn read_error(types: &Types, index: MessageIndex, fault: Fault, said: &str) -> R
             format!("{said}, expected {wanted}")
         }
     };
-    // The library's message quotes the name that it did not know.
+    // The library's message quotes the unknown name.
     let name = said.split('"').nth(1).unwrap_or_default();
     let what = match kind_at(pool, index, &steps) {
         Some(FieldKind::Singular(SingularKind::Scalar(scalar))) => wanted(wanted_of(scalar)),
@@ -140,15 +140,15 @@ fn read_error(types: &Types, index: MessageIndex, fault: Fault, said: &str) -> R
     }
 }
 
-/// Puts the values that were set aside into the fields of a message that is `depth` levels deep. Fails with the
-/// first value that does not fit its place.
+/// Puts the values that were set aside into the fields of a message that is `depth` levels deep. Fails on the
+/// first value that does not fit.
 fn put(message: &mut DynamicMessage, aside: &mut [Aside], depth: usize) -> Result<(), Fault> {
     let pool = Arc::clone(message.pool());
     let index = message.message_index();
     let well_known = WellKnown::of(pool.message(index));
     for group in aside.chunk_by_mut(|a, b| a.path.get(depth) == b.path.get(depth)) {
         let step = group[0].path.get(depth);
-        // In JSON there is no step from these types to the field that holds their value.
+        // JSON paths have no step between these types and the field that holds their value.
         let held = match (well_known, step) {
             (Some(WellKnown::Wrapper(_) | WellKnown::Struct | WellKnown::ListValue), _) => {
                 Some(ONLY_FIELD)
@@ -206,7 +206,7 @@ fn put_value(value: &mut Value, aside: &mut [Aside], depth: usize) -> Result<(),
                 }
             }
         }
-        // The last value of a duplicate key counts.
+        // For a duplicate key, the last value wins.
         scalar => match aside {
             [.., last] if last.path.len() == depth => put_scalar(scalar, last)?,
             _ => no_place(aside)?,
@@ -229,8 +229,8 @@ fn put_scalar(value: &mut Value, aside: &mut Aside) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Handles values that were set aside and have no field in the message: all but text are errors. Text stays
-/// where the library put it, as in the payload of an `Any`, which it reads separately.
+/// Handles values that were set aside but match no field in the message. All except text are errors. Text stays
+/// where the library put it, for example in the payload of an `Any`, which the library reads separately.
 fn no_place(aside: &mut [Aside]) -> Result<(), Fault> {
     match aside
         .iter_mut()
@@ -241,7 +241,7 @@ fn no_place(aside: &mut [Aside]) -> Result<(), Fault> {
     }
 }
 
-/// Finds a field by either of its names, or an extension by its full name in brackets.
+/// Finds a field by its name in JSON or in the .proto file, or an extension by its full name in brackets.
 fn find_field<'a>(
     pool: &'a DescriptorPool,
     index: MessageIndex,
@@ -257,7 +257,7 @@ fn find_field<'a>(
     }
 }
 
-/// The kind of the value that the steps lead to from a message, if the descriptors know it.
+/// The kind of the value at the end of a path, if the descriptors define it.
 fn kind_at(pool: &DescriptorPool, index: MessageIndex, steps: &[Step<'_>]) -> Option<FieldKind> {
     let mut at = FieldKind::Singular(SingularKind::Message(index));
     for step in steps {
@@ -273,7 +273,7 @@ fn kind_at(pool: &DescriptorPool, index: MessageIndex, steps: &[Step<'_>]) -> Op
     Some(at)
 }
 
-/// The values that a scalar accepts, in words.
+/// A description of the values that a scalar accepts.
 const fn wanted_of(scalar: ScalarType) -> &'static str {
     use ScalarType as T;
     match scalar {

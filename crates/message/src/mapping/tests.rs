@@ -1,4 +1,4 @@
-//! Dynamic messages with every kind of field: what is written is read back, and what arrives is read or
+//! Dynamic messages with every kind of field: what is written reads back, and arbitrary input is read or
 //! refused.
 
 mod bounds;
@@ -36,7 +36,7 @@ fn read(bytes: &[u8], encoding: Encoding) -> Result<Message, DecodeError> {
     sink_type().decode(bytes, encoding, &Limits::DEFAULT)
 }
 
-/// The message as a dynamic one.
+/// Converts the message to a dynamic one.
 fn dynamic(sink: &Sink) -> Message {
     let no_limits = Limits {
         max_message_bytes: usize::MAX,
@@ -108,7 +108,8 @@ fn read_or_refused(bytes: &[u8], encoding: Encoding) -> Result<(), TestCaseError
     Ok(())
 }
 
-/// 64-bit integers and bytes are text in the library's JSON, but native in MessagePack and CBOR.
+/// The library's JSON writes 64-bit integers and bytes as strings; MessagePack and CBOR have native types for
+/// them.
 #[test]
 fn binary_encodings_have_native_integers_and_bytes() {
     let leafs = Leafs {
@@ -157,7 +158,7 @@ impl Leafs {
     }
 }
 
-/// Java writes the largest float like this; a double of these digits is another number.
+/// Java writes the largest float like this. Read as a double, the same digits are a different number.
 #[test]
 fn the_shortest_decimal_of_the_largest_float_is_one() {
     let json =
@@ -169,7 +170,7 @@ fn the_shortest_decimal_of_the_largest_float_is_one() {
     assert_eq!(sink.doubles, [-3.4028235e38]);
 }
 
-/// Forms that are never written here, but may arrive.
+/// Forms that are never written here but may arrive.
 #[test]
 fn other_forms_are_accepted_and_damage_is_refused() {
     let json = |text: &'static str| (Encoding::Json, text.as_bytes());

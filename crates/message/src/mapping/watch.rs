@@ -1,7 +1,7 @@
-//! The state of reading a message: levels, memory, the path to an error, and values that were set aside.
+//! The state of reading a message: depth, memory, the path to an error, and values that were set aside.
 //!
-//! The path costs nothing until it is needed: it is built from the inside out while an error or a value that
-//! was set aside is passed up.
+//! The path costs nothing until it is needed. It is built from the inside out while an error or a value that
+//! was set aside propagates outward.
 
 use std::cell::{Cell, RefCell};
 use std::mem;
@@ -11,9 +11,9 @@ use serde::de::{Error, Unexpected};
 use crate::limits::{BrokenLimit, Limits};
 use crate::path::Step;
 
-/// A value that was set aside, since the library cannot read its original form.
+/// A value that was set aside because the library cannot read its original form.
 pub(crate) struct Aside {
-    /// The path to its place; while it is passed up, from the innermost step outwards.
+    /// The path to its place. While propagating outward, the path starts with the innermost step.
     pub(crate) path: Vec<Step<'static>>,
     pub(crate) content: Content,
 }
@@ -22,16 +22,16 @@ pub(crate) struct Aside {
 pub(crate) enum Content {
     /// Bytes: the library reads them only as base64.
     Bytes(Vec<u8>),
-    /// A number that rounds to the largest float. The library would refuse it as out of range, and gets that
+    /// A number that rounds to the largest float. The library would refuse it as out of range, so it reads that
     /// float instead.
     Number(f64),
-    /// Text that the library would accept as a float, and protobuf does not: "nan", or a number that is out of
+    /// Text that the library would accept as a float but protobuf does not: "nan", or a number that is out of
     /// range.
     Text(String),
 }
 
 impl Aside {
-    /// The error that the value does not fit its place.
+    /// Returns the error for a value that does not fit its place.
     pub(super) fn fault(&mut self) -> Fault {
         let value = match &self.content {
             Content::Bytes(_) => "byte array".to_owned(),
@@ -46,16 +46,16 @@ impl Aside {
     }
 }
 
-/// The memory of a value that is set aside, without its content: a vector starts with space for four.
+/// The memory of a value that is set aside, without its content. A vector starts with room for four elements.
 const ASIDE_MEMORY: usize = size_of::<Aside>() + 4 * size_of::<Step<'static>>();
 
-/// The maximum number of entries in a node of a `BTreeMap`.
+/// The maximum number of entries in a `BTreeMap` node.
 const NODE: usize = 11;
 
-/// The minimum number of entries in a node of a `BTreeMap`, except its root.
+/// The minimum number of entries in a `BTreeMap` node other than the root.
 const FULL_NODE: usize = 5;
 
-/// Where an error is. While it is passed up, the path is from the innermost step outwards.
+/// Where an error is. While propagating outward, the path starts with the innermost step.
 #[derive(Default)]
 pub(crate) struct Fault {
     pub(crate) path: Vec<Step<'static>>,
@@ -69,19 +69,18 @@ pub(crate) struct Fault {
 pub(crate) struct Watch {
     levels_left: Cell<usize>,
     max_depth: usize,
-    /// The memory that values may still take beyond their content, such as text, which the message's size already
-    /// bounds.
+    /// The memory left for values beyond their content. Content such as text is bounded by the message's size.
     memory_left: Cell<usize>,
     max_memory: usize,
     broken: Cell<Option<BrokenLimit>>,
     fault: RefCell<Fault>,
-    /// Whether bytes are passed to the library as base64, the only form that it reads.
+    /// Whether to pass bytes to the library as base64, the only form that it can read.
     pub(super) bytes_as_text: bool,
     aside: RefCell<Vec<Aside>>,
 }
 
 impl Watch {
-    /// Sets bytes aside, unless `bytes_as_text`.
+    /// Starts watching. Bytes are set aside unless `bytes_as_text`.
     pub(crate) fn new(limits: &Limits, bytes_as_text: bool) -> Self {
         Self {
             levels_left: Cell::new(limits.max_depth),
@@ -95,26 +94,26 @@ impl Watch {
         }
     }
 
-    /// The limit that was exceeded, if that caused the error.
+    /// The limit that was exceeded, if that is what caused the error.
     pub(crate) fn broken(&self) -> Option<BrokenLimit> {
         self.broken.get()
     }
 
-    /// Returns the place of the error, with the path from the outermost step inwards.
+    /// Returns the location of the error, with the path starting at the outermost step.
     pub(crate) fn into_fault(self) -> Fault {
         let mut fault = self.fault.into_inner();
         fault.path.reverse();
         fault
     }
 
-    /// Returns the values that were set aside, in the order of the message.
+    /// Returns the values that were set aside, in message order.
     pub(crate) fn into_aside(self) -> Vec<Aside> {
         let mut aside = self.aside.into_inner();
         aside.iter_mut().for_each(|one| one.path.reverse());
         aside
     }
 
-    /// Descends one level; fails beyond the limit.
+    /// Descends one level. Fails beyond the limit.
     pub(super) fn enter<E: Error>(&self) -> Result<(), E> {
         let left = self.levels_left.get().checked_sub(1);
         let left = left.ok_or_else(|| self.refuse(BrokenLimit::Depth(self.max_depth)))?;
@@ -126,7 +125,7 @@ impl Watch {
         self.levels_left.set(self.levels_left.get() + 1);
     }
 
-    /// Counts `bytes` of memory; fails beyond the limit.
+    /// Counts `bytes` of memory. Fails beyond the limit.
     pub(super) fn take<E: Error>(&self, bytes: usize) -> Result<(), E> {
         let left = self.memory_left.get().checked_sub(bytes);
         let left = left.ok_or_else(|| self.refuse(BrokenLimit::Memory(self.max_memory)))?;
@@ -134,8 +133,8 @@ impl Watch {
         Ok(())
     }
 
-    /// Counts one more entry of a `BTreeMap` that has `before` entries: a whole node, whenever the entry may
-    /// need a new one.
+    /// Counts one more entry of a `BTreeMap` that has `before` entries. Counts a whole node whenever the entry
+    /// may need a new one.
     pub(super) fn take_entry<T, E: Error>(&self, before: usize) -> Result<(), E> {
         if before.is_multiple_of(FULL_NODE) {
             self.take(NODE * size_of::<T>())
@@ -149,7 +148,7 @@ impl Watch {
         E::custom(limit)
     }
 
-    /// Sets a value aside that the library cannot read in its original form.
+    /// Sets aside a value that the library cannot read in its original form.
     pub(super) fn set_aside<E: Error>(&self, content: Content) -> Result<(), E> {
         self.take(ASIDE_MEMORY)?;
         self.aside.borrow_mut().push(Aside {
@@ -159,10 +158,10 @@ impl Watch {
         Ok(())
     }
 
-    /// Sets text aside that Rust, and so the library, reads as an infinite float or NaN, unless it is
-    /// protobuf's own name for that. In a string field it has no effect.
+    /// Sets aside text that Rust, and therefore the library, parses as an infinite float or NaN, unless it is
+    /// protobuf's own name for that value. In a string field, this has no effect.
     pub(super) fn doubt<E: Error>(&self, text: &str) -> Result<(), E> {
-        /// The length of the shortest text that is read as an infinite float or NaN.
+        /// The length of the shortest text that parses as an infinite float or NaN.
         const MIN: usize = "inf".len();
         let begins_as_number =
             text.starts_with(|c: char| "+-.iInN".contains(c) || c.is_ascii_digit());
@@ -176,12 +175,12 @@ impl Watch {
         }
     }
 
-    /// The number of values that are set aside.
+    /// The number of values set aside so far.
     pub(super) fn kept(&self) -> usize {
         self.aside.borrow().len()
     }
 
-    /// Records a single value that was refused.
+    /// Passes on a result, and records the value if it was refused.
     pub(super) fn judged<T, E>(&self, read: Result<T, E>, value: Unexpected<'_>) -> Result<T, E> {
         if read.is_err() {
             self.fault.borrow_mut().value = Some(value.to_string());

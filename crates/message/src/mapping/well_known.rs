@@ -1,10 +1,10 @@
-//! The well-known types: messages of `google.protobuf` that JSON does not represent by their fields.
+//! The well-known types: messages of `google.protobuf` whose JSON form is not an object of their fields.
 
 use std::ops::RangeInclusive;
 
 use buffa_descriptor::{DescriptorPool, MessageDescriptor, MessageIndex, ScalarType};
 
-/// The field of `Struct`, of `ListValue`, and of each wrapper.
+/// The only field of `Struct`, of `ListValue`, and of each wrapper.
 pub(crate) const ONLY_FIELD: u32 = 1;
 
 /// Fields of `Value`.
@@ -14,7 +14,7 @@ pub(crate) mod value {
     pub(crate) const NUMBER: u32 = 2;
     pub(crate) const STRUCT: u32 = 5;
     pub(crate) const LIST: u32 = 6;
-    /// The fields that hold something: number, string, bool, struct and list, but not null.
+    /// The fields that hold a value: number, string, bool, struct and list, but not null.
     pub(crate) const HELD: RangeInclusive<u32> = NUMBER..=LIST;
 }
 
@@ -22,9 +22,9 @@ pub(crate) mod value {
 pub(crate) mod any {
     pub(crate) const TYPE_URL: u32 = 1;
     pub(crate) const VALUE: u32 = 2;
-    /// The key of the type's URL in the mapping, always the first.
+    /// The key of the type URL in the JSON mapping; always first.
     pub(crate) const TYPE_KEY: &str = "@type";
-    /// The key of a payload that has a special form itself.
+    /// The key of a payload that itself has a special JSON form.
     pub(crate) const VALUE_KEY: &str = "value";
 }
 
@@ -41,12 +41,12 @@ pub(crate) enum WellKnown {
     Value,
     ListValue,
     Any,
-    /// A scalar in its own message.
+    /// A message that wraps a scalar.
     Wrapper(ScalarType),
 }
 
 impl WellKnown {
-    /// Returns the well-known type that a message type is, if any.
+    /// Returns the well-known type of a message descriptor, if it is one.
     pub(crate) fn of(descriptor: &MessageDescriptor) -> Option<Self> {
         Some(
             match descriptor.full_name().strip_prefix("google.protobuf.")? {
@@ -72,7 +72,7 @@ impl WellKnown {
     }
 }
 
-/// The type that a type URL names: `type.googleapis.com/package.Message`.
+/// Finds the type that a type URL names: `type.googleapis.com/package.Message`.
 pub(crate) fn payload_type(pool: &DescriptorPool, type_url: &str) -> Option<MessageIndex> {
     pool.message_index(type_url.rsplit('/').next()?)
 }

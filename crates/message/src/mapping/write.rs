@@ -1,6 +1,6 @@
 //! Writes a dynamic message in MessagePack and CBOR, which the protobuf library does not support. The mapping
-//! is that of JSON, but 64-bit integers are integers, bytes are bytes, NaN and the infinities are floats, and
-//! map keys have their own types.
+//! is JSON's, except that 64-bit integers are integers, bytes are bytes, NaN and the infinities are floats, and
+//! map keys keep their own types.
 
 use buffa::DecodeOptions;
 use buffa_descriptor::{
@@ -18,7 +18,7 @@ use crate::path::all_fields;
 #[derive(Clone, Copy)]
 pub(crate) struct WriteMessage<'a> {
     message: &'a DynamicMessage,
-    /// How many more levels of messages are allowed.
+    /// How many more levels of messages may follow.
     depth: usize,
 }
 
@@ -54,7 +54,7 @@ fn set_fields(message: &DynamicMessage) -> Vec<(&str, &FieldDescriptor, &Value)>
         .collect()
 }
 
-/// Writes a message as a map of its fields; in an `Any`, after the URL of its type.
+/// Writes a message as a map of its fields. For an `Any`, the type URL comes first.
 fn write_fields<S: Serializer>(
     message: &DynamicMessage,
     type_url: Option<&str>,
@@ -122,7 +122,7 @@ impl Serialize for WriteValue<'_> {
     }
 }
 
-/// The pool's messages hold only values of their fields' kinds, so this is never reached.
+/// Unreachable: the pool's messages hold only values of their fields' kinds.
 fn wrong_shape<E: Error>() -> E {
     E::custom("a field holds a value of the wrong kind")
 }
@@ -157,7 +157,7 @@ fn write_scalar<S: Serializer>(value: &Value, serializer: S) -> Result<S::Ok, S:
     }
 }
 
-/// Writes the default of a scalar that is not set in its wrapper.
+/// Writes the default value of a wrapper whose scalar is not set.
 fn write_zero<S: Serializer>(scalar: ScalarType, serializer: S) -> Result<S::Ok, S::Error> {
     use ScalarType as T;
     match scalar {
@@ -166,12 +166,12 @@ fn write_zero<S: Serializer>(scalar: ScalarType, serializer: S) -> Result<S::Ok,
         T::Bool => serializer.serialize_bool(false),
         T::String => serializer.serialize_str(""),
         T::Bytes => serializer.serialize_bytes(&[]),
-        // All integers are written in the fewest bytes, so their width does not matter.
+        // Integers are written in as few bytes as possible, so their width does not matter.
         _ => serializer.serialize_u32(0),
     }
 }
 
-/// Writes an enum's value as its name, or as its number if the number has no name.
+/// Writes an enum value as its name, or as its number if it has no name.
 fn write_enum<S: Serializer>(
     pool: &DescriptorPool,
     index: EnumIndex,
@@ -195,7 +195,7 @@ fn write_well_known<S: Serializer>(
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
     match kind {
-        // The library writes these as text in every format.
+        // The library writes these as strings in every format.
         WellKnown::Timestamp | WellKnown::Duration | WellKnown::FieldMask => {
             message.serialize(serializer)
         }
@@ -211,7 +211,7 @@ fn write_well_known<S: Serializer>(
     }
 }
 
-/// Writes a `Struct` as a map, a `ListValue` as a list.
+/// Writes a `Struct` as a map, and a `ListValue` as a list.
 fn write_only_field<S: Serializer>(
     kind: WellKnown,
     message: &DynamicMessage,
@@ -232,7 +232,7 @@ fn write_only_field<S: Serializer>(
     }
 }
 
-/// Writes a `Value` as what it holds, or as null if it holds nothing.
+/// Writes the value that a `Value` holds, or null if it holds none.
 fn write_value<S: Serializer>(
     message: &DynamicMessage,
     depth: usize,
@@ -250,7 +250,7 @@ fn write_value<S: Serializer>(
     }
 }
 
-/// Writes an `Any` as its payload, after the URL of the payload's type.
+/// Writes an `Any` as its payload, preceded by the type URL.
 fn write_any<S: Serializer>(
     message: &DynamicMessage,
     depth: usize,

@@ -1,4 +1,4 @@
-//! A client's requests and a server's responses.
+//! The requests and responses of the reflection protocol.
 
 use buffa::Message as _;
 
@@ -11,16 +11,16 @@ use crate::path::clip;
 /// A request to a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReflectionRequest<'a> {
-    /// For the file that declares a service, a method or a type, by its full name.
+    /// Requests the file that declares a service, a method or a type, by its full name.
     FileContaining(&'a str),
-    /// For a file, by the name in `import` statements.
+    /// Requests a file by the name used in `import` statements.
     File(&'a str),
-    /// For the full names of all services.
+    /// Requests the full names of all services.
     Services,
 }
 
 impl ReflectionRequest<'_> {
-    /// The request as a message of the reflection method.
+    /// Encodes the request as a message of the reflection method.
     pub fn to_bytes(self) -> Vec<u8> {
         let asked = match self {
             Self::FileContaining(symbol) => MessageRequest::FileContainingSymbol(symbol.to_owned()),
@@ -42,11 +42,11 @@ pub enum ReflectionResponse {
     Files(Vec<Vec<u8>>),
     /// The full names of all services.
     Services(Vec<String>),
-    /// The server does not have what was requested, or refuses to send it.
+    /// The server does not have the requested item, or refuses to send it.
     Error {
         /// A gRPC status code; usually 5, NOT_FOUND.
         code: u32,
-        /// The server's message, of any length: escape it.
+        /// The server's message, of unbounded length and unescaped.
         message: String,
     },
 }
@@ -78,7 +78,7 @@ impl ReflectionResponse {
                 message: error.error_message,
             }),
             Some(MessageResponse::AllExtensionNumbersResponse(_)) => {
-                damaged("it lists extension numbers, which were not asked for")
+                damaged("it lists extension numbers, which were not requested")
             }
             None => damaged("it is empty"),
         }

@@ -1,21 +1,21 @@
-//! The requests that fetch a service's schema.
+//! Fetches the schema of a service.
 
 use super::{Files, FilesError, ReflectionRequest, ReflectionResponse};
 use crate::nearest::Nearest;
 use crate::path::clip;
 use crate::schema::Schema;
 
-/// Why no schema could be fetched.
+/// Why a schema could not be fetched.
 #[derive(Debug)]
 pub enum FetchError<E> {
     /// A call failed.
     Call(E),
-    /// The server's responses do not result in a schema.
+    /// The server's responses do not form a schema.
     Reflection(ReflectionError),
 }
 
-/// Why a server's schema cannot be used: the rest of a sentence whose subject is the server. One line each; the
-/// server's own message is escaped and cut.
+/// Why a server's schema cannot be used, phrased as the rest of a sentence whose subject is the server. Each
+/// error is one line, and the server's own message is escaped and truncated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReflectionError {
     /// The server does not have the service.
@@ -23,11 +23,11 @@ pub enum ReflectionError {
     NoService {
         /// The requested service.
         service: String,
-        /// Names that were probably meant.
+        /// Similar names, as suggestions.
         nearest: Nearest,
     },
-    /// The server lists the service, but does not find it.
-    #[error("lists \"{service}\", but sends no descriptor of it{said}")]
+    /// The server lists the service, but does not find its descriptor.
+    #[error("lists \"{service}\", but sends no descriptor for it{said}")]
     ListedOnly {
         /// The requested service.
         service: String,
@@ -39,39 +39,39 @@ pub enum ReflectionError {
     Refused {
         /// A gRPC status code.
         code: u32,
-        /// The server's message in brackets, if there is one.
+        /// The server's message in parentheses; empty if there is none.
         said: String,
     },
-    /// The server lacks a file that another one imports.
-    #[error("sends no descriptor of the file \"{import}\", which \"{importer}\" imports")]
+    /// The server lacks a file that another file imports.
+    #[error("sends no descriptor for the file \"{import}\", which \"{importer}\" imports")]
     NoFile {
         /// The file.
         import: String,
         /// The file that imports it.
         importer: String,
     },
-    /// A file without content, while a type is missing: the server's program was built without the file.
-    #[error("sends a placeholder, a name without content, for the file \"{file}\": {lacks}")]
+    /// A file has no content, and a type is missing: the server was built without that file.
+    #[error("sends only a placeholder (a name without content) for the file \"{file}\": {lacks}")]
     Placeholder {
         /// The file.
         file: String,
         /// What is missing.
         lacks: String,
     },
-    /// A response to a different request.
-    #[error("sends a reflection response that was not asked for")]
+    /// The response does not match the request.
+    #[error("sends a reflection response that was not requested")]
     Unexpected,
-    /// A response that cannot be used.
+    /// The response cannot be used.
     #[error("sends a damaged reflection response: {0}")]
     Damaged(String),
 }
 
-/// Requests the file of a service from a server, then the missing imports, and adds them to `files`. `call`
-/// sends a request and returns the bytes of its response. No request is made twice, and at most two besides
-/// those for files, whose number `files` limits.
+/// Requests the file of a service from a server, then missing imports, and adds them to `files`. `call` sends a
+/// request and returns the bytes of its response. No request is sent twice. Apart from requests for imports,
+/// whose number `files` limits, there are at most two.
 ///
 /// # Errors
-/// If `call` fails, or the responses do not result in a schema.
+/// If `call` fails, or the responses do not form a schema.
 pub fn fetch_schema<E>(
     service: &str,
     mut files: Files,
@@ -106,7 +106,7 @@ pub fn fetch_schema<E>(
     let Some(file) = placeholder else {
         return Ok(schema?);
     };
-    // A file may be empty if nothing is missing.
+    // An empty file is fine as long as no type is missing.
     let lacks = match schema {
         Ok(schema) if schema.has_service(service) => return Ok(schema),
         Ok(_) => format!("no file declares \"{service}\""),
@@ -115,7 +115,7 @@ pub fn fetch_schema<E>(
     Err(ReflectionError::Placeholder { file, lacks }.into())
 }
 
-/// The error for a service that the server does not know, with the most similar names it has.
+/// Returns the error for a service that the server cannot find, with the most similar names that it lists.
 fn unknown(service: &str, said: &str, listed: ReflectionResponse) -> ReflectionError {
     let ReflectionResponse::Services(services) = listed else {
         return unexpected(listed);
@@ -142,7 +142,7 @@ fn unexpected(response: ReflectionResponse) -> ReflectionError {
     }
 }
 
-/// A server's message in brackets; empty if there is none.
+/// Formats a server's message in parentheses; empty if there is none.
 fn in_brackets(said: &str) -> String {
     match clip(said.trim()) {
         said if said.is_empty() => said,

@@ -1,4 +1,4 @@
-//! Collects the files that a server sends until none is missing.
+//! Collects the files that a server sends, until none is missing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,25 +10,25 @@ use protox::file::GoogleFileResolver;
 use crate::path::clip;
 use crate::schema::{Schema, SchemaError, descriptor_set, file_name};
 
-/// Files and their imports as a server sends them, within bounds.
+/// Files and their imports as sent by a server, within limits.
 #[derive(Debug)]
 pub struct Files {
-    /// The encoded files, which take a fraction of the memory of decoded ones.
+    /// The encoded files. Decoded ones would need many times the memory.
     by_name: BTreeMap<Arc<str>, Vec<u8>>,
-    /// Imports that have not been added, each with a file that imports it.
+    /// Imported files that have not been added yet, each with a file that imports it.
     missing: BTreeMap<String, Arc<str>>,
-    /// A file with a name that declares and imports nothing: some servers send one for a file that their
-    /// program was built without.
+    /// A named file that declares and imports nothing. Some servers send one in place of a file that they were
+    /// built without.
     placeholder: Option<Arc<str>>,
     bytes: usize,
     max_files: usize,
     max_bytes: usize,
 }
 
-/// Why a server's files are not a schema. One line each; the server's own text is escaped.
+/// Why a server's files do not form a schema. Each error is one line, with the server's own text escaped.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FilesError {
-    /// Bytes that are not a file descriptor.
+    /// The bytes are not a file descriptor.
     #[error("a file descriptor is damaged: {0}")]
     Damaged(String),
     /// A file or an import has a name that no code generator would accept.
@@ -46,15 +46,15 @@ pub enum FilesError {
 }
 
 impl Files {
-    /// The maximum number of files: about ten times that of large schemas.
+    /// The maximum number of files: about ten times as many as in large schemas.
     pub const MAX_FILES: usize = 10_000;
-    /// The maximum size of all files together.
+    /// The maximum size of all files together, in bytes.
     pub const MAX_BYTES: usize = 64 << 20;
-    /// The maximum memory in bytes of all files' messages, fields and other parts when they are decoded for
-    /// linking: enough for some 100,000 fields.
+    /// The maximum memory in bytes of all messages, fields and other parts, decoded for linking: enough for
+    /// some 100,000 fields.
     pub const MAX_MEMORY: usize = 64 << 20;
 
-    /// Returns an empty collection, with at most this many files and bytes.
+    /// Creates an empty collection with limits on its files and their total bytes.
     pub fn at_most(files: usize, bytes: usize) -> Self {
         Self {
             by_name: BTreeMap::new(),
@@ -66,13 +66,13 @@ impl Files {
         }
     }
 
-    /// Adds an encoded `google.protobuf.FileDescriptorProto`. The first of several files with the same name stays.
-    /// Returns whether it was added.
+    /// Adds an encoded `google.protobuf.FileDescriptorProto`, and returns whether it was added. If several
+    /// files have the same name, the first one stays.
     ///
     /// # Errors
-    /// If the bytes are not such a file, or exceed the bounds.
+    /// If the bytes are not a file descriptor, or exceed a limit.
     pub fn add(&mut self, bytes: &[u8]) -> Result<bool, FilesError> {
-        // Checked first, so that nothing beyond the bound is decoded.
+        // Checked first, so that nothing beyond the limit is decoded.
         self.bytes = self.bytes.saturating_add(bytes.len());
         if self.bytes > self.max_bytes {
             return Err(FilesError::TooLarge(self.max_bytes));
@@ -86,7 +86,7 @@ impl Files {
         }
         let is_empty = is_empty(&file);
         if is_empty && name.starts_with("google/protobuf/") {
-            // Treated as not sent: these files have content, which is known.
+            // Treat it as not sent: well-known files are never empty, and their content is available here.
             return Ok(false);
         }
         let name: Arc<str> = name.into();
@@ -94,7 +94,7 @@ impl Files {
             self.placeholder.get_or_insert_with(|| Arc::clone(&name));
         }
         self.missing.remove(&*name);
-        // Drops the comments, which some servers send.
+        // Drop the comments, which some servers include.
         file.source_code_info = MessageField::none();
         self.by_name.insert(Arc::clone(&name), file.encode_to_vec());
         self.check_number()?;
@@ -113,7 +113,7 @@ impl Files {
         files.try_for_each(|file| self.add(file).map(drop))
     }
 
-    /// A missing file counts too, since it is still to come.
+    /// Counts missing files too, because they will be added.
     fn check_number(&self) -> Result<(), FilesError> {
         if self.by_name.len() + self.missing.len() > self.max_files {
             Err(FilesError::TooMany(self.max_files))
@@ -122,8 +122,9 @@ impl Files {
         }
     }
 
-    /// Adds a file of the well-known types, such as `google/protobuf/timestamp.proto`, with its imports: they
-    /// are the same everywhere, and some servers do not send them. Returns false if it is not such a file.
+    /// Adds a file of well-known types, such as `google/protobuf/timestamp.proto`, with its imports. These
+    /// files are the same everywhere, and some servers do not send them. Returns false if there is no such
+    /// file.
     pub(super) fn add_well_known(&mut self, name: &str) -> Result<bool, FilesError> {
         let mut compiler = protox::Compiler::with_file_resolver(GoogleFileResolver::new());
         if compiler.include_imports(true).open_file(name).is_err() {
@@ -135,23 +136,23 @@ impl Files {
         self.add_all(&files).map(|()| true)
     }
 
-    /// Whether a file of this name was added.
+    /// Whether a file with this name was added.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.by_name.contains_key(name)
     }
 
-    /// A file that was imported but not added, with the name of the file that imports it.
+    /// A file that is imported but has not been added, with a file that imports it.
     pub fn missing(&self) -> Option<(&str, &str)> {
         let (import, importer) = self.missing.first_key_value()?;
         Some((import, importer))
     }
 
-    /// A file that may be a placeholder: it declares and imports nothing.
+    /// A possible placeholder: a file that declares and imports nothing.
     pub(super) fn placeholder(&self) -> Option<&str> {
         self.placeholder.as_deref()
     }
 
-    /// Links all files to a schema.
+    /// Links all files into a schema.
     pub fn into_schema(self) -> Result<Schema, FilesError> {
         let set = descriptor_set(self.by_name.into_values());
         Schema::from_set_within(set, Self::MAX_MEMORY).map_err(|error| match error {
@@ -175,7 +176,7 @@ fn is_empty(file: &FileDescriptorProto) -> bool {
 }
 
 impl Default for Files {
-    /// Returns an empty collection with the default bounds.
+    /// Creates an empty collection with the default limits.
     fn default() -> Self {
         Self::at_most(Self::MAX_FILES, Self::MAX_BYTES)
     }

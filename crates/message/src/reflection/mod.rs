@@ -7,8 +7,8 @@
 //! server: bytes ─► ReflectionServer ─► bytes
 //! ```
 //!
-//! A server responds to each message of the stream with one message, so a stream with one request is a unary
-//! call on the wire. Versions v1 and v1alpha differ only in the name of their service.
+//! A server sends one response message for each request message in the stream, so on the wire a stream with one
+//! request looks like a unary call. Versions v1 and v1alpha differ only in the name of their service.
 
 mod exchange;
 mod fetch;
@@ -31,8 +31,8 @@ mod generated {
 
 use generated::grpc::reflection::v1 as proto;
 
-/// The paths of the reflection method, in the order in which they are tried: version v1, then v1alpha, the only
-/// one that older servers have.
+/// The paths of the reflection method in the order in which to try them: v1, then v1alpha, the only version
+/// that older servers support.
 pub const METHOD_PATHS: [&str; 2] = [
     "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
     "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",

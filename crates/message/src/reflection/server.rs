@@ -1,4 +1,4 @@
-//! The server's side of reflection.
+//! The server side of reflection.
 
 use std::fmt;
 use std::sync::{Arc, LazyLock};
@@ -20,14 +20,14 @@ use crate::schema::{Schema, in_order};
 const NOT_FOUND: i32 = super::ReflectionResponse::NOT_FOUND as i32;
 const INVALID_ARGUMENT: i32 = 3;
 
-/// The file of the reflection service itself.
+/// The descriptor of the reflection service itself.
 static OWN: LazyLock<Arc<DescriptorPool>> = LazyLock::new(|| {
     let set = include_bytes!(concat!(env!("OUT_DIR"), "/reflection.binpb"));
     let pool = DescriptorPool::decode(set);
     Arc::new(pool.expect("the build script compiled this descriptor set"))
 });
 
-/// The reflection service, which the server lists too.
+/// The name of the reflection service, which the server lists as well.
 const OWN_SERVICE: &str = "grpc.reflection.v1.ServerReflection";
 
 /// Sends the descriptors of a server's services. Cheap to clone.
@@ -35,13 +35,13 @@ const OWN_SERVICE: &str = "grpc.reflection.v1.ServerReflection";
 pub struct ReflectionServer(Arc<Known>);
 
 struct Known {
-    /// The files of the served schema, and those of the reflection service.
+    /// The files of the served schema and of the reflection service.
     pools: [Arc<DescriptorPool>; 2],
     services: Vec<String>,
 }
 
 impl ReflectionServer {
-    /// Serves the files of a schema and of the reflection service, and lists `services` and the reflection service.
+    /// Serves the files of a schema and of the reflection service. Lists `services` and the reflection service.
     pub fn new(schema: &Schema, services: impl IntoIterator<Item = String>) -> Self {
         let mut services: Vec<String> = services.into_iter().collect();
         services.push(OWN_SERVICE.to_owned());

@@ -82,7 +82,7 @@ fn services_and_files_are_found_by_their_names() {
     }
 }
 
-/// Requests that only other clients make.
+/// Requests that only other clients send.
 #[test]
 fn every_kind_of_request_gets_a_response() {
     let schema = Schema::compile(&["tests/proto/reflected.proto".into()], &[]).unwrap();
@@ -136,7 +136,7 @@ fn a_missing_import_is_named_until_it_is_added() {
     assert!(files.into_schema().is_ok());
 }
 
-/// Fetches from a server that sends these responses in order.
+/// Fetches a schema from a server that sends these responses in order.
 fn asked_of(answers: &[&[u8]]) -> (Result<Schema, ReflectionError>, Vec<String>) {
     let mut answers = answers.iter();
     let mut asked = Vec::new();
@@ -151,7 +151,7 @@ fn asked_of(answers: &[&[u8]]) -> (Result<Schema, ReflectionError>, Vec<String>)
     (schema, asked)
 }
 
-/// A response with files of these names and imports.
+/// A response with files that have these names and imports.
 fn telling(files: &[(&str, &[&str])]) -> Vec<u8> {
     let encoded = files.iter().map(|(name, imports)| {
         FileDescriptorProto {
@@ -231,7 +231,7 @@ fn an_endless_chain_of_imports_is_bounded() {
     assert_eq!(asked.len(), 1);
 }
 
-/// Recursion is bounded, both into nested messages and along imports.
+/// Recursion is bounded, both through nested messages and along chains of imports.
 #[test]
 fn nesting_is_bounded_and_import_chains_are_not() {
     let within = |field: u32, bytes: &[u8], out: &mut Vec<u8>| {
@@ -271,7 +271,7 @@ fn nesting_is_bounded_and_import_chains_are_not() {
     assert!(files.into_schema().is_ok());
 }
 
-/// Go's registry sends a placeholder for an import that the program was built without.
+/// Go's registry returns a placeholder for an import that the program was built without.
 #[test]
 fn a_placeholder_is_named_or_replaced() {
     let needs = |import: &str, type_name: &str| {

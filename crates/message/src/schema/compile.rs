@@ -1,4 +1,4 @@
-//! Compiles .proto files with the built-in compiler, and with protoc or buf if that refuses them.
+//! Compiles .proto files with the built-in compiler, falling back to protoc or buf if it refuses them.
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use super::includes::{find, import_name, include_paths, list};
 use super::sources::{Places, Sources, refused, source_of};
 use super::{SchemaError, descriptor_set};
 
-/// Compiles files into an encoded descriptor set with its imports.
+/// Compiles files into an encoded descriptor set that includes their imports.
 pub(super) fn compile(files: &[PathBuf], includes: &[PathBuf]) -> Result<Vec<u8>, SchemaError> {
     let includes = include_paths(files, includes);
     let names = files
@@ -22,9 +22,9 @@ pub(super) fn compile(files: &[PathBuf], includes: &[PathBuf]) -> Result<Vec<u8>
         }
         let with_edition = external::first_with_edition(&names, &includes);
         external::compile(&names, &includes).map_err(|outside| match (with_edition, outside) {
-            // Only the built-in compiler's error says which folder is missing.
+            // Only the built-in compiler's error names the missing folder.
             _ if error.is_file_not_found() => describe(&error, &includes),
-            // The built-in compiler does not know editions: its error would mislead.
+            // The built-in compiler does not support editions, so its error would be misleading.
             (Some(_), NotCompiled::Refused { compiler, what }) => {
                 SchemaError::Compiler { compiler, what }
             }
@@ -45,8 +45,8 @@ pub(super) fn compile(files: &[PathBuf], includes: &[PathBuf]) -> Result<Vec<u8>
     })
 }
 
-/// Makes an error about a compiled descriptor set one about the .proto files, since the user gave no descriptor
-/// set.
+/// Converts an error about a compiled descriptor set into one about the .proto files, because the user did not
+/// provide a descriptor set.
 pub(super) fn of_files(error: SchemaError, files: &[PathBuf], includes: &[PathBuf]) -> SchemaError {
     let SchemaError::DescriptorSet { file, what } = error else {
         return error;
@@ -58,12 +58,12 @@ pub(super) fn of_files(error: SchemaError, files: &[PathBuf], includes: &[PathBu
     SchemaError::File { file, what }
 }
 
-/// The maximum number of places for which a second compilation is made: enough for some 15,000 lines. The
-/// compiler searches all of them for each error.
+/// The maximum number of source locations for which a second compilation is worthwhile: enough for some 15,000
+/// lines. The compiler searches all of them for each error.
 const MAX_PLACES: usize = 100_000;
 
-/// Compiles without places, which take most of the compiler's memory. If an error needs its place, a second
-/// compilation finds it.
+/// Compiles without source locations, which would take up most of the compiler's memory. If an error needs its
+/// location, a second compilation finds it.
 fn compile_built_in(names: &[PathBuf], includes: &[PathBuf]) -> Result<Vec<u8>, protox::Error> {
     let found = Rc::new(Cell::new(0));
     let compile = |places| {
@@ -88,9 +88,9 @@ fn compile_built_in(names: &[PathBuf], includes: &[PathBuf]) -> Result<Vec<u8>, 
     })
 }
 
-/// Converts the compiler's error to ours.
+/// Converts a compiler error to [`SchemaError`].
 fn describe(error: &protox::Error, includes: &[PathBuf]) -> SchemaError {
-    // Its `Debug` form is `file:line:column: what` if the place is known.
+    // The `Debug` form is `file:line:column: what` if the location is known.
     let text = format!("{error:?}");
     let text = text.lines().next().unwrap_or_default();
     let message = error.to_string();
@@ -119,7 +119,7 @@ fn describe(error: &protox::Error, includes: &[PathBuf]) -> SchemaError {
         Some((line.parse().ok()?, column.parse().ok()?))
     });
     let position = position.or_else(|| {
-        // The compiler gives no place for the end of the file: use the end of the last line.
+        // The compiler reports no location for an unexpected end of file. Use the end of the last line.
         error.is_parse().then(|| {
             let source = source_of(Path::new(&file));
             let last = source.lines().last().unwrap_or_default();
@@ -131,7 +131,7 @@ fn describe(error: &protox::Error, includes: &[PathBuf]) -> SchemaError {
         return SchemaError::File { file, what };
     };
     SchemaError::Proto {
-        // The compiler expects a group name where the import's quoted text is.
+        // The compiler takes the import's quoted path for a group name.
         what: if message == "invalid group name" && is_text(&file, line, column) {
             IMPORT_PATHS.to_owned()
         } else {
@@ -143,11 +143,11 @@ fn describe(error: &protox::Error, includes: &[PathBuf]) -> SchemaError {
     }
 }
 
-/// Replaces an error of the compiler that misleads.
+/// Replaces a misleading compiler error.
 const IMPORT_PATHS: &str = "an import must be a path relative to an include path, without \"..\", \".\", \
                             \"//\" or \"\\\"; name the folder that it starts from with --include";
 
-/// Whether quoted text begins at a place.
+/// Whether a quoted string begins at this location.
 fn is_text(file: &str, line: usize, column: usize) -> bool {
     let source = source_of(Path::new(file));
     let line = source.lines().nth(line.saturating_sub(1));
@@ -161,7 +161,7 @@ mod tests {
 
     use super::*;
 
-    /// Needs a protoc on the PATH. Remove a row once the built-in compiler accepts it.
+    /// Needs protoc on the PATH. Remove a row once the built-in compiler accepts it.
     #[test]
     fn what_the_built_in_compiler_refuses_by_mistake_is_compiled_by_protoc() {
         let before = "syntax = \"proto2\"; package p; import \"google/protobuf/descriptor.proto\";

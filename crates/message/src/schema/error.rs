@@ -1,15 +1,15 @@
-//! Errors of schemas.
+//! Errors in schemas.
 
 use super::FIRST_PROTOC;
 use crate::nearest::Nearest;
 
-/// A schema that cannot be loaded, or lacks what was requested. One line each.
+/// A schema that cannot be loaded, or that lacks the requested item. Each error is one line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {
     /// A .proto file has an error.
     #[error("{file}:{line}:{column}: {what}")]
     Proto {
-        /// The file, as it was found.
+        /// The file's path, as found in the include paths.
         file: String,
         /// The line, from 1.
         line: usize,
@@ -31,7 +31,7 @@ pub enum SchemaError {
         /// The folders that were searched.
         searched: String,
     },
-    /// A file does not exist, cannot be read, or is in none of the include paths.
+    /// A file does not exist, cannot be read, or is outside all include paths.
     #[error("{file}: {what}")]
     File {
         /// The file.
@@ -39,7 +39,7 @@ pub enum SchemaError {
         /// What is wrong, and what to do.
         what: String,
     },
-    /// A file needs a compiler that supports editions, and there is none.
+    /// A file needs a compiler that supports editions, and none was found.
     #[error(
         "{file}: `edition` files need protoc ({FIRST_PROTOC} or newer) or buf on the PATH, where \
          {found}; or give a compiled descriptor set with --descriptor-set"
@@ -50,7 +50,7 @@ pub enum SchemaError {
         /// What was found on the PATH instead.
         found: String,
     },
-    /// The built-in compiler refused the files, perhaps by mistake, and there is no other compiler to try.
+    /// The built-in compiler refused the files, perhaps by mistake, and no other compiler was found.
     #[error(
         "{built_in}; if the file is valid, put protoc ({FIRST_PROTOC} or newer) or buf on the PATH, where {found}"
     )]
@@ -84,7 +84,7 @@ pub enum SchemaError {
         .file.as_ref().map_or_else(String::new, |file| format!("{file}: "))
     )]
     DescriptorSet {
-        /// The wrong file in the set, by its import name, if known.
+        /// The import name of the invalid file in the set, if known.
         file: Option<String>,
         /// What is wrong.
         what: String,
@@ -94,7 +94,7 @@ pub enum SchemaError {
     UnknownMethod {
         /// The requested name.
         name: String,
-        /// Names that were probably meant; if none is similar, some that exist.
+        /// Similar names as suggestions; if there are none, some existing names.
         hint: String,
     },
     /// The method is a streaming method.
@@ -112,7 +112,7 @@ pub enum SchemaError {
     UnknownType {
         /// The requested name.
         name: String,
-        /// Names that were probably meant.
+        /// Similar names, as suggestions.
         nearest: Nearest,
     },
 }

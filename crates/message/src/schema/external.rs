@@ -1,5 +1,5 @@
-//! Uses the compilers of .proto files on the PATH, `protoc` and `buf`, for files with `edition = "...";`, which
-//! the built-in compiler does not support, and for files that it refuses by mistake.
+//! Runs `protoc` and `buf` from the PATH on files with `edition = "...";`, which the built-in compiler does not
+//! support, and on files that it refuses by mistake.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -16,8 +16,8 @@ use super::sources::{source_of, without_comments};
 use crate::path::clip;
 use crate::whole_file;
 
-/// Returns the first of the files and their imports that declares an edition. A copy of a well-known file does
-/// not count, since the built-in compiler does not read it.
+/// Returns the first file, among the given ones and their imports, that declares an edition. Copies of
+/// well-known files are skipped because the built-in compiler does not read them.
 pub(super) fn first_with_edition(files: &[PathBuf], includes: &[PathBuf]) -> Option<PathBuf> {
     let mut seen = HashSet::new();
     let mut open: Vec<PathBuf> = files.to_vec();
@@ -50,16 +50,16 @@ fn is_assignment(statement: &str, keyword: &str) -> bool {
 
 /// Why no compiler on the PATH compiled the files.
 pub(super) enum NotCompiled {
-    /// A compiler refused them; with the first line of its error.
+    /// A compiler refused them. Contains the first line of its error.
     Refused {
         compiler: &'static str,
         what: String,
     },
-    /// There is no suitable compiler; says what was found instead.
+    /// No suitable compiler was found. Describes what was found instead.
     NoCompiler(String),
 }
 
-/// The release of protoc, from its output for `--version`: 29 for `libprotoc 29.3`, and 3 for all releases
+/// Parses the release from the output of `protoc --version`: 29 for `libprotoc 29.3`, and 3 for every release
 /// before 22, such as `libprotoc 3.21.12`.
 fn protoc_release(version: &str) -> Option<u32> {
     let numbers = version.trim().strip_prefix("libprotoc ")?;
@@ -89,7 +89,7 @@ pub(super) fn compile(files: &[PathBuf], includes: &[PathBuf]) -> Result<Vec<u8>
     Err(NotCompiled::NoCompiler(found.join(" and ")))
 }
 
-/// The file that a compiler writes.
+/// The name of the file that a compiler writes.
 const SET: &str = "set.binpb";
 
 type Compiler = fn(&[PathBuf], &[PathBuf], &Path) -> io::Result<Outcome>;
@@ -97,7 +97,7 @@ type Compiler = fn(&[PathBuf], &[PathBuf], &Path) -> io::Result<Outcome>;
 enum Outcome {
     Compiled(Vec<u8>),
     TooOld,
-    /// With the first line of the compiler's error.
+    /// Contains the first line of the compiler's error.
     Refused(String),
 }
 
@@ -123,7 +123,7 @@ fn is_protoc_too_old() -> bool {
 }
 
 fn buf(files: &[PathBuf], includes: &[PathBuf], out: &Path) -> io::Result<Outcome> {
-    // buf has no include paths: each is a module, whose path is relative to the folder in which buf is started.
+    // buf has no include paths. Each one becomes a module with a path relative to buf's working directory.
     let root = Path::new("/");
     let mut config = String::from("version: v2\nmodules:\n");
     for include in includes {
@@ -155,7 +155,7 @@ fn run(mut command: Command, out: &Path) -> io::Result<Outcome> {
         let no_set = |error| Outcome::Refused(format!("it wrote no descriptor set ({error})"));
         return Ok(whole_file::read(out).map_or_else(no_set, Outcome::Compiled));
     }
-    // The compiler is older than the edition.
+    // These messages mean that the compiler predates the edition.
     let too_old = words.contains("unknown edition")
         || words.contains("later than the maximum supported edition");
     if too_old {
@@ -168,11 +168,11 @@ fn run(mut command: Command, out: &Path) -> io::Result<Outcome> {
     Ok(Outcome::Refused(clip(first.trim())))
 }
 
-/// The maximum number of bytes that are read of a compiler's output.
+/// The maximum number of bytes to read from a compiler's output.
 const MAX_OUTPUT: u64 = 1 << 20;
 
-/// Runs a compiler to its end and reads both its output streams. Kills it if it writes more than
-/// [`MAX_OUTPUT`].
+/// Runs a compiler to completion and reads both of its output streams. Kills it if it writes [`MAX_OUTPUT`]
+/// bytes or more.
 fn output(command: &mut Command) -> io::Result<(ExitStatus, String)> {
     let (reader, writer) = io::pipe()?;
     let mut child = command
@@ -180,12 +180,12 @@ fn output(command: &mut Command) -> io::Result<(ExitStatus, String)> {
         .stdout(writer.try_clone()?)
         .stderr(writer)
         .spawn()?;
-    // `command` holds the write ends of the pipe. Without them, reading ends when the compiler ends.
+    // `command` holds the write ends of the pipe. Close them, so that reading ends when the compiler exits.
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut words = Vec::new();
     let read = reader.take(MAX_OUTPUT).read_to_end(&mut words);
     if read.is_err() || words.len() as u64 == MAX_OUTPUT {
-        // It may have ended already.
+        // It may have exited already.
         let _ = child.kill();
     }
     let status = child.wait()?;

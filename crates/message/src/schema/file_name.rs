@@ -1,17 +1,17 @@
-//! The names by which .proto files are imported. Generators write a name into comments of source code, join it
-//! to folders, and accept it as an argument; none of them checks it.
+//! The names by which .proto files are imported. Generators write a name into source-code comments, append it
+//! to folders, and accept it as an argument, all without checking it.
 
 use crate::path::clip;
 
-/// The maximum length of a name in bytes. Paths on disk have at most 4096 (`PATH_MAX`), and generators put
-/// folders before a name.
+/// The maximum length of a name in bytes. Paths on disk are limited to 4096 bytes (`PATH_MAX`), and generators
+/// prepend folders to a name.
 const MAX_BYTES: usize = 512;
 
-/// Checks that a name is a relative path that needs no escapes in paths, command lines and source code. protoc
-/// accepts more, such as spaces and line feeds.
+/// Checks that a name is a relative path that needs no escaping in paths, command lines and source code. protoc
+/// accepts more, including spaces and line feeds.
 ///
 /// # Errors
-/// The rule, after the escaped name.
+/// Returns the escaped name followed by the rule.
 pub(crate) fn check(name: &str) -> Result<(), String> {
     if name.len() <= MAX_BYTES && name.split('/').all(is_part) {
         return Ok(());

@@ -1,11 +1,11 @@
-//! Include paths: finds the import name of a file, and the file of an import name.
+//! Include paths: maps files to import names, and import names to files.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use super::{SchemaError, file_name};
 
-/// The include paths; if there are none, the folder of each file.
+/// Returns the include paths. If there are none, returns the folder of each file.
 pub(super) fn include_paths(files: &[PathBuf], includes: &[PathBuf]) -> Vec<PathBuf> {
     if !includes.is_empty() {
         return includes.to_vec();
@@ -23,8 +23,8 @@ pub(super) fn include_paths(files: &[PathBuf], includes: &[PathBuf]) -> Vec<Path
     folders
 }
 
-/// The import name of a file: its path relative to the first include path that contains it, however the two are
-/// spelled. A symbolic link is looked for by its own path first, and by its target last.
+/// Returns a file's import name: its path relative to the first include path that contains it, even if the two
+/// are spelled differently. For a symbolic link, its own path is tried first and its target last.
 pub(super) fn import_name(file: &Path, includes: &[PathBuf]) -> Result<PathBuf, SchemaError> {
     let wrong = |what: String| SchemaError::File {
         file: file.display().to_string(),

@@ -9,7 +9,7 @@ use buffa_descriptor::generated::descriptor::{
 
 use crate::path::clip;
 
-/// The JSON name of a field without `json_name`: lowerCamelCase, as protoc derives it.
+/// The default JSON name of a field: lowerCamelCase, as derived by protoc.
 pub(crate) fn derived(name: &str) -> String {
     let mut is_after_underscore = false;
     let mut json = String::with_capacity(name.len());
@@ -25,13 +25,13 @@ pub(crate) fn derived(name: &str) -> String {
     json
 }
 
-/// Renames fields of a message in JSON whose derived names are equal, and returns whether it renamed any.
-/// Proto2 allows both `event_type` and `eventType`, and both are `eventType` in JSON. The field with this name
-/// in the file, or else the first one, keeps it; the other is `event_type` in JSON too.
+/// Renames fields of a message whose derived JSON names collide. Returns whether any field was renamed. proto2
+/// allows both `event_type` and `eventType`, but both would be `eventType` in JSON. The field declared with
+/// that name keeps it, or else the first field does; the other one becomes `event_type` in JSON too.
 ///
 /// # Errors
-/// If fields share a name in any other way: a reader accepts both names of a field, and could not tell them
-/// apart.
+/// If fields share a name in any other way. Readers accept both names of a field, so they could not tell the
+/// fields apart.
 pub(super) fn make_unique(file: &mut FileDescriptorProto) -> Result<bool, String> {
     let allows_shared = file.syntax.as_deref() != Some("proto3");
     let mut messages = file.message_type.iter_mut();
@@ -41,10 +41,10 @@ pub(super) fn make_unique(file: &mut FileDescriptorProto) -> Result<bool, String
 }
 
 fn in_message(message: &mut DescriptorProto, file_allows_shared: bool) -> Result<bool, String> {
-    /// A field that uses a name.
+    /// The field that has a name.
     struct Holder {
         name: String,
-        /// Whether the field has this JSON name without a `json_name`.
+        /// Whether the field would have this JSON name without a `json_name`.
         is_derived: bool,
     }
     let allows_shared =
@@ -91,8 +91,8 @@ fn in_message(message: &mut DescriptorProto, file_allows_shared: bool) -> Result
     Ok(changed)
 }
 
-/// Whether the fields of a message may share derived names in proto3 too. If the file was only parsed, its
-/// options are uninterpreted.
+/// Whether the fields of a message may share derived names even in proto3. In a file that was only parsed,
+/// options are still uninterpreted.
 fn allows_shared(options: &MessageOptions) -> bool {
     let mut uninterpreted = options.uninterpreted_option.iter();
     options.deprecated_legacy_json_field_conflicts == Some(true)

@@ -1,4 +1,4 @@
-//! Tests that rows read from memory and from a file are those that were written.
+//! Rows read from memory and from a file are the rows that were written.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ fn file(text: &[u8]) -> tempfile::NamedTempFile {
 /// A call's text and the place of its row, or an error.
 type Given = Result<(String, String), String>;
 
-/// The texts of the first calls.
+/// The texts of the first `calls` calls.
 fn texts(data: Data, calls: u64) -> Vec<Given> {
     let mut writer = Arc::new(data).writer().unwrap();
     let text = |call| {
@@ -32,8 +32,8 @@ fn whole(rows: Rows, order: Order) -> Data {
     Data::new(None, Some(rows), Form::Json, order, 7).unwrap()
 }
 
-/// Asserts that the rows of `text` are `expected`, each with its line; in turn, starting over after the last
-/// one, and at random; both in memory and in their file.
+/// Asserts that the rows of `text` are `expected`, with their lines. Reads them from memory and from a file,
+/// both in turn with wraparound and at random.
 fn assert_rows(text: &str, format: RowFormat, expected: &[(String, u64)]) {
     let on_disk = file(text.as_bytes());
     let expected: Vec<Given> = expected
@@ -247,7 +247,7 @@ fn what_cannot_be_opened_or_has_no_rows_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// With any values, including commas, quotes and line breaks, and with both line ends.
+    /// With arbitrary values, including commas, quotes and line breaks, and with both line endings.
     #[test]
     fn any_values_come_back(
         values in prop::collection::vec(("[a,\"\r\n\u{e4}]{0,6}", "[b ,\"\n]{1,4}"), 1..20),

@@ -84,7 +84,7 @@ fn memory_is_bounded_in_every_mapped_encoding() {
         (Encoding::Hybrid, &list),
         (Encoding::Msgpack, &list),
         (Encoding::Cbor, &list),
-        // In JSON, a map's keys make the message large enough for the memory that its values take.
+        // In JSON, a map's keys make the message large enough to be allowed the memory of its values.
         (Encoding::Msgpack, &map),
         (Encoding::Cbor, &map),
     ];
