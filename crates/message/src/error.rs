@@ -120,7 +120,7 @@ pub enum SampleError {
     #[error("{0}")]
     Limit(BrokenLimit),
     /// The sample is a valid message but nests too deeply for a plan.
-    #[error("objects and lists nest deeper than {0} levels, the most that a plan can hold")]
+    #[error("objects and lists nest deeper than {0} levels, the maximum in a plan")]
     TooNested(usize),
 }
 
@@ -128,9 +128,9 @@ impl SampleError {
     /// The error for a text that is not JSON.
     pub(crate) fn not_json(text: &str, error: &serde_json::Error) -> Self {
         let what = if text.trim().is_empty() {
-            "there is nothing in it; {} is a message without fields".to_owned()
+            "the text is empty; {} is a message without fields".to_owned()
         } else if error.is_eof() {
-            "the JSON ends too early; is it cut off?".to_owned()
+            "the JSON is incomplete; was it cut off?".to_owned()
         } else {
             clip(&without_position(error))
         };

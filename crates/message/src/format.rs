@@ -323,7 +323,7 @@ fn read_msgpack<'de, S: DeserializeSeed<'de>>(
     // The library does not report how much it has read. If it cannot read another marker, nothing is left.
     match <u8 as serde::Deserialize>::deserialize(&mut deserializer) {
         Err(MsgpackError::InvalidMarkerRead(_)) => Ok(value),
-        _ => Err("there are bytes after the message".to_owned()),
+        _ => Err("extra bytes follow the message".to_owned()),
     }
 }
 
@@ -331,7 +331,7 @@ fn read_msgpack<'de, S: DeserializeSeed<'de>>(
 fn msgpack_error(error: &MsgpackError) -> String {
     match error {
         MsgpackError::InvalidMarkerRead(_) | MsgpackError::InvalidDataRead(_) => {
-            "the bytes end before the message does".to_owned()
+            "the message is cut off".to_owned()
         }
         other => other.to_string(),
     }
@@ -343,7 +343,7 @@ fn read_cbor<'de, S: DeserializeSeed<'de>>(bytes: &'de [u8], seed: S) -> Result<
         .deserialize(&mut deserializer)
         .map_err(|e| e.to_string())?;
     if deserializer.decoder().position() != bytes.len() {
-        return Err("there are bytes after the message".to_owned());
+        return Err("extra bytes follow the message".to_owned());
     }
     Ok(value)
 }

@@ -1,10 +1,10 @@
-//! Reads files whole, up to a size limit: a path may lead to an endless device.
+//! Reads whole files up to a size limit, because a path may lead to an endless device.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// The maximum size of a file: far above any message limit.
+/// The maximum size of a file in bytes: far above any message limit.
 pub const MAX_BYTES: u64 = 256 << 20;
 
 /// Removes the byte order mark that some editors put before text.
@@ -22,7 +22,7 @@ pub fn read_text(path: &Path) -> io::Result<String> {
     text_within(File::open(path)?, MAX_BYTES)
 }
 
-/// Reads at most `most` bytes of text; fails if there are more.
+/// Reads text of at most `most` bytes. Fails if there is more.
 pub fn text_within(from: impl Read, most: u64) -> io::Result<String> {
     String::from_utf8(read_within(from, most)?)
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"))

@@ -1,5 +1,5 @@
-//! .proto files that protoc accepts, and the built-in compiler or the protobuf library does not. These tests
-//! need a protoc on the PATH, as `make test` installs it.
+//! .proto files that protoc accepts but the built-in compiler or the protobuf library does not. These tests
+//! need protoc on the PATH; `make test` installs it.
 
 use std::fs;
 use std::process::Command;
@@ -7,7 +7,7 @@ use std::process::Command;
 use rpcgauge_message::{Encoding, Limits, MessageType, Schema};
 use tempfile::TempDir;
 
-/// Compiles `a.proto` among files in their own folder.
+/// Compiles `a.proto` together with other files in a temporary folder.
 fn compiled(files: &[(&str, &str)]) -> Result<Schema, String> {
     let folder = TempDir::new().unwrap();
     for (name, source) in files {
@@ -29,7 +29,7 @@ fn message(source: &str, name: &str) -> MessageType {
     schema.message_type(name).unwrap()
 }
 
-/// The descriptor set that protoc writes for a file, if it accepts the file.
+/// Returns the descriptor set that protoc writes for a file, if it accepts the file.
 fn protoc(source: &str) -> Option<Vec<u8>> {
     let folder = TempDir::new().unwrap();
     fs::write(folder.path().join("a.proto"), source).unwrap();
@@ -54,7 +54,7 @@ fn a_copy_of_a_well_known_file_in_an_include_path_is_not_read() {
         import \"google/protobuf/timestamp.proto\";
         extend google.protobuf.FieldOptions { string unit = 50000; }
         message A { google.protobuf.Timestamp at = 1 [(unit) = \"s\"]; }";
-    // Neither compiler accepts it.
+    // Neither compiler accepts this.
     let unreadable = "edition = \"2999\"; message FileOptions { extensions 1 [new = NEW]; }";
     let schema = compiled(&[
         ("a.proto", file),
@@ -78,7 +78,7 @@ fn a_public_import_reaches_through_two_files() {
     schema.unwrap().message_type("D").unwrap();
 }
 
-/// protoc has this file in its own include folder.
+/// protoc finds this file in its own include folder.
 #[test]
 fn a_file_that_only_protoc_includes_may_be_imported() {
     let source =
@@ -94,7 +94,7 @@ fn the_error_quotes_both_compilers_if_both_refuse_a_file() {
     )]);
     assert_eq!(
         error.unwrap_err(),
-        "DIR/a.proto:2:13: name 'Nope' is not defined; protoc refuses it too: DIR/a.proto:2:13: \
+        "DIR/a.proto:2:13: name 'Nope' is not defined; protoc also rejects it:  DIR/a.proto:2:13: \
          \"Nope\" is not defined."
     );
 }
@@ -121,11 +121,11 @@ fn fields_that_share_a_derived_name_in_json_get_a_name_each() {
         assert!(set.windows(6).any(|part| part == b"a mark"));
     };
     check(&compiled(&[("a.proto", source)]).unwrap());
-    // In the set that protoc writes, both fields have the same name.
+    // In the set that protoc writes, both fields have the same JSON name.
     let set = protoc(source).unwrap();
     let schema = Schema::from_descriptor_set(&set).unwrap();
     check(&schema);
-    // Subjects get the same names from the set.
+    // Subjects receive the same names from the set.
     let again = Schema::from_descriptor_set(schema.descriptor_set()).unwrap();
     assert_eq!(again.descriptor_set(), schema.descriptor_set());
     assert_ne!(schema.descriptor_set(), set);
@@ -136,7 +136,7 @@ fn fields_that_share_a_derived_name_in_json_get_a_name_each() {
     assert_eq!(read.to_bytes(Encoding::Protobuf).unwrap(), [0x10, 1]);
 }
 
-/// For a reader, `b` could be either field: the JSON name of one, and the name in the file of the other.
+/// A reader could take `b` for either field: it is the JSON name of one, and the declared name of the other.
 #[test]
 fn fields_that_share_a_given_name_in_json_are_refused() {
     for (fields, shared) in [
@@ -172,7 +172,7 @@ fn fields_that_share_a_given_name_in_json_are_refused() {
             );
             let error = compiled(&[("a.proto", &source)]).unwrap_err();
             assert_eq!(error, format!("DIR/{what}"), "{source}");
-            // protoc accepts most of them.
+            // protoc accepts most of these.
             if let Some(set) = protoc(&source) {
                 let error = Schema::from_descriptor_set(&set).unwrap_err().to_string();
                 assert!(error.contains(&what), "{source}: {error}");
@@ -247,7 +247,7 @@ fn a_message_set_may_be_declared_and_must_be_empty() {
     }
 }
 
-/// The searches for damage in messages also cover the messages in extensions.
+/// The searches for damage in messages also cover messages in extensions.
 #[test]
 fn damage_in_extensions_is_found() {
     let message = message(

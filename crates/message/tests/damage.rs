@@ -1,4 +1,4 @@
-//! Any input leads to an error or a message and never to a panic, for every kind of field.
+//! For every kind of field, any input leads to an error or a message, but never to a panic.
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -71,7 +71,7 @@ proptest! {
     }
 }
 
-/// A message that was read can be written in protobuf, and reads back the same.
+/// Checks that a message that was read can be written in protobuf, and reads back unchanged.
 fn check(
     message_type: &MessageType,
     bytes: &[u8],
@@ -80,9 +80,9 @@ fn check(
     match message_type.decode(bytes, encoding, &Limits::DEFAULT) {
         Err(error) => prop_assert_eq!(error.to_string().lines().count(), 1, "{}", error),
         Ok(message) => {
-            // A damaged map entry can lack its value. The library then uses 0, which a closed enum may not
-            // have; it writes the 0, and reads it as an unknown field. So protobuf is read again, the second
-            // time without damage.
+            // A damaged map entry may lack its value. The library then uses 0, which a closed enum may not
+            // define, and reads the 0 that it wrote as an unknown field. So protobuf is read a second time, now
+            // without the damage.
             let again = |message: Message| {
                 let written = message.to_bytes(Encoding::Protobuf).unwrap();
                 message_type
@@ -100,7 +100,7 @@ fn check(
                 .unwrap();
             prop_assert_eq!(first_difference(&message, &back), None);
             for encoding in Encoding::ALL {
-                // Encoding refuses damaged payloads of an `Any`, and times that JSON cannot represent.
+                // Encoding fails for damaged payloads of an `Any` and for times that JSON cannot represent.
                 if let Ok(bytes) = message.to_bytes(encoding) {
                     let back = message_type.decode(&bytes, encoding, &Limits::DEFAULT);
                     prop_assert!(back.is_ok(), "{} {:?}", encoding, back.err());
@@ -111,7 +111,7 @@ fn check(
     Ok(())
 }
 
-/// JSON with keys and values that often fit.
+/// JSON whose keys and values often fit the message.
 fn json() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         prop::sample::select(vec![
@@ -187,8 +187,8 @@ fn json() -> impl Strategy<Value = String> {
     })
 }
 
-/// The deepest message that the default limits allow fits into the smallest usual stack of a thread, even
-/// without optimisation.
+/// The deepest message that the default limits allow must fit in the smallest common thread stack, even without
+/// optimization.
 #[test]
 fn the_deepest_message_fits_the_stack() {
     let depth = Limits::DEFAULT.max_depth;
@@ -196,7 +196,7 @@ fn the_deepest_message_fits_the_stack() {
         "{{\"items\":[{{{}}}]}}",
         "\"parts\":[{".repeat(depth - 2) + &"}]".repeat(depth - 2)
     );
-    // Each level of a list is two messages: a `ListValue` and the `Value` in it.
+    // Each list level is two messages: a `ListValue` and the `Value` in it.
     let lists = (depth - 2) / 2;
     let lists = format!("{{\"extra\":{}{}}}", "[".repeat(lists), "]".repeat(lists));
     for sample in [parts, lists] {

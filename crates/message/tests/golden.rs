@@ -1,6 +1,5 @@
-//! The bytes of the built-in workloads' messages in `contract/golden/`, which servers and codecs in other
-//! languages must produce too. `RPCGAUGE_UPDATE_GOLDEN=1` rewrites them; a change there is a change of the
-//! contract.
+//! The encoded messages of the built-in workloads in `contract/golden/`, which servers and codecs in other
+//! languages must reproduce. `RPCGAUGE_UPDATE_GOLDEN=1` rewrites the files; changing them changes the contract.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,7 +11,7 @@ use rpcgauge_message::{
 };
 use serde::{Deserialize, Serialize};
 
-/// One file: a workload, and the bytes of its first request and response.
+/// One file: a workload and the bytes of its first request and response.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Golden {
     workload: WorkloadSpec,
@@ -21,7 +20,7 @@ struct Golden {
     response: Bytes,
 }
 
-/// By encoding: JSON as text, everything else in hexadecimal digits.
+/// The bytes by encoding: JSON as text, everything else in hexadecimal.
 type Bytes = BTreeMap<Encoding, String>;
 
 fn specs() -> [(&'static str, WorkloadSpec); 6] {
@@ -100,7 +99,7 @@ fn both_kinds_of_code_read_the_golden_bytes_and_dynamic_code_writes_binary_ones(
                     .unwrap();
                 assert_eq!(read.code(), message_type.code());
                 assert_eq!(first_difference(expected, &read), None, "{encoding}");
-                // Dynamic code writes protobuf's own JSON: 64-bit integers as strings.
+                // Dynamic code writes protobuf's own JSON, with 64-bit integers as strings.
                 let is_json = encoding.is_json() || *encoding == Encoding::Hybrid;
                 let own_json = read.code() == CodeKind::Dynamic && is_json;
                 if !own_json {

@@ -1,4 +1,4 @@
-//! Messages are made longer with rows that differ as real ones do.
+//! Messages grow by rows that differ as much as real rows do.
 
 use std::collections::BTreeSet;
 
@@ -118,7 +118,7 @@ fn added_rows_differ_in_every_field_that_can() {
         );
     }
     assert_eq!(distinct("/mask"), 1, "the path must name existing fields");
-    // The lengths do not change, and neither do the words of an address.
+    // Lengths do not change, and neither do the words in a URL.
     for row in rows {
         let length = |path: &str| row.pointer(path).and_then(Value::as_str).unwrap().len();
         for path in ["/id", "/name", "/link", "/hash", "/digest", "/at", "/took"] {
@@ -194,7 +194,7 @@ fn a_message_that_cannot_be_longer_does_not_grow() {
     for sample in [json!({}), json!({"n": 7}), json!({"mask": "text"})] {
         assert_eq!(grown("Text", &sample, 3), None, "{sample}");
     }
-    // Nothing in this text can vary, so it would only be repeated.
+    // Nothing in this text can vary, so growing it would only repeat it.
     assert_eq!(grown("Empties", &json!({"rule": "-----"}), 3), None);
     let empties = grown("Empties", &json!({"pages": [{}]}), 3).unwrap();
     assert_eq!(empties["pages"].as_array().unwrap().len(), 3);

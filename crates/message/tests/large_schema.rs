@@ -1,4 +1,5 @@
-//! A schema of many messages. The only test in its program, since it measures the program's peak memory.
+//! A schema with many messages. This is the only test in its binary because it measures the process's peak
+//! memory.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +9,7 @@ use tempfile::TempDir;
 
 const MESSAGES: u64 = 11_000;
 
-/// The program's peak memory so far, in KiB.
+/// The process's peak memory so far, in KiB.
 fn peak() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -32,7 +33,7 @@ fn a_message_takes_a_few_kilobytes() {
     let schema = compiled(dir.path());
     let each = (peak() - before) / MESSAGES;
     assert!(each < 25, "{each} KiB for each message of five fields");
-    // The set has more descriptors than the decoder's default limit allows.
+    // The set contains more descriptors than the decoder allows by default.
     let message = schema.message_type("M1").unwrap();
     let message = message.from_json(r#"{"eF":{"b":1}}"#).unwrap();
     let bytes = message.to_bytes(Encoding::JsonProtoNames).unwrap();

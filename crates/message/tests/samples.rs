@@ -1,4 +1,4 @@
-//! Samples in JSON of a user's own messages in every encoding, and the errors for samples that do not fit.
+//! JSON samples of user-defined messages in every encoding, and the errors for samples that do not fit.
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -29,7 +29,7 @@ fn legacy() -> MessageType {
     SCHEMA.message_type("legacy.Request").unwrap()
 }
 
-/// A sample in the same form in which it is written.
+/// A sample, written exactly as it would be encoded.
 const ORDER: &str = include_str!("samples/order.json");
 
 #[test]
@@ -236,11 +236,11 @@ fn a_sample_that_does_not_fit_is_refused_with_its_path() {
         ),
         (
             " ",
-            "there is nothing in it; {} is a message without fields at line 1 column 1",
+            "the text is empty; {} is a message without fields at line 1 column 1",
         ),
         (
             "{\"orderId\":\n",
-            "the JSON ends too early; is it cut off? at line 2 column 1",
+            "the JSON is incomplete; was it cut off? at line 2 column 1",
         ),
         ("{} x", "trailing characters at line 1 column 4"),
     ];
@@ -262,7 +262,7 @@ fn a_sample_in_a_file_is_refused_by_its_place() {
     );
     assert_eq!(
         refused("{\"orderId\":\n"),
-        "a.json:2:1: the JSON ends too early; is it cut off?"
+        "a.json:2:1: the JSON is incomplete; was it cut off?"
     );
     assert_eq!(
         refused("null"),
@@ -305,7 +305,7 @@ fn required_fields_and_closed_enums_of_proto2_are_checked() {
 
 #[test]
 fn unknown_values_of_a_closed_enum_stay_unknown_fields() {
-    // id 1, size 2 (which has no name), an unknown field 50.
+    // Field 1 is the id, field 2 is a size without a name, and field 50 is unknown.
     let bytes = [0x08, 1, 0x18, 2, 0x90, 0x03, 5];
     let message = legacy()
         .decode(&bytes, Encoding::Protobuf, &Limits::DEFAULT)
@@ -321,7 +321,7 @@ fn unknown_values_of_a_closed_enum_stay_unknown_fields() {
 
 #[test]
 fn values_that_json_cannot_represent_are_refused_when_written() {
-    // A time in the year 10000, which protobuf can hold and JSON cannot.
+    // A time in the year 10000, which protobuf can represent but JSON cannot.
     let bytes = [0x4a, 0x07, 0x08, 0x80, 0xdc, 0xce, 0xfe, 0xe6, 0x07];
     let message = order()
         .decode(&bytes, Encoding::Protobuf, &Limits::DEFAULT)
@@ -353,7 +353,7 @@ fn a_damaged_any_is_refused_when_written() {
         .unwrap();
     let error = message.to_bytes(Encoding::Msgpack).unwrap_err().to_string();
     assert!(
-        error.contains("holds no valid \"type.googleapis.com/shop.Money\""),
+        error.contains("contains an invalid \"type.googleapis.com/shop.Money\""),
         "{error}"
     );
 }
@@ -441,7 +441,7 @@ fn payloads_of_an_any_are_compared_as_messages() {
         message.unwrap()
     };
     let expected = with(b"\x10\x01\x18\x02");
-    // Each library has its own order of fields.
+    // Each library writes fields in its own order.
     let other_order = with(b"\x18\x02\x10\x01");
     assert_eq!(first_difference(&expected, &other_order), None);
     let wrong = first_difference(&expected, &with(b"\x18\x03\x10\x01")).unwrap();

@@ -17,7 +17,7 @@ fn shop() -> Schema {
     Schema::compile(&[proto("shop/orders.proto")], &[proto("")]).unwrap()
 }
 
-/// Compiles the first of the files in their own folder; errors show the folder's path as `DIR`.
+/// Compiles the first file, with all files in a temporary folder. Errors show the folder's path as `DIR`.
 fn compiled(files: &[(&str, &str)]) -> Result<Schema, String> {
     let dir = TempDir::new().unwrap();
     for (name, source) in files {
@@ -30,10 +30,10 @@ fn compiled(files: &[(&str, &str)]) -> Result<Schema, String> {
     })
 }
 
-/// The built-in compiler's error for files that protoc refuses too.
+/// Returns the built-in compiler's error for files that protoc refuses too.
 fn refused(files: &[(&str, &str)]) -> String {
     let error = compiled(files).unwrap_err();
-    let inside = error.split("; protoc refuses it too: ").next();
+    let inside = error.split("; protoc also rejects it:  ").next();
     inside.unwrap_or_default().to_owned()
 }
 
@@ -89,7 +89,7 @@ fn streaming_methods_are_refused() {
             error.to_string(),
             format!(
                 "\"shop.Orders/{name}\" is a {kind}-streaming method; only unary methods (one \
-                 request, one response) can be called for now"
+                 request, one response) are supported"
             )
         );
     }
@@ -151,7 +151,7 @@ fn an_error_in_an_imported_file_names_that_file() {
     assert!(error.starts_with("DIR/b.proto:2:9: "), "{error}");
 }
 
-/// The compiler searches all places for each error, which takes minutes if there are many of both.
+/// The compiler searches all locations for each error, which would take minutes if there were many of both.
 #[test]
 fn an_error_in_very_large_files_is_named_without_its_place() {
     let wrong = |values: usize| {
@@ -172,7 +172,7 @@ fn a_missing_import_is_named_with_its_importer_and_the_paths() {
             "a.proto",
             "syntax = \"proto3\";\n\nimport \"shop/b.proto\";\n"
         )]),
-        "DIR/a.proto:3:1: import \"shop/b.proto\" was not found in DIR; name the folder it is in \
+        "DIR/a.proto:3:1: import \"shop/b.proto\" was not found in DIR; specify its folder \
          with --include"
     );
 }
@@ -190,7 +190,7 @@ fn missing_files_and_those_outside_the_include_paths_are_refused() {
         .unwrap_err()
         .to_string();
     assert!(
-        error.ends_with("is a folder; name the .proto files in it"),
+        error.ends_with("is a folder; specify the .proto files in it"),
         "{error}"
     );
     let error = Schema::compile(&[proto("legacy.proto")], &[proto("shop")]).unwrap_err();
@@ -202,7 +202,7 @@ fn missing_files_and_those_outside_the_include_paths_are_refused() {
     );
 }
 
-/// A compiler that recursed into all of them would overflow its stack and end the program.
+/// A compiler that recursed through all of them would overflow its stack and crash the program.
 #[test]
 fn what_is_nested_or_chained_too_deeply_is_refused() {
     let nested = |depth: usize| {
@@ -216,7 +216,7 @@ fn what_is_nested_or_chained_too_deeply_is_refused() {
         refused(&[("a.proto", &nested(5_000))]),
         "DIR/a.proto:5:206: brackets are nested more than 64 deep"
     );
-    // The compiler handles the maximum that is accepted, even on a thread's small stack.
+    // The compiler can handle the accepted maximum, even on a thread with a small stack.
     compiled(&[("a.proto", &nested(63))]).unwrap();
 
     let chain = |length: usize| -> Vec<(String, String)> {
@@ -235,12 +235,12 @@ fn what_is_nested_or_chained_too_deeply_is_refused() {
     assert_eq!(
         compile(&chain(8_000)).unwrap_err(),
         "DIR/f200.proto: is at the end of a chain of more than 200 files that import each other; \
-         give a compiled descriptor set with --descriptor-set"
+         provide a compiled descriptor set with --descriptor-set"
     );
     compile(&chain(200)).unwrap();
 }
 
-/// If two files import the same file, the longer chain to it counts.
+/// If two files import the same file, the longer chain determines its depth.
 #[test]
 fn a_file_with_many_importers_is_not_in_a_longer_chain() {
     let names: Vec<String> = (0..300).map(|n| format!("f{n}.proto")).collect();
@@ -268,7 +268,7 @@ fn endless_files_are_refused() {
         assert_eq!(
             error.to_string(),
             format!(
-                "{}: the .proto files have more than 16 MiB together; give a compiled descriptor \
+                "{}: the .proto files exceed 16 MiB in total; provide a compiled descriptor \
                  set with --descriptor-set",
                 link.display()
             )
@@ -276,7 +276,7 @@ fn endless_files_are_refused() {
     }
 }
 
-/// The compiler keeps the source place of each definition; they can be many.
+/// The compiler records the source location of each definition, and there can be many.
 #[test]
 fn a_schema_is_without_the_places_in_its_source() {
     let sized = |lines: &str| {
@@ -320,7 +320,7 @@ fn an_import_outside_of_the_include_paths_says_what_helps() {
         assert_eq!(
             refused(&[("a.proto", &source)]),
             "DIR/a.proto:2:8: an import must be a path relative to an include path, without \"..\", \".\", \
-             \"//\" or \"\\\"; name the folder that it starts from with --include"
+             \"//\" or \"\\\"; specify the folder that it starts from with --include"
         );
     }
     let group = "syntax = \"proto2\";\nmessage A {\n  optional group a = 1 {}\n}\n";
@@ -378,7 +378,7 @@ fn bytes_that_are_no_descriptor_set_are_refused() {
         matches!(error, SchemaError::DescriptorSet { .. }),
         "{error}"
     );
-    // A set without the imports of its files.
+    // A set that lacks the files' imports.
     let dir = TempDir::new().unwrap();
     let set = dir.path().join("set.binpb");
     let status = std::process::Command::new("protoc")
@@ -401,7 +401,7 @@ fn editions_are_compiled_by_protoc() {
         .from_json(r#"{"name":"","id":1,"child":{"id":2,"numbers":[1,2]}}"#)
         .unwrap();
     let bytes = message.to_bytes(Encoding::Protobuf).unwrap();
-    // An explicit empty name, the id, and the child between group tags, with its numbers not packed.
+    // An explicitly empty name, the id, and the child between group tags with its numbers unpacked.
     assert_eq!(
         bytes,
         [0x0a, 0, 0x18, 1, 0x23, 0x18, 2, 0x28, 1, 0x28, 2, 0x24]
@@ -425,7 +425,7 @@ fn without_a_compiler_for_editions_the_error_says_what_helps() {
     };
     assert_eq!(
         error.to_string(),
-        "a.proto: `edition` files need protoc (27 or newer) or buf on the PATH, where protoc is \
-         too old and buf is missing; or give a compiled descriptor set with --descriptor-set"
+        "a.proto: files with `edition` need protoc (27 or newer) or buf on the PATH, but protoc is \
+         too old and buf is missing; or provide a compiled descriptor set with --descriptor-set"
     );
 }

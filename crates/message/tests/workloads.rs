@@ -1,4 +1,4 @@
-//! The built-in workloads: names, responses and sizes; and a user's own workload.
+//! The built-in workloads' names, responses and sizes, and a user's own workload.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -96,7 +96,7 @@ fn every_call_goes_both_ways_in_every_encoding_and_compression() {
     }
 }
 
-/// Converts a message to compressed bytes after a frame's head, and back through a buffer that was used before.
+/// Encodes and compresses a message after a frame header, then decodes it through a previously used buffer.
 fn through(codec: &mut Codec, message: &Message) -> Message {
     const HEAD: &[u8] = b"head";
     let (mut encoded, mut sent) = (Vec::new(), HEAD.to_vec());
@@ -145,7 +145,7 @@ fn samples_are_those_of_the_studies() {
         "{}",
         &json[..200]
     );
-    // 5,000 strings of 20 characters, quotes and commas.
+    // 5,000 strings, each with 20 characters, two quotes and a comma.
     assert_eq!(json.matches(',').count(), 6 + 4999);
     assert_eq!(json.len(), json.find('[').unwrap() + 5000 * 23 - 1 + 3);
 
@@ -163,7 +163,7 @@ fn samples_are_those_of_the_studies() {
     assert_eq!(text(&profile.expected(100)), info);
 }
 
-/// Applications with serde write them as numbers; some clients send them as text.
+/// Applications with serde write 64-bit integers as numbers, but some clients send them as strings.
 #[test]
 fn integers_of_64_bits_are_numbers_in_json_and_are_read_from_text_too() {
     let followers = workload(&WorkloadSpec::Followers { n: 2 });
@@ -176,8 +176,8 @@ fn integers_of_64_bits_are_numbers_in_json_and_are_read_from_text_too() {
     assert_eq!(first_difference(&answer, &read.unwrap()), None);
 }
 
-/// The generated readers do not count levels. If the limit is lower than their types' depth, dynamic code
-/// reads.
+/// The generated readers do not count levels. If the limit is below their types' depth, dynamic code reads the
+/// message instead.
 #[test]
 fn the_depth_of_built_in_messages_is_bounded() {
     let list = workload(&WorkloadSpec::List { n: 1 });
@@ -196,7 +196,7 @@ fn the_depth_of_built_in_messages_is_bounded() {
                     DecodeError::Limit(BrokenLimit::Depth(max_depth)),
                     "{encoding}"
                 ),
-                // In these encodings a map is an object, which counts as a level.
+                // In these encodings, a map is an object, which counts as a level.
                 3 if encoding != Encoding::Protobuf => assert!(read.is_err(), "{encoding}"),
                 _ => assert_eq!(
                     first_difference(&answer, &read.unwrap()),
@@ -241,14 +241,14 @@ fn sizes_are_near_the_published_ones() {
     near(records[0], 1_900_000, 6);
 }
 
-/// Equal rows would make compression look far better than it is.
+/// Identical rows would make compression look far better than it is.
 #[test]
 fn rows_differ_from_one_another() {
     for (spec, list, least) in [
         (WorkloadSpec::Echo { n: 500 }, "/list", 500),
         (WorkloadSpec::List { n: 500 }, "/response", 500),
         (WorkloadSpec::Followers { n: 500 }, "/userId", 500),
-        // Real rows, some of which are equal.
+        // These are real rows, some of which are identical.
         (WorkloadSpec::Records { n: 500 }, "/records", 490),
     ] {
         let answer: serde_json::Value =

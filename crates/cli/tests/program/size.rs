@@ -114,7 +114,7 @@ fn without_a_compiler_to_try_a_refused_proto_with_the_error_says_so() {
         .env("PATH", "")
         .output()
         .expect("the program starts");
-    let advice = "if the file is valid, put protoc (27 or newer) or buf on the PATH, where protoc is missing and buf is missing";
+    let advice = "if the file is valid, put protoc (27 or newer) or buf on the PATH, but protoc is missing and buf is missing";
     Finished::from(output).refused(&["a.proto:2:28: expected", advice]);
     let output = place
         .command(&[&["size"], &of[..]].concat())

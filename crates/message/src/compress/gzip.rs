@@ -151,7 +151,7 @@ impl Decompressor {
 }
 
 fn ends_early() -> Refusal {
-    Refusal::Damage("the data ends early".to_owned())
+    Refusal::Damage("the data is cut off".to_owned())
 }
 
 /// Returns the bytes after a member's header (RFC 1952, section 2.3).

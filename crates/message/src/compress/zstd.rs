@@ -72,7 +72,7 @@ impl Decompressor {
                 // Another frame follows.
                 self.context.reinit().map_err(damage)?;
             } else if input.pos() == read && out.len() == written {
-                return Err(Refusal::Damage("the data ends early".to_owned()));
+                return Err(Refusal::Damage("the data is cut off".to_owned()));
             }
         }
     }

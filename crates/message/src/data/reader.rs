@@ -218,7 +218,7 @@ impl RowReader {
             None => Ok(()),
             Some(column) => Err(DataError::row(
                 self.line(),
-                format!("the row has no \"{column}\", which the template asks for"),
+                format!("the row has no \"{column}\", which the template uses"),
             )),
         }
     }
@@ -261,7 +261,7 @@ impl RowReader {
             Wrong::Reading(error) if error == TOO_LONG => {
                 let most = self.max_row_bytes;
                 let what =
-                    format!("a row of more than {most} bytes; is a quote or a line not ended?");
+                    format!("a row of more than {most} bytes; is a quote unclosed or a line break missing?");
                 DataError::row(self.line(), what)
             }
             Wrong::Reading(error) => DataError::Unreadable(error),
@@ -305,7 +305,7 @@ impl Wrong {
                 expected_len, len, ..
             } => match columns.get(*len as usize) {
                 Some(name) => {
-                    format!("{len} of {expected_len} values: none for the column \"{name}\"")
+                    format!("{len} of {expected_len} values; no value for the column \"{name}\"")
                 }
                 None => format!("{len} values, but the first line names {expected_len} columns"),
             },
@@ -334,7 +334,7 @@ fn csv_columns(records: &mut csv::Reader<Bounded>) -> Result<StringRecord, DataE
         None => Ok(columns.clone()),
         Some(twice) => Err(DataError::row(
             1,
-            format!("two columns have the name \"{twice}\""),
+            format!("duplicate column name \"{twice}\""),
         )),
     }
 }
@@ -387,7 +387,7 @@ fn open_quote(bytes: &Bounded, begins: FilePlace) -> Option<u64> {
 }
 
 fn unclosed(line: u64) -> DataError {
-    DataError::row(line, "a quote is opened here and never closed")
+    DataError::row(line, "this line opens a quote that is never closed")
 }
 
 /// The length of the byte order mark that some editors put before UTF-8 text. The CSV reader skips it too.

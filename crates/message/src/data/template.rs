@@ -183,7 +183,7 @@ impl Part {
             (BASE64, _) => Err("{{base64 X}} takes a column or another placeholder".to_owned()),
             _ => {
                 let nearest = Nearest::or_known(inner, BUILT_IN.iter().chain(columns).copied());
-                Err(format!("there is no placeholder \"{inner}\"{nearest}"))
+                Err(format!("unknown placeholder \"{inner}\"{nearest}"))
             }
         }
     }

@@ -164,14 +164,14 @@ fn rows_drawn_at_random_all_come() {
 
 #[test]
 fn what_is_wrong_with_a_template_has_its_place() {
-    insta::assert_snapshot!(refused("{\n  \"a\": {{nam}}}"), @r#"line 2, column 8: there is no placeholder "nam"; did you mean "name" or "n"?"#);
+    insta::assert_snapshot!(refused("{\n  \"a\": {{nam}}}"), @r#"line 2, column 8: unknown placeholder "nam"; did you mean "name" or "n"?"#);
     insta::assert_snapshot!(refused("{\"a\": {{name}"), @r#"line 1, column 7: the placeholder is not closed; end it with }}, or write {{"{{"}} for the two braces themselves"#);
     insta::assert_snapshot!(refused("{{random_int 5 1}}"), @"line 1, column 1: {{random_int A B}} takes two 64-bit integers, the smaller one first");
     insta::assert_snapshot!(refused("{{n 5}}"), @"line 1, column 1: {{n}} takes no arguments");
-    insta::assert_snapshot!(refused("{{}}"), @r#"line 1, column 1: there is no placeholder ""; known are n, uuid, random_int, base64, city, name"#);
+    insta::assert_snapshot!(refused("{{}}"), @r#"line 1, column 1: unknown placeholder ""; known are n, uuid, random_int, base64, city, name"#);
     insta::assert_snapshot!(refused("{{base64}}"), @"line 1, column 1: {{base64 X}} takes a column or another placeholder");
     insta::assert_snapshot!(refused("{{base64 base64 n}}"), @"line 1, column 1: {{base64 X}} takes a column or another placeholder");
-    insta::assert_snapshot!(refused("{{base64 nam}}"), @r#"line 1, column 1: there is no placeholder "nam"; did you mean "name" or "n"?"#);
+    insta::assert_snapshot!(refused("{{base64 nam}}"), @r#"line 1, column 1: unknown placeholder "nam"; did you mean "name" or "n"?"#);
 }
 
 #[test]
@@ -192,10 +192,10 @@ fn what_is_wrong_with_rows_has_its_place() {
             .unwrap_err()
             .to_string()
     };
-    insta::assert_snapshot!(csv(b"a,b\n1,2\n3\n"), @r#"line 3: 1 of 2 values: none for the column "b""#);
+    insta::assert_snapshot!(csv(b"a,b\n1,2\n3\n"), @r#"line 3: 1 of 2 values; no value for the column "b""#);
     insta::assert_snapshot!(csv(b"a,b\n1,\xff\n"), @r#"line 2: the value of "b" is not UTF-8"#);
     insta::assert_snapshot!(csv(b"a,\xff\n1,2\n"), @"line 1: value 2 is not UTF-8");
-    insta::assert_snapshot!(csv(b"a,a\n1,2\n"), @r#"line 1: two columns have the name "a""#);
+    insta::assert_snapshot!(csv(b"a,a\n1,2\n"), @r#"line 1: duplicate column name "a""#);
     let lines = |text: &str| {
         Rows::in_memory(text.as_bytes(), RowFormat::JsonLines)
             .unwrap_err()
@@ -204,11 +204,11 @@ fn what_is_wrong_with_rows_has_its_place() {
     insta::assert_snapshot!(lines("{\"a\": 1}\n{\"a\": }\n"), @"line 2, column 7: not JSON: expected value");
     insta::assert_snapshot!(lines("[1]\n"), @"line 1: not a JSON object: invalid type: sequence, expected a map");
     let missing = Rows::in_memory(b"{\"a\": 1}\n{\"b\": 1}\n", RowFormat::JsonLines).unwrap();
-    insta::assert_snapshot!(data("{{a}}", Some(missing)).unwrap_err(), @r#"line 2: the row has no "a", which the template asks for"#);
+    insta::assert_snapshot!(data("{{a}}", Some(missing)).unwrap_err(), @r#"line 2: the row has no "a", which the template uses"#);
     let taken = Rows::in_memory(b"uuid\n1\n", RowFormat::Csv).unwrap();
     insta::assert_snapshot!(data("{{uuid}}", Some(taken)).unwrap_err(), @r#"line 1, column 1: the rows have a column "uuid", and {{uuid}} is built in; rename the column"#);
     let none = Rows::in_memory(b"a\n", RowFormat::Csv).unwrap();
-    insta::assert_snapshot!(data("{{a}}", Some(none)).unwrap_err(), @"there are no rows; give a file with at least one row, or a text without rows");
+    insta::assert_snapshot!(data("{{a}}", Some(none)).unwrap_err(), @"there are no rows; provide a file with at least one row, or a message without rows");
 }
 
 proptest! {

@@ -65,8 +65,8 @@ const fn is_packable(kind: SingularKind) -> bool {
 const fn shown(unknown: &UnknownField) -> &'static str {
     match unknown.data {
         UnknownFieldData::Varint(_) => "a varint",
-        UnknownFieldData::Fixed64(_) => "64 fixed bits",
-        UnknownFieldData::Fixed32(_) => "32 fixed bits",
+        UnknownFieldData::Fixed64(_) => "a fixed 64-bit value",
+        UnknownFieldData::Fixed32(_) => "a fixed 32-bit value",
         UnknownFieldData::LengthDelimited(_) => "length-delimited bytes",
         UnknownFieldData::Group(_) => "a group",
     }

@@ -62,7 +62,7 @@ impl<'a> Reading<'a> {
                 self.types,
                 self.index,
                 fault,
-                "it does not fit here",
+                "it does not fit the message",
             )),
         }
     }

@@ -34,7 +34,7 @@ impl<'a> WriteMessage<'a> {
 fn deeper<E: Error>(depth: usize) -> Result<usize, E> {
     depth
         .checked_sub(1)
-        .ok_or_else(|| E::custom(format_args!("it nests deeper than {MAX_DEPTH} levels")))
+        .ok_or_else(|| E::custom(format_args!("the message nests deeper than {MAX_DEPTH} levels")))
 }
 
 impl Serialize for WriteMessage<'_> {
@@ -273,7 +273,7 @@ fn write_any<S: Serializer>(
     let payload = DynamicMessage::decode_with_options(pool.clone(), index, bytes, &levels)
         .map_err(|e| {
             S::Error::custom(format_args!(
-                "a google.protobuf.Any holds no valid \"{type_url}\": {e}"
+                "a google.protobuf.Any contains an invalid \"{type_url}\": {e}"
             ))
         })?;
     if WellKnown::of(payload.message_descriptor()).is_some() {

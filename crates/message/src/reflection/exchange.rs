@@ -38,7 +38,7 @@ impl ReflectionRequest<'_> {
 /// A server's response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReflectionResponse {
-    /// Encoded `google.protobuf.FileDescriptorProto`s: the requested file, and often its imports.
+    /// Encoded `google.protobuf.FileDescriptorProto`s: the requested file, often with its imports.
     Files(Vec<Vec<u8>>),
     /// The full names of all services.
     Services(Vec<String>),
@@ -58,7 +58,7 @@ impl ReflectionResponse {
     /// Reads a message of the reflection method.
     ///
     /// # Errors
-    /// If the bytes are not such a message, or respond to a request that this client never makes.
+    /// If the bytes are not a valid response, or answer a kind of request that this client never sends.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ReflectionError> {
         let damaged = |what: &str| Err(ReflectionError::Damaged(what.to_owned()));
         let response = match ServerReflectionResponse::decode_from_slice(bytes) {

@@ -31,7 +31,7 @@ pub enum ReflectionError {
     ListedOnly {
         /// The requested service.
         service: String,
-        /// The server's message in brackets, if there is one.
+        /// The server's message in parentheses; empty if there is none.
         said: String,
     },
     /// The server responded with an error instead of a descriptor.
@@ -106,7 +106,7 @@ pub fn fetch_schema<E>(
     let Some(file) = placeholder else {
         return Ok(schema?);
     };
-    // An empty file is fine as long as no type is missing.
+    // An empty file is fine if no type is missing.
     let lacks = match schema {
         Ok(schema) if schema.has_service(service) => return Ok(schema),
         Ok(_) => format!("no file declares \"{service}\""),

@@ -41,7 +41,7 @@ pub enum FilesError {
     #[error("files of more than {0} bytes")]
     TooLarge(usize),
     /// The files cannot be linked.
-    #[error("the files do not fit together: {0}")]
+    #[error("the files are inconsistent: {0}")]
     Unlinked(String),
 }
 

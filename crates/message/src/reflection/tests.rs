@@ -114,7 +114,7 @@ fn every_kind_of_request_gets_a_response() {
         ReflectionResponse::from_bytes(&numbers)
             .unwrap_err()
             .to_string(),
-        "sends a damaged reflection response: it lists extension numbers, which were not asked for"
+        "sends a damaged reflection response: it lists extension numbers, which were not requested"
     );
     let nothing = ReflectionResponse::from_bytes(&ask(None)).unwrap();
     assert!(matches!(nothing, ReflectionResponse::Error { code: 3, .. }));
@@ -305,7 +305,7 @@ fn a_placeholder_is_named_or_replaced() {
         asked_of(&[&told, &told]).0
     };
     let error = needs("b.proto", ".b.Kind").unwrap_err().to_string();
-    let named = r#"sends a placeholder, a name without content, for the file "b.proto": "#;
+    let named = r#"sends only a placeholder (a name without content) for the file "b.proto": "#;
     assert!(error.starts_with(named), "{error}");
     assert!(error.contains(".b.Kind"), "{error}");
     let well_known = needs(
@@ -330,7 +330,7 @@ fn a_servers_message_adds_no_second_line() {
         ),
         (
             &[&services(&[HELLO])],
-            "sends a reflection response that was not asked for",
+            "sends a reflection response that was not requested",
         ),
         (
             &[&unknown, &services(&["hello.Hallo\n"])],
@@ -338,7 +338,7 @@ fn a_servers_message_adds_no_second_line() {
         ),
         (
             &[&unknown, &services(&[HELLO])],
-            r#"lists "hello.Hello", but sends no descriptor of it (no\nsuch symbol)"#,
+            r#"lists "hello.Hello", but sends no descriptor for it (no\nsuch symbol)"#,
         ),
         (
             &[&unknown, &error(12, "")],
@@ -354,7 +354,7 @@ fn a_servers_message_adds_no_second_line() {
         ),
         (
             &[&telling(&[("a", &["b"])]), &telling(&[("c", &[])])],
-            r#"sends no descriptor of the file "b", which "a" imports"#,
+            r#"sends no descriptor for the file "b", which "a" imports"#,
         ),
     ];
     for (answers, text) in table {
@@ -391,7 +391,7 @@ fn files_that_are_not_a_schema_are_refused_with_the_reason() {
     alone.add(&file).unwrap();
     let unlinked = alone.into_schema().unwrap_err().to_string();
     assert!(
-        unlinked.starts_with("the files do not fit together: "),
+        unlinked.starts_with("the files are inconsistent: "),
         "{unlinked}"
     );
     let mut renamed = FileDescriptorProto::decode_from_slice(&file).unwrap();

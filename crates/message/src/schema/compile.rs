@@ -145,7 +145,7 @@ fn describe(error: &protox::Error, includes: &[PathBuf]) -> SchemaError {
 
 /// Replaces a misleading compiler error.
 const IMPORT_PATHS: &str = "an import must be a path relative to an include path, without \"..\", \".\", \
-                            \"//\" or \"\\\"; name the folder that it starts from with --include";
+                            \"//\" or \"\\\"; specify the folder that it starts from with --include";
 
 /// Whether a quoted string begins at this location.
 fn is_text(file: &str, line: usize, column: usize) -> bool {

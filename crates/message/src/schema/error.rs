@@ -20,7 +20,7 @@ pub enum SchemaError {
     },
     /// A file imports one that cannot be found.
     #[error(
-        "{importer}: import \"{import}\" was not found in {searched}; name the folder it is in \
+        "{importer}: import \"{import}\" was not found in {searched}; specify its folder \
          with --include"
     )]
     MissingImport {
@@ -41,8 +41,8 @@ pub enum SchemaError {
     },
     /// A file needs a compiler that supports editions, and none was found.
     #[error(
-        "{file}: `edition` files need protoc ({FIRST_PROTOC} or newer) or buf on the PATH, where \
-         {found}; or give a compiled descriptor set with --descriptor-set"
+        "{file}: files with `edition` need protoc ({FIRST_PROTOC} or newer) or buf on the PATH, but \
+         {found}; or provide a compiled descriptor set with --descriptor-set"
     )]
     NoEditionsCompiler {
         /// The file.
@@ -52,7 +52,7 @@ pub enum SchemaError {
     },
     /// The built-in compiler refused the files, perhaps by mistake, and no other compiler was found.
     #[error(
-        "{built_in}; if the file is valid, put protoc ({FIRST_PROTOC} or newer) or buf on the PATH, where {found}"
+        "{built_in}; if the file is valid, put protoc ({FIRST_PROTOC} or newer) or buf on the PATH, but {found}"
     )]
     BuiltInCompiler {
         /// The built-in compiler's error.
@@ -61,7 +61,7 @@ pub enum SchemaError {
         found: String,
     },
     /// The built-in compiler refused the files, and so did one on the PATH.
-    #[error("{built_in}; {compiler} refuses it too: {what}")]
+    #[error("{built_in}; {compiler} also rejects it:  {what}")]
     BothCompilers {
         /// The built-in compiler's error.
         built_in: Box<SchemaError>,
@@ -80,7 +80,7 @@ pub enum SchemaError {
     },
     /// The bytes are not a usable descriptor set.
     #[error(
-        "not a usable descriptor set: {}{what}; make it with protoc --include_imports --descriptor_set_out, or with buf build",
+        "not a usable descriptor set: {}{what}; generate it with protoc --include_imports --descriptor_set_out, or with buf build",
         .file.as_ref().map_or_else(String::new, |file| format!("{file}: "))
     )]
     DescriptorSet {
@@ -99,7 +99,7 @@ pub enum SchemaError {
     },
     /// The method is a streaming method.
     #[error(
-        "\"{name}\" is a {kind}-streaming method; only unary methods (one request, one response) can be called for now"
+        "\"{name}\" is a {kind}-streaming method; only unary methods (one request, one response) are supported"
     )]
     Streaming {
         /// The method.

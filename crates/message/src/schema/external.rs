@@ -71,7 +71,7 @@ pub(super) fn compile(files: &[PathBuf], includes: &[PathBuf]) -> Result<Vec<u8>
     let compilers = [("protoc", protoc as Compiler), ("buf", buf as Compiler)];
     let folder = tempfile::tempdir().map_err(|error| {
         NotCompiled::NoCompiler(format!(
-            "neither was tried: cannot write a temporary file: {error}; set TMPDIR to a folder that can be written"
+            "neither was tried: cannot write a temporary file: {error}; set TMPDIR to a writable folder"
         ))
     })?;
     let mut found = Vec::new();
@@ -152,7 +152,7 @@ fn option(name: &str, path: &Path) -> OsString {
 fn run(mut command: Command, out: &Path) -> io::Result<Outcome> {
     let (status, words) = output(&mut command)?;
     if status.success() {
-        let no_set = |error| Outcome::Refused(format!("it wrote no descriptor set ({error})"));
+        let no_set = |error| Outcome::Refused(format!("it did not write a descriptor set ({error})"));
         return Ok(whole_file::read(out).map_or_else(no_set, Outcome::Compiled));
     }
     // These messages mean that the compiler predates the edition.

@@ -27,16 +27,16 @@ use crate::generated::WORKLOADS_DESCRIPTOR_SET;
 use crate::message::MessageType;
 use crate::nearest::{Nearest, or_list};
 
-/// The first release of protoc that accepts files with editions without an extra option.
+/// The first protoc release that supports editions without an extra option.
 pub const FIRST_PROTOC: u32 = 27;
 
-/// Message types and methods of compiled .proto files. Cheap to clone.
+/// The message types and methods of compiled .proto files. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Schema {
     pub(crate) types: Arc<Types>,
 }
 
-/// A method that can be called: unary, with its message types.
+/// A callable (unary) method with its message types.
 #[derive(Debug, Clone)]
 pub struct Method {
     /// `package.Service/Method`.
@@ -48,12 +48,12 @@ pub struct Method {
 }
 
 impl Schema {
-    /// Compiles .proto files: proto2 and proto3 with the built-in compiler; files that it refuses, such as
-    /// those with editions, with `protoc` or `buf` from the PATH. Imports are searched in `includes`; if it is
-    /// empty, in the folder of each file. The built-in compiler has its own well-known types.
+    /// Compiles .proto files: proto2 and proto3 with the built-in compiler, and files that it refuses, such as
+    /// those with editions, with `protoc` or `buf` from the PATH. Imports are looked up in `includes` or, if it
+    /// is empty, in the folder of each file. The built-in compiler uses its own well-known types.
     ///
     /// # Errors
-    /// If a file has an error, with its line and column, or cannot be found.
+    /// If a file cannot be found or is invalid. The error includes the line and column if they are known.
     pub fn compile(files: &[PathBuf], includes: &[PathBuf]) -> Result<Self, SchemaError> {
         let set = compile::compile(files, includes)?;
         Self::from_descriptor_set(&set).map_err(|error| compile::of_files(error, files, includes))
@@ -71,7 +71,8 @@ impl Schema {
         Self::from_set_within(bytes.to_vec(), MAX_MEMORY)
     }
 
-    /// As [`Self::from_descriptor_set`], for a set whose decoded descriptors may take `max_memory` bytes.
+    /// Like [`Self::from_descriptor_set`], but limits the memory of the decoded descriptors to `max_memory`
+    /// bytes.
     pub(crate) fn from_set_within(
         descriptor_set: Vec<u8>,
         max_memory: usize,
@@ -95,7 +96,7 @@ impl Schema {
         &self.types.descriptor_set
     }
 
-    /// Finds a method by `package.Service/Method`; a leading `/`, or a `.` instead of the `/`, is accepted.
+    /// Finds a method by `package.Service/Method`. A leading `/` is accepted, and so is `.` in place of `/`.
     ///
     /// # Errors
     /// If there is no such method, or it is a streaming method.
@@ -121,7 +122,7 @@ impl Schema {
         Err(SchemaError::Streaming { name, kind })
     }
 
-    /// The names of all methods, `package.Service/Method`, in the order of the files.
+    /// The names of all methods as `package.Service/Method`, in file order.
     pub fn method_names(&self) -> Vec<String> {
         self.methods().map(|(name, _)| name).collect()
     }
@@ -138,7 +139,7 @@ impl Schema {
         }
     }
 
-    /// Whether there is a service of this full name.
+    /// Whether there is a service with this full name.
     pub(crate) fn has_service(&self, full_name: &str) -> bool {
         let mut services = self.types.pool.services().iter();
         services.any(|service| service.full_name() == full_name)
@@ -153,7 +154,7 @@ impl Schema {
     }
 
     fn unknown_method(&self, name: &str) -> SchemaError {
-        /// How many methods are listed if none is similar.
+        /// How many methods to list if none is similar.
         const LISTED: usize = 5;
         let names = self.method_names();
         let nearest = Nearest::of(name, names.iter().map(String::as_str));
@@ -183,7 +184,8 @@ pub(crate) fn descriptor_set(files: impl IntoIterator<Item = Vec<u8>>) -> Vec<u8
     set
 }
 
-/// Returns the files and all that they import, each after its imports. A user's set may have any order.
+/// Returns the files and everything that they import, each after its imports. A set from the user may be in any
+/// order.
 pub(crate) fn in_order<'p>(
     pool: &'p DescriptorPool,
     needed: Vec<&'p FileDescriptorProto>,

@@ -1,6 +1,6 @@
 //! Checks the names and default values in a descriptor set. A compiler of .proto files writes only valid ones,
-//! but a server or another tool may not, and they go into errors, messages, look-ups by full name, and the
-//! source code that generators write.
+//! but a server or another tool may not. They are used in errors, messages, lookups by full name, and generated
+//! source code.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -16,8 +16,8 @@ use protox::file::GoogleFileResolver;
 use super::{default_value, file_name};
 use crate::path::clip;
 
-/// Checks that a .proto file could declare each name. The error has the file's name, if that is valid, and the
-/// rule.
+/// Checks that a .proto file could declare each name. The error contains the file's name, if that is valid, and
+/// the rule.
 pub(super) fn check(set: &FileDescriptorSet) -> Result<(), (Option<String>, String)> {
     set.file.iter().try_for_each(|file| {
         let name = file.name.as_deref().unwrap_or_default();
@@ -87,7 +87,7 @@ fn check_field(field: &FieldDescriptorProto) -> Result<(), String> {
     }
 }
 
-/// The files of `Empty` and of the messages in `google.protobuf` with a special form in JSON.
+/// The files that declare `Empty` and the messages of `google.protobuf` with a special JSON form.
 static WELL_KNOWN: LazyLock<Vec<FileDescriptorProto>> = LazyLock::new(|| {
     let files = [
         "any",
@@ -107,7 +107,7 @@ static WELL_KNOWN: LazyLock<Vec<FileDescriptorProto>> = LazyLock::new(|| {
     set.file
 });
 
-/// Whether a file is one of protobuf's own: the libraries of all languages contain its code.
+/// Whether a file is one of protobuf's own, for which every language's protobuf library contains code.
 pub(crate) fn is_well_known(file: &str) -> bool {
     const OTHERS: [&str; 5] = [
         "google/protobuf/api.proto",
@@ -120,7 +120,7 @@ pub(crate) fn is_well_known(file: &str) -> bool {
     OTHERS.contains(&file) || files.any(|known| known == file)
 }
 
-/// Whether a message may hold any other one, in a `google.protobuf.Any`.
+/// Whether a message may contain arbitrary messages, in a `google.protobuf.Any`.
 pub(super) fn has_any(set: &FileDescriptorSet) -> bool {
     well_known(set).any(|message| message.name.as_deref() == Some("Any"))
 }
@@ -132,7 +132,7 @@ fn well_known(set: &FileDescriptorSet) -> impl Iterator<Item = &DescriptorProto>
         .flat_map(|file| &file.message_type)
 }
 
-/// Adds the well-known types that no file imports: an `Any` may hold them nevertheless.
+/// Adds the well-known types that no file imports, because an `Any` may contain them anyway.
 pub(super) fn add_well_known(set: &mut FileDescriptorSet) {
     let there: HashSet<String> = well_known(set)
         .filter_map(|message| message.name.clone())
@@ -150,7 +150,8 @@ pub(super) fn add_well_known(set: &mut FileDescriptorSet) {
     set.file.extend(missing);
 }
 
-/// Checks a message of `google.protobuf`: the protobuf library handles well-known types by name only.
+/// Checks a message of `google.protobuf`, because the protobuf library recognizes well-known types by name
+/// alone.
 fn check_well_known(message: &DescriptorProto) -> Result<(), String> {
     let mut known = WELL_KNOWN.iter().flat_map(|file| &file.message_type);
     let known = known.find(|known| known.name == message.name);
@@ -185,7 +186,7 @@ fn has_all_of(message: &DescriptorProto, known: &DescriptorProto) -> bool {
     known.field.iter().all(has_field) && known.nested_type.iter().all(has_nested)
 }
 
-/// Changes every field of a file, including its extensions.
+/// Applies a change to every field of a file, including extensions.
 pub(crate) fn change_fields(
     file: &mut FileDescriptorProto,
     change: &dyn Fn(&mut FieldDescriptorProto),
@@ -201,17 +202,17 @@ pub(crate) fn change_fields(
     messages.for_each(|message| in_message(message, change));
 }
 
-/// Whether a message has the wire format of a MessageSet. The protobuf library does not support it: it would
+/// Whether a message uses the MessageSet wire format, which the protobuf library does not support. It would
 /// write an ordinary extension instead of a group with the extension's number and message.
 pub(crate) fn is_message_set(options: Option<&MessageOptions>) -> bool {
     options.is_some_and(|options| options.message_set_wire_format == Some(true))
 }
 
-/// The error for a MessageSet that is not empty.
+/// The error for a non-empty MessageSet.
 pub(crate) const MESSAGE_SET: &str =
     "the wire format of MessageSet is not supported; leave it empty";
 
-/// Leaves out the extensions of all MessageSets, so that no MessageSet can hold anything. The library would
+/// Removes the extensions of all MessageSets, so that every MessageSet is empty. Otherwise, the library would
 /// refuse extensions whose numbers only a MessageSet allows.
 pub(super) fn leave_out_message_set_extensions(set: &mut FileDescriptorSet) {
     fn find(scope: &str, messages: &[DescriptorProto], found: &mut HashSet<String>) {
@@ -256,7 +257,7 @@ pub(super) fn leave_out_message_set_extensions(set: &mut FileDescriptorSet) {
     }
 }
 
-/// Checks that a name, or one part of a package's name, is an identifier. An absent name counts as empty.
+/// Checks that a name, or one part of a package name, is an identifier. A missing name is treated as empty.
 fn check_name(of: &str, name: Option<&str>) -> Result<(), String> {
     let name = name.unwrap_or_default();
     if is_identifier(name) {
@@ -268,7 +269,7 @@ fn check_name(of: &str, name: Option<&str>) -> Result<(), String> {
     ))
 }
 
-/// Whether a text is an identifier in the protobuf language.
+/// Whether a string is an identifier in the protobuf language.
 pub(super) fn is_identifier(text: &str) -> bool {
     !text.starts_with(|first: char| first.is_ascii_digit())
         && !text.is_empty()

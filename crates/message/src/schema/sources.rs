@@ -1,5 +1,5 @@
 //! Opens .proto files for the built-in compiler. The compiler recurses into nested definitions and imports, and
-//! takes many times a file's size in memory, so it never gets a file that exceeds a bound.
+//! uses many times a file's size in memory, so files that exceed a limit are never passed to it.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -19,37 +19,36 @@ use super::{SchemaError, json_names};
 use crate::position;
 use crate::whole_file::{text_within, without_mark};
 
-/// The maximum size of all files together.
+/// The maximum size of all files together, in bytes.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// The maximum length of a chain of files that import each other.
+/// The maximum length of a chain of files, each importing the next.
 const MAX_CHAINED: usize = 200;
 
-/// The maximum nesting of brackets. Compilers accept messages nested 31 deep, and option values nest within
-/// these.
+/// The maximum nesting of brackets. Compilers accept messages nested 31 levels deep, with option values nested
+/// further inside.
 const MAX_NESTED: usize = 64;
 
-/// Whether the compiler keeps the place of each name, type and number in its file. Places take most of its
-/// memory, and only errors need them.
+/// Whether the compiler records the source location of each name, type and number. Locations take up most of
+/// its memory, and only errors need them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Places {
     LeftOut,
-    /// As line and column.
+    /// As lines and columns.
     Kept,
-    /// With the file's text, which is needed for the place of an import. The compiler scans the text for each
-    /// error.
+    /// With the file's text, which is needed to locate an import. The compiler scans the text for each error.
     InText,
 }
 
-/// The .proto files in the include paths, and the well-known ones.
+/// The .proto files in the include paths, plus the well-known ones.
 pub(super) struct Sources {
     includes: Vec<PathBuf>,
     well_known: GoogleFileResolver,
     places: Places,
-    /// The number of places in the files.
+    /// The number of source locations in the files.
     found: Rc<Cell<usize>>,
     bytes_left: Cell<u64>,
-    /// For each file that is still to be opened, the length of the chain of imports that leads to it.
+    /// For each file that has not been opened yet, the length of the chain of imports that leads to it.
     chained: RefCell<HashMap<String, usize>>,
 }
 
@@ -80,8 +79,8 @@ impl Sources {
         })
     }
 
-    /// Records the chain of imports that leads to a file's imports; fails if it is too long. The compiler opens
-    /// a file at its first import, and recurses along the chain.
+    /// Records the chain of imports that leads to a file's imports. Fails if it is too long. The compiler opens
+    /// a file when it is first imported, and recurses along the chain.
     fn chain(&self, name: &str, path: &Path, imports: &[String]) -> Result<(), SchemaError> {
         let mut chained = self.chained.borrow_mut();
         let length = chained.get(name).copied().unwrap_or(0) + 1;
@@ -90,7 +89,7 @@ impl Sources {
                 file: shown(path),
                 what: format!(
                     "is at the end of a chain of more than {MAX_CHAINED} files that import each other; \
-                     give a compiled descriptor set with --descriptor-set"
+                     provide a compiled descriptor set with --descriptor-set"
                 ),
             });
         }
@@ -104,7 +103,7 @@ impl Sources {
 
 impl FileResolver for Sources {
     fn open_file(&self, name: &str) -> Result<File, Error> {
-        // The copy in an include path may be of a newer release, which the compiler may not accept.
+        // A copy in an include path may be from a newer release, which the compiler might not accept.
         if let Ok(file) = self.well_known.open_file(name) {
             return Ok(file);
         }
@@ -132,7 +131,7 @@ impl FileResolver for Sources {
     }
 }
 
-/// Renames fields that share a derived JSON name, which proto2 allows and the compiler refuses.
+/// Renames fields that share a derived JSON name, which proto2 allows but the compiler refuses.
 fn with_unique_json_names(
     file: prost_types::FileDescriptorProto,
 ) -> Result<prost_types::FileDescriptorProto, String> {
@@ -146,7 +145,7 @@ fn with_unique_json_names(
     prost_types::FileDescriptorProto::decode(&*bytes).map_err(|error| error.to_string())
 }
 
-/// Carries our own error through the compiler.
+/// Passes our own error through the compiler.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct Refusal(#[source] SchemaError);
@@ -155,13 +154,13 @@ fn refusal(error: SchemaError) -> Error {
     Error::new(Refusal(error))
 }
 
-/// Our own error, if it was not the compiler that refused a file.
+/// Returns our own error if the refusal did not come from the compiler.
 pub(super) fn refused(error: &Error) -> Option<SchemaError> {
     let source = std::error::Error::source(error)?;
     source.downcast_ref::<SchemaError>().cloned()
 }
 
-/// A file's text without a byte order mark; empty if it cannot be read.
+/// Returns a file's text without a byte order mark; empty if it cannot be read.
 pub(super) fn source_of(path: &Path) -> String {
     read(path, MAX_BYTES).map_or_else(|_| String::new(), |(source, _)| source)
 }
@@ -175,7 +174,7 @@ fn read(path: &Path, most: u64) -> Result<(String, u64), SchemaError> {
     let file = fs::File::open(path).map_err(|error| wrong(error.to_string()))?;
     let source = text_within(file, most).map_err(|error| match error.kind() {
         ErrorKind::FileTooLarge => wrong(format!(
-            "the .proto files have more than {} MiB together; give a compiled descriptor set with \
+            "the .proto files exceed {} MiB in total; provide a compiled descriptor set with \
              --descriptor-set",
             MAX_BYTES >> 20
         )),
@@ -184,8 +183,8 @@ fn read(path: &Path, most: u64) -> Result<(String, u64), SchemaError> {
     Ok((without_mark(&source).to_owned(), source.len() as u64))
 }
 
-/// Returns where brackets are nested too deep. After the first error in an invalid file, this may count
-/// differently from the compiler, but the compiler stops there.
+/// Returns the offset at which brackets are nested too deeply. After the first error in an invalid file, this
+/// may count differently from the compiler, but the compiler stops there anyway.
 fn too_nested(source: &str) -> Option<usize> {
     let bytes = source.as_bytes();
     let (mut at, mut nested) = (0, 0_usize);
@@ -203,7 +202,7 @@ fn too_nested(source: &str) -> Option<usize> {
         }
         at += match byte {
             b'"' | b'\'' => text_len(rest),
-            // In option values, and only there, `#` begins a comment.
+            // In option values, and only there, `#` starts a comment.
             b'#' => line_len(rest),
             _ => comment_len(rest).unwrap_or(1),
         };
@@ -211,7 +210,7 @@ fn too_nested(source: &str) -> Option<usize> {
     None
 }
 
-/// Replaces each comment in a source with a space.
+/// Replaces each comment with a space.
 pub(super) fn without_comments(source: &str) -> String {
     let bytes = source.as_bytes();
     let (mut code, mut at) = (Vec::with_capacity(bytes.len()), 0);
@@ -232,7 +231,7 @@ pub(super) fn without_comments(source: &str) -> String {
     String::from_utf8_lossy(&code).into_owned()
 }
 
-/// The length of the comment that begins here, if any.
+/// Returns the length of the comment that begins here, if there is one.
 fn comment_len(rest: &[u8]) -> Option<usize> {
     if rest.starts_with(b"//") {
         return Some(line_len(rest));
@@ -248,7 +247,7 @@ fn line_len(rest: &[u8]) -> usize {
     end.unwrap_or(rest.len())
 }
 
-/// The length of the quoted text that begins here.
+/// Returns the length of the quoted string that begins here.
 fn text_len(rest: &[u8]) -> usize {
     let mut at = 1;
     while let Some(byte) = rest.get(at) {
@@ -281,7 +280,7 @@ mod tests {
                 "{aside}"
             );
         }
-        // The end of each comment and quoted text is found.
+        // The end of each comment and quoted string is found.
         for aside in ["//\n", "/**/", r#""""#, r#""\\""#, "''"] {
             let deep = format!("{aside}{{").repeat(MAX_NESTED + 1);
             assert!(too_nested(&deep).is_some(), "{aside}");

@@ -11,17 +11,18 @@ use buffa_descriptor::{DescriptorPool, DynamicMessage, PoolError, ReflectMessage
 use super::{SchemaError, json_names, names};
 use crate::path::{self, clip};
 
-/// The linked descriptors of a schema and their encoded set.
+/// The linked descriptors of a schema, and the encoded set that they came from.
 pub(crate) struct Types {
     pub(crate) pool: Arc<DescriptorPool>,
     pub(crate) descriptor_set: Vec<u8>,
-    /// Whether any field is required: if not, messages are not searched for missing ones.
+    /// Whether any field is required. If not, messages are not searched for missing fields.
     has_required: bool,
-    /// Whether a message may hold any other one, in a `google.protobuf.Any`.
+    /// Whether a message may contain arbitrary messages, in a `google.protobuf.Any`.
     pub(crate) has_any: bool,
-    /// The same types, with the names of the .proto files as their JSON names.
+    /// The same types, with their .proto field names as JSON names.
     by_proto_names: OnceLock<Arc<DescriptorPool>>,
-    /// Whether a message with unknown fields has arrived: others from its sender have them too.
+    /// Whether a message with unknown fields has arrived. Later messages from its sender probably have them
+    /// too.
     pub(crate) unknown_fields: AtomicBool,
 }
 
@@ -32,7 +33,7 @@ impl std::fmt::Debug for Types {
 }
 
 impl Types {
-    /// Links a set; its decoded descriptors may take at most `max_memory` bytes.
+    /// Links a set, whose decoded descriptors may use at most `max_memory` bytes.
     pub(crate) fn new(descriptor_set: Vec<u8>, max_memory: usize) -> Result<Self, SchemaError> {
         let unusable = |file: Option<&str>, what: &str| SchemaError::DescriptorSet {
             file: file.map(clip),
@@ -70,7 +71,7 @@ impl Types {
         })
     }
 
-    /// Returns the message with the field names of the .proto file as its JSON names.
+    /// Returns the message with the .proto file's field names as its JSON names.
     pub(crate) fn by_proto_names(
         &self,
         message: &DynamicMessage,
@@ -91,7 +92,7 @@ impl Types {
             .map_err(|e| e.to_string())
     }
 
-    /// The path to the first required field (proto2) that the message lacks.
+    /// Returns the path to the first required field (proto2) that is missing.
     pub(crate) fn missing_required(&self, message: &DynamicMessage) -> Option<String> {
         if !self.has_required {
             return None;

@@ -18,13 +18,13 @@ use crate::generated::workloads::{
 use crate::message::Message;
 use crate::random::Random;
 
-/// The seed of the strings in `echo`'s list.
+/// The random seed of the strings in `echo`'s list.
 const ECHO_SEED: u64 = 2018;
 
-/// The length of each of these strings.
+/// The length of each string in `echo`'s list.
 const ECHO_STRING_LEN: usize = 20;
 
-/// `echo`: the response is the request.
+/// `echo`: the response equals the request.
 pub(super) fn echo(n: u32) -> Result<Workload, WorkloadError> {
     check_items("echo", n, MAX_ITEMS)?;
     let mut random = Random::new(ECHO_SEED);
@@ -47,7 +47,7 @@ pub(super) fn echo(n: u32) -> Result<Workload, WorkloadError> {
     ))
 }
 
-/// `hello`: a name that differs from call to call, and a greeting with it.
+/// `hello`: the request is a name that differs on every call, and the response greets that name.
 pub(super) fn hello() -> Workload {
     Workload::built_in::<HelloRequest, HelloReply>(
         "/hello.Hello/SayHello",
@@ -100,7 +100,7 @@ fn items(n: i32) -> Message {
     })
 }
 
-/// The `i`-th item, counted from 1. The lengths of its texts reproduce the published sizes in JSON and
+/// Returns the `i`-th item, from 1. The lengths of its strings reproduce the published sizes in JSON and
 /// protobuf.
 fn item(i: i32) -> ExampleResponse1 {
     let message = ExampleMessage {
@@ -130,14 +130,14 @@ fn common(id: i32) -> MessageField<ExampleCommonMessage, buffa::Inline<ExampleCo
     })
 }
 
-/// The requests use the ids of this many members in turn, from 1.
+/// Requests cycle through the ids of this many members, from 1.
 const MEMBERS: u64 = 100;
 
 fn member(call: u64) -> i64 {
     (call % MEMBERS) as i64 + 1
 }
 
-/// `profile`: an id, and a member's profile.
+/// `profile`: the request is a member's id, and the response is the member's profile.
 pub(super) fn profile() -> Workload {
     Workload::built_in::<GetMemberProfileRequest, GetMemberProfileResponse>(
         "/GetMemberProfileService/GetMemberProfileCall",
@@ -165,11 +165,11 @@ pub(super) fn profile() -> Workload {
     )
 }
 
-/// The first follower's id is the member's plus this. Such ids take two bytes in protobuf and five digits in
-/// JSON, which gives the published sizes.
+/// The offset from a member's id to the id of the first follower. These ids need two bytes in protobuf and five
+/// digits in JSON, which reproduces the published sizes.
 const FIRST_FOLLOWER: i64 = 10_000;
 
-/// `followers`: an id, and the ids of the member's followers.
+/// `followers`: the request is a member's id, and the response contains the ids of the member's followers.
 pub(super) fn followers(n: u32) -> Result<Workload, WorkloadError> {
     check_items("followers", n, MAX_ITEMS)?;
     let workload = Workload::built_in::<GetFollowerRequest, GetFollowerResponse>(

@@ -1,4 +1,4 @@
-//! Reduces a set of files to what one method needs: a generator takes minutes for a large API, and a method
+//! Reduces a set of files to what one method needs: code generation takes minutes for a large API, and a method
 //! uses only a few of its messages.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,21 +8,21 @@ use buffa_descriptor::generated::descriptor::{
     DescriptorProto, FieldDescriptorProto, FileDescriptorProto,
 };
 
-/// The definitions of a set, by their full names with a leading dot.
+/// The definitions in a set, by full name with a leading dot.
 #[derive(Default)]
 struct Definitions<'f> {
-    /// Messages and enums: the file of each, and the fields of messages.
+    /// Messages and enums: each with its file and, for messages, its fields.
     types: BTreeMap<String, (&'f str, &'f [FieldDescriptorProto])>,
     /// Extensions and their files, by the message that they extend.
     extensions: BTreeMap<&'f str, Vec<(&'f str, &'f FieldDescriptorProto)>>,
 }
 
-/// May hold any message, so no message can be left out.
+/// Can contain any message, so no message can be removed.
 const ANY: &str = ".google.protobuf.Any";
 
-/// Reduces files to one method, the types that its messages can hold, and the extensions of these. A message
-/// around a needed type stays, but empty. The files are unchanged if a message can hold any other one, or if
-/// the set does not use full type names.
+/// Reduces files to one method, the types that its messages can contain, and their extensions. A message that
+/// encloses a needed type stays as an empty shell. If a message can contain arbitrary messages, or the set does
+/// not use full type names, the files are left unchanged.
 pub(super) fn reduce(
     files: Vec<FileDescriptorProto>,
     service: &str,
@@ -48,7 +48,7 @@ pub(super) fn reduce(
         })
         .collect();
     for file in &mut reduced {
-        // Imports directly what was imported through a file that is left out.
+        // Import each used file directly: the file that imported it may have been removed.
         let used = references(file)
             .into_iter()
             .filter_map(|name| home.get(name).cloned());
@@ -62,7 +62,8 @@ pub(super) fn reduce(
     reduced
 }
 
-/// The full names of the types that a method's messages can hold; `None` if a type is not named in full.
+/// Returns the full names of the types that a method's messages can contain; `None` if the set does not define
+/// a type under its full name.
 fn reached(files: &[FileDescriptorProto], service: &str, method: &str) -> Option<BTreeSet<String>> {
     let definitions = Definitions::of(files);
     let mut open: Vec<&str> = Vec::new();
@@ -152,7 +153,7 @@ fn reduce_file(
     file
 }
 
-/// Keeps the messages that are needed, or contain a needed type or extension.
+/// Retains messages that are needed or that enclose a needed type or extension.
 fn retain_types(messages: &mut Vec<DescriptorProto>, prefix: &str, needed: &BTreeSet<String>) {
     messages.retain_mut(|message| {
         let full_name = format!("{prefix}.{}", name(&message.name));
@@ -178,7 +179,7 @@ fn retain_types(messages: &mut Vec<DescriptorProto>, prefix: &str, needed: &BTre
     });
 }
 
-/// The full names of the types that a file uses.
+/// The full names of the types that a file refers to.
 fn references(file: &FileDescriptorProto) -> Vec<&str> {
     fn of_message<'m>(message: &'m DescriptorProto, names: &mut Vec<&'m str>) {
         of_fields(&message.field, names);
@@ -205,7 +206,7 @@ fn references(file: &FileDescriptorProto) -> Vec<&str> {
     names
 }
 
-/// A file's package as full names in it begin: with a leading dot, or empty.
+/// The prefix of full names in a file: its package with a leading dot, or empty without a package.
 fn prefix(file: &FileDescriptorProto) -> String {
     match name(&file.package) {
         "" => String::new(),

@@ -1,4 +1,4 @@
-//! The messages for which a stack's code is generated, as files for code generators.
+//! The messages of a stack's generated code, as files for code generators.
 
 use buffa::{Message as _, MessageField};
 use buffa_descriptor::generated::descriptor::FileDescriptorProto;
@@ -9,26 +9,26 @@ use crate::schema::json_names;
 use crate::schema::names::{change_fields, is_well_known};
 use crate::schema::{Schema, SchemaError, descriptor_set, in_order};
 
-/// A set of messages: those of all built-in workloads, or those of one method of the user's.
+/// A set of messages: either of all built-in workloads or of one user-defined method.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MessageSet {
     /// The messages of the built-in workloads.
     BuiltIn,
     /// The messages of a user's own method.
     Own {
-        /// As in the workload.
+        /// As in the workload: a base64-encoded descriptor set.
         descriptor_set: String,
-        /// As in the workload.
+        /// As in the workload: `package.Service/Method`.
         method: String,
     },
 }
 
-/// A set of messages in the form that its generators need.
+/// A set of messages in the form that code generators need.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessageFiles {
     /// A `google.protobuf.FileDescriptorSet`, with each file after its imports.
     pub descriptors: Vec<u8>,
-    /// JSON: which of the files need code, and which methods are called.
+    /// JSON: the files that need code, and the methods that are called.
     pub list: String,
 }
 
@@ -45,10 +45,10 @@ impl From<&WorkloadSpec> for MessageSet {
 }
 
 impl MessageSet {
-    /// Returns the files for generators.
+    /// Returns the files for code generators.
     ///
     /// # Errors
-    /// If the workload's descriptor set is not valid or lacks its method.
+    /// If the workload's descriptor set is invalid or lacks its method.
     pub fn files(&self) -> Result<MessageFiles, WorkloadError> {
         match self {
             Self::BuiltIn => {
@@ -70,7 +70,7 @@ impl MessageSet {
     }
 }
 
-/// The files of a schema; with `only`, reduced to what that method needs.
+/// The files of a schema. With `only`, reduces them to what that method needs.
 fn files_of(
     schema: &Schema,
     methods: &[String],
@@ -79,9 +79,9 @@ fn files_of(
     let pool = &schema.types.pool;
     let files = in_order(pool, pool.files().iter().collect());
     let files = files.into_iter().cloned().map(|mut file| {
-        // Drops the comments, which some generators would write into source code.
+        // Drop the comments, which some generators would write into source code.
         file.source_code_info = MessageField::none();
-        // Adds missing JSON names: some tools leave them out, and generators do not derive them.
+        // Add missing JSON names. Some tools omit them, and generators do not derive them.
         change_fields(&mut file, &|field| {
             let name = field.name.as_deref().unwrap_or_default();
             field
@@ -130,7 +130,7 @@ mod tests {
         serde_json::from_str(&files.list).unwrap()
     }
 
-    /// A set of files in package `p`, one of which has the method `p.S/M`.
+    /// A set of files in package `p`, one of which declares the method `p.S/M`.
     fn own(files: &[(&str, &str)]) -> MessageSet {
         let folder = tempfile::tempdir().unwrap();
         let paths = files.iter().map(|(name, source)| {
@@ -143,7 +143,7 @@ mod tests {
         let paths: Vec<_> = paths.collect();
         let schema = Schema::compile(&paths, &[folder.path().to_owned()]).unwrap();
         let mut set = FileDescriptorSet::decode_from_slice(schema.descriptor_set()).unwrap();
-        // Some tools leave files in this form.
+        // Some tools produce sets like this: in reverse order, with comments, and without JSON names.
         set.file.reverse();
         for file in &mut set.file {
             file.source_code_info.get_or_insert_default().location = vec![Location {
@@ -220,7 +220,7 @@ mod tests {
         let set = own(&[("held.proto", "message H {}"), ("a.proto", &a)]);
         let kept = names(&set.files().unwrap());
         assert!(kept.contains(&"held.proto".to_owned()), "{kept:?}");
-        // It is not kept if only another message of the API has an `Any`.
+        // It is not kept if only an unrelated message of the API contains an `Any`.
         let a = a
             .replace("service", "message N {} service")
             .replace("rpc M(M) returns (M)", "rpc M(N) returns (N)");

@@ -1,5 +1,5 @@
-//! The calls of a benchmark: the built-in workloads and a user's own method. `contract/workloads.md` specifies
-//! their requests and responses, for servers in other languages.
+//! The calls of a benchmark: the built-in workloads and user-defined methods. `contract/workloads.md` specifies
+//! their requests and responses for servers in other languages.
 
 mod builtin;
 mod closure;
@@ -20,7 +20,7 @@ use crate::message::{CodeKind, Message, MessageType};
 use crate::schema::Schema;
 use crate::{BrokenLimit, Codec, Compression, Encoding, Limits};
 
-/// A workload that is ready to be served and called. Cheap to clone.
+/// A workload that is ready to serve and to call. Cheap to clone.
 #[derive(Clone)]
 pub struct Workload(Arc<Parts>);
 
@@ -38,9 +38,9 @@ type Respond = dyn Fn(&Message) -> Result<Message, BadRequest> + Send + Sync;
 
 /// The requests of a workload's calls.
 enum Requests {
-    /// All are the same.
+    /// All requests are the same.
     Same(Message),
-    /// A function makes the request of each call, counted from 0.
+    /// A function generates the request of each call, numbered from 0.
     Each(fn(u64) -> Message),
 }
 
@@ -59,7 +59,7 @@ impl Workload {
     /// Prepares a workload and its samples.
     ///
     /// # Errors
-    /// If the workload does not allow this number of items, or a user's method or sample is not valid.
+    /// If the workload does not allow this number of items, or a user's method or sample is invalid.
     pub fn new(spec: &WorkloadSpec) -> Result<Self, WorkloadError> {
         match spec {
             WorkloadSpec::Echo { n } => builtin::echo(*n),
@@ -95,7 +95,8 @@ impl Workload {
         &self.0.method_path
     }
 
-    /// The path of a REST call, always a `POST`: `/several/data`. For a user's own method, it is the gRPC path.
+    /// The path of a REST call, which is always a `POST`: `/several/data`. For a user's own method, this is the
+    /// gRPC path.
     pub fn rest_path(&self) -> &str {
         &self.0.rest_path
     }
@@ -120,12 +121,12 @@ impl Workload {
         self.request_type().code()
     }
 
-    /// Whether each call's request differs. If not, it needs to be encoded only once.
+    /// Whether each call has a different request. If not, the request needs to be encoded only once.
     pub fn request_varies(&self) -> bool {
         matches!(self.0.requests, Requests::Each(_))
     }
 
-    /// The request of the `call`-th call, counted from 0.
+    /// The request of call number `call`, from 0.
     pub fn request(&self, call: u64) -> Message {
         match &self.0.requests {
             Requests::Same(request) => request.clone(),
@@ -133,16 +134,16 @@ impl Workload {
         }
     }
 
-    /// The correct response to the `call`-th request.
+    /// The expected response to the request of call number `call`, from 0.
     pub fn expected(&self, call: u64) -> Message {
         self.respond(&self.request(call))
             .expect("a workload answers its own requests")
     }
 
-    /// Checks that the messages of a call are within the limits of their readers.
+    /// Checks that the messages of a call do not exceed their readers' limits.
     ///
     /// # Errors
-    /// Which message exceeds which limit.
+    /// Returns which message exceeds which limit.
     pub fn check_limits(
         &self,
         encoding: Encoding,
@@ -166,7 +167,7 @@ impl Workload {
     /// Returns a server's response to a request.
     ///
     /// # Errors
-    /// If the request is of another type, or asks for more than the workload has.
+    /// If the request is of another type, or requests more items than the workload allows.
     pub fn respond(&self, request: &Message) -> Result<Message, BadRequest> {
         if !request.message_type().is_same(self.request_type()) {
             return Err(BadRequest(format!(
@@ -190,7 +191,7 @@ impl std::fmt::Debug for Workload {
 #[error("{0}")]
 pub struct WorkloadError(String);
 
-/// A message of a call that its reader would refuse. One line; names the limit's option.
+/// A message that its reader would refuse. The error is one line and names the limit's option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the {} as {encoding}: {limit}", sample_word(*.sample))]
 pub struct OverLimit {
@@ -209,12 +210,13 @@ fn sample_word(sample: Sample) -> &'static str {
     }
 }
 
-/// A request that is refused: gRPC's INVALID_ARGUMENT, HTTP's 400.
+/// A refused request: INVALID_ARGUMENT in gRPC, status 400 in HTTP.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct BadRequest(String);
 
-/// Returns the request as a generated message. Servers with generated code always read it as one.
+/// Returns the request as a generated message. Servers that use generated code always read requests as
+/// generated messages.
 fn generated_request<M: 'static>(request: &Message) -> Result<&M, BadRequest> {
     request.downcast().ok_or_else(|| {
         BadRequest(format!(
@@ -224,7 +226,7 @@ fn generated_request<M: 'static>(request: &Message) -> Result<&M, BadRequest> {
     })
 }
 
-/// The maximum number of items of a workload with synthetic data: some 20 MB of JSON.
+/// The maximum number of items in a workload with synthetic data: some 20 MB of JSON.
 const MAX_ITEMS: u32 = 100_000;
 
 fn check_items(workload: &str, n: u32, most: u32) -> Result<(), WorkloadError> {

@@ -1,4 +1,4 @@
-//! A user's own method, with dynamic code.
+//! A user's own method, served and called with dynamic code.
 
 use std::sync::Arc;
 
@@ -13,11 +13,11 @@ use crate::schema::{Schema, SchemaError};
 use crate::whole_file::without_mark;
 
 impl OwnWorkload {
-    /// Creates the workload from a method of a schema and its two samples in the proto3 JSON mapping.
+    /// Creates the workload from a schema's method and two samples in the proto3 JSON mapping.
     ///
     /// # Errors
-    /// If the method does not exist or is a streaming method, or a sample does not fit; the error has its JSON
-    /// path.
+    /// If the method does not exist or is a streaming method, or if a sample does not fit. An error in a sample
+    /// includes its JSON path.
     pub fn new(
         schema: &Schema,
         method: &str,
@@ -38,8 +38,8 @@ impl OwnWorkload {
     /// Parses a sample of a message for a workload.
     ///
     /// # Errors
-    /// If the text does not fit the message, is nested too deeply for the JSON of a plan or of a settings line,
-    /// or holds something that is lost in JSON.
+    /// If the text does not fit the message type, is nested too deeply for the JSON of a plan or settings line,
+    /// or contains something that JSON loses.
     pub fn sample(message_type: &MessageType, json: &str) -> Result<Value, SampleError> {
         let message = message_type.from_json(json)?;
         if let Some(path) = message.lost_in_json() {
@@ -53,8 +53,8 @@ impl OwnWorkload {
     }
 }
 
-/// The maximum nesting of a sample's objects and lists. JSON readers stop at 128 levels, and a plan adds a few
-/// levels around the sample.
+/// The maximum nesting depth of a sample's objects and lists. JSON readers stop at 128 levels, and a plan wraps
+/// the sample in a few more.
 const MAX_SAMPLE_DEPTH: usize = 112;
 
 fn levels(value: &Value) -> usize {
@@ -65,7 +65,7 @@ fn levels(value: &Value) -> usize {
     }
 }
 
-/// A user's own method: always the same request and the same response.
+/// A user's own method, which always uses the same request and the same response.
 pub(super) fn own(spec: &OwnWorkload) -> Result<Workload, WorkloadError> {
     let schema = schema(&spec.descriptor_set)?;
     let method = schema.method(&spec.method)?;
@@ -89,7 +89,7 @@ fn wrong_sample(which: &str) -> impl Fn(SampleError) -> WorkloadError {
     move |error| WorkloadError(format!("{which} sample: {error}"))
 }
 
-/// Reads the schema from a descriptor set in base64.
+/// Reads the schema from a base64-encoded descriptor set.
 pub(super) fn schema(descriptor_set: &str) -> Result<Schema, WorkloadError> {
     let set = STANDARD
         .decode(descriptor_set)

@@ -1,4 +1,4 @@
-//! The workload `records`: rows of the bird strikes data file.
+//! The `records` workload: rows of the bird strikes data set.
 
 use std::sync::LazyLock;
 
@@ -8,13 +8,13 @@ use super::{
 use crate::generated::workloads::records::{Record, RecordsReply, RecordsRequest};
 use crate::message::Message;
 
-/// The data. studies/data/README.md describes it.
+/// The data set, described in studies/data/README.md.
 pub const CSV: &str = include_str!(concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../../studies/data/birdstrikes.csv"
 ));
 
-/// `records`: a count, and that many rows from the first one on.
+/// `records`: the request is a row count, and the response contains that many rows from the start of the file.
 pub(super) fn records(n: u32) -> Result<Workload, WorkloadError> {
     check_items("records", n, rows().len() as u32)?;
     let n = n as i32;
@@ -51,7 +51,7 @@ fn first_rows(count: usize) -> Message {
     })
 }
 
-/// All rows of the file, parsed once. Its columns are in the order of a [`Record`]'s fields.
+/// All rows of the file, parsed once. Its columns must be in the order of [`Record`]'s fields.
 fn rows() -> &'static [Record] {
     static ROWS: LazyLock<Vec<Record>> = LazyLock::new(|| {
         let (_names, rows) = CSV.split_once('\n').expect("a line of names");

@@ -14,7 +14,7 @@ pub enum WorkloadSpec {
         n: u32,
     },
     /// `hello.Hello/SayHello`: a name, and a greeting with it.
-    // The braces make serde refuse unknown keys.
+    // The braces make serde reject unknown keys.
     Hello {},
     /// `ExampleService/ExampleResponse1List`: a short request, and a response with `n` items.
     List {
@@ -48,7 +48,7 @@ pub enum Sample {
     Response,
 }
 
-/// A user's own method with everything that is needed to serve and call it.
+/// A user's own method, with everything needed to serve and call it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]

@@ -100,7 +100,7 @@ fn a_wrong_row_is_named_by_its_own_line_whatever_ends_the_lines_before() {
         ("a,b\r\n1,2\r\n3\r\n", 3),
         ("a,b\r\n\r\n1,2\r\n\n\r\n3", 6),
     ] {
-        let words = format!("line {line}: 1 of 2 values: none for the column \"b\"");
+        let words = format!("line {line}: 1 of 2 values; no value for the column \"b\"");
         let refused = Rows::in_memory(text.as_bytes(), RowFormat::Csv).unwrap_err();
         assert_eq!(refused.to_string(), words, "{text:?}");
         let on_disk = file(text.as_bytes());
@@ -120,7 +120,7 @@ fn a_quote_that_is_never_closed_is_refused_where_it_opens() {
         ("a,b\n1,\"".to_owned(), 2),
         (format!("a,b\n{many}1,\"2\n{many}"), 2_002),
     ] {
-        let words = format!("line {line}: a quote is opened here and never closed");
+        let words = format!("line {line}: this line opens a quote that is never closed");
         let refused = Rows::in_memory(text.as_bytes(), RowFormat::Csv).map(|_| ());
         assert_eq!(refused.unwrap_err().to_string(), words, "{text:?}");
         let on_disk = file(text.as_bytes());
@@ -135,7 +135,7 @@ fn a_quote_that_is_never_closed_is_refused_where_it_opens() {
     }
     for text in ["\"a,b\n1,2\n", "\u{feff}\"a\",\"b\n1,2\n"] {
         let refused = Rows::in_memory(text.as_bytes(), RowFormat::Csv).map(|_| ());
-        let words = "line 1: a quote is opened here and never closed";
+        let words = "line 1: this line opens a quote that is never closed";
         assert_eq!(refused.unwrap_err().to_string(), words, "{text:?}");
     }
     for text in [
@@ -177,7 +177,7 @@ fn a_bad_row_fails_alone_and_has_its_line() {
     insta::assert_snapshot!(seen.join("\n"), @r#"
     1
     line 2, column 6: not JSON: expected value
-    line 3: the row has no "a", which the template asks for
+    line 3: the row has no "a", which the template uses
     line 4, column 7: not UTF-8
     5
     1
@@ -224,7 +224,7 @@ fn a_row_without_end_is_not_taken_into_memory() {
     let endless = format!("a,b\n1,2\n\"{}", "x\n".repeat(200_000));
     let on_disk = file(endless.as_bytes());
     let bounded = Rows::in_file_bounded(on_disk.path(), RowFormat::Csv, 100_000).unwrap();
-    let words = "line 3: a row of more than 100000 bytes; is a quote or a line not ended?";
+    let words = "line 3: a row of more than 100000 bytes; is a quote unclosed or a line break missing?";
     let refused = bounded.clone().indexed().unwrap_err().to_string();
     assert_eq!(refused, words);
     let seen = texts(whole(bounded, Order::InTurn), 3);
@@ -239,7 +239,7 @@ fn what_cannot_be_opened_or_has_no_rows_is_refused() {
     let none = file(b"a,b\n");
     assert!(refused(none.path(), RowFormat::Csv).starts_with("there are no rows"));
     let twice = file(b"a,a\n1,2\n");
-    insta::assert_snapshot!(refused(twice.path(), RowFormat::Csv), @r#"line 1: two columns have the name "a""#);
+    insta::assert_snapshot!(refused(twice.path(), RowFormat::Csv), @r#"line 1: duplicate column name "a""#);
     let absent = refused(Path::new("/nowhere/rows.csv"), RowFormat::Csv);
     assert!(absent.starts_with("cannot read its rows: "), "{absent}");
 }

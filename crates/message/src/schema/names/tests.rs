@@ -7,7 +7,7 @@ use buffa_descriptor::generated::descriptor::{
 use super::*;
 use crate::Schema;
 
-/// The error for a valid file after one change.
+/// Returns the error for a file that is valid except for one change.
 fn refusal(change: impl FnOnce(&mut FileDescriptorProto)) -> String {
     let name = |name: &str| Some(name.to_owned());
     let mut file = FileDescriptorProto {
@@ -198,7 +198,7 @@ fn packages_are_names_between_dots() {
     }
 }
 
-/// The protobuf library would put a timestamp's seconds into a field with another meaning.
+/// The protobuf library would store a timestamp's seconds in a field with a different meaning.
 #[test]
 fn a_well_known_type_has_its_fields() {
     let named = |name: &'static str| {
