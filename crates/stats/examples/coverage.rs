@@ -1,7 +1,7 @@
-//! Prints how often intervals contain the true ratio and how often verdicts are right, for
+//! Prints how often intervals contain the true ratio, and how often verdicts are right, in
 //! simulated studies.
 //!
-//! `cargo run -p rpcgauge-stats --example coverage`; the tables are in `docs/method.md`.
+//! Run with `cargo run -p rpcgauge-stats --example coverage`. The tables are in `docs/method.md`.
 //! "Percentile" is the plain percentile interval of the same hierarchical bootstrap, which rpcgauge
 //! does not use.
 

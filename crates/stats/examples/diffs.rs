@@ -1,7 +1,8 @@
-//! Prints how often a diff of two runs of the same code says "faster" or "slower", and how often it
-//! detects what did get slower, for simulated runs in which the machine's speed differs.
+//! Prints how often a diff of two runs of unchanged code reports "faster" or "slower", and how
+//! often it detects a real slowdown. The runs are simulated, and the machine's speed differs
+//! between them.
 //!
-//! `cargo run --release -p rpcgauge-stats --example diffs` takes some minutes; the tables are in
+//! `cargo run --release -p rpcgauge-stats --example diffs` takes a few minutes. The tables are in
 //! `docs/method.md`.
 
 #[path = "../tests/synthetic/mod.rs"]
@@ -24,8 +25,8 @@ const SHAPES: [Shape; 2] = [
     },
 ];
 
-/// Standard deviations between runs: of the machine's speed, of the kernel's in addition, and of
-/// each variant's own.
+/// Standard deviations between runs: of the machine's speed, of the kernel's additional variation,
+/// and of each variant's own speed.
 const SPEEDS: [[f64; 3]; 4] = [
     [0.05, 0.01, 0.0],
     [0.15, 0.03, 0.005],

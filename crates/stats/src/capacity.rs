@@ -1,5 +1,5 @@
-//! The search for the highest rate that meets an objective. A rate "holds" if every objective is
-//! met, otherwise it "misses".
+//! The search for the highest rate that meets the objectives. A rate "holds" if every objective is
+//! met; otherwise, it "misses".
 //!
 //! ```text
 //! start ─► grow (or shrink) until one rate held and a higher one missed
@@ -8,25 +8,25 @@
 //!          bracket is halved again
 //! ```
 //!
-//! [`CapacitySearch::next`] is a pure function of the trials so far, so that a search can be run,
-//! replayed from its records and tested with simulated servers. It assumes that no rate above one
-//! that misses can hold; if a trial contradicts this, the lower rate is tried again.
+//! [`CapacitySearch::next`] is a pure function of the trials so far, so a search can be run,
+//! replayed from its records, and tested with simulated servers. It assumes that if a rate misses,
+//! every higher rate misses too. If a trial contradicts this, the lower rate is tried again.
 
 use serde::Serialize;
 
 use crate::error::{StatsError, check_setting};
 
-/// How often a rate must hold to be called held.
+/// How many trials at a rate must hold before the rate counts as held.
 const HOLDS_NEEDED: u32 = 3;
-/// How often a rate must miss to be called missed. A rate that is called held may have missed one
-/// time fewer: one hiccup of the machine must not decide.
+/// How many trials at a rate must miss before the rate counts as missed. A rate that counts as held
+/// may have missed one time fewer, so that a single hiccup of the machine does not decide.
 const MISSES_NEEDED: u32 = 2;
 
 /// The factor by which rates grow or shrink from trial to trial.
 const GROWTH: f64 = 2.0;
-/// The default highest rate: one call per nanosecond, the resolution of times.
+/// The default maximum rate: one call per nanosecond, the clock's resolution.
 const HIGHEST: f64 = 1e9;
-/// Significant digits of a rate: readable, and much finer than the precision.
+/// Significant digits of a rate: easy to read, and much finer than the precision.
 const DIGITS: i32 = 4;
 
 /// The bounds of a search. Rates are in calls per second.
@@ -42,16 +42,16 @@ pub struct CapacitySearch {
 /// One trial at one rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tried {
-    /// The rate.
+    /// The rate in calls per second.
     pub rate: f64,
-    /// Whether every objective held.
+    /// Whether every objective was met.
     pub held: bool,
 }
 
 /// The next step of a search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SearchStep {
-    /// A trial at this rate.
+    /// Run a trial at this rate.
     Try(f64),
     /// The search is over.
     Done(SearchEnd),
@@ -62,16 +62,16 @@ pub enum SearchStep {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SearchEnd {
-    /// Both ends of the bracket are sure, and it is as narrow as asked for.
+    /// Both ends of the bracket are sure, and it is as narrow as requested.
     Found,
     /// The highest allowed rate holds.
     Ceiling,
     /// Not even the lowest allowed rate holds.
     NoneHeld,
-    /// The maximum number of trials was reached before both ends were sure: the service, or the
-    /// machine, is too unsteady.
+    /// The maximum number of trials was reached before both ends were sure. The service or the
+    /// machine is too unsteady.
     TooUnsteady,
-    /// It was interrupted. Only the caller of the search sets this.
+    /// The search was interrupted. Only the caller sets this.
     Stopped,
 }
 
@@ -84,22 +84,22 @@ pub struct Bracket {
     pub missed: Option<Bound>,
 }
 
-/// An end of a bracket.
+/// One end of a bracket.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Bound {
-    /// The rate.
+    /// The rate in calls per second.
     pub rate: f64,
-    /// In how many trials it held.
+    /// The number of trials in which it held.
     pub holds: u32,
-    /// In how many trials it missed.
+    /// The number of trials in which it missed.
     pub misses: u32,
-    /// Whether these trials suffice to call it held or missed.
+    /// Whether these trials suffice to count it as held or missed.
     pub is_sure: bool,
 }
 
 impl Bound {
-    /// Whether it holds, judging by its trials so far. A tie counts as missed until the next trial
+    /// Whether it holds according to its trials so far. A tie counts as missed until the next trial
     /// decides.
     fn is_held(&self) -> bool {
         self.misses < MISSES_NEEDED && self.holds > self.misses
@@ -107,9 +107,10 @@ impl Bound {
 }
 
 impl CapacitySearch {
-    /// A search that begins at `start`, stays between `lowest` and `highest`, and ends when the
-    /// rate that misses is at most `precision` (0.05 for 5%) above the one that holds. It gives up
-    /// after `max_trials`: twelve doublings, a bracket of 1% and repeats take about 30.
+    /// Creates a search that starts at `start` and stays between `lowest` and `highest`. It ends
+    /// when the rate that misses is at most `precision` (0.05 for 5%) above the rate that holds,
+    /// and gives up after `max_trials`. Twelve doublings, narrowing to 1%, and repeats take about
+    /// 30 trials.
     ///
     /// # Errors
     /// [`StatsError::Setting`] unless `0 < lowest <= start <= highest`, `highest` is finite and
@@ -123,10 +124,10 @@ impl CapacitySearch {
     ) -> Result<Self, StatsError> {
         let highest = highest.unwrap_or(HIGHEST);
         let bounded = lowest > 0.0 && highest.is_finite();
-        let allowed = "more than 0, and the highest finite";
+        let allowed = "above 0, and the highest rate must be finite";
         check_setting("the lowest rate", lowest, bounded, allowed)?;
         let between = (lowest..=highest).contains(&start);
-        let allowed = "from the lowest to the highest";
+        let allowed = "between the lowest and the highest rate";
         check_setting("the first rate", start, between, allowed)?;
         let useful = (0.001..=1.0).contains(&precision);
         check_setting("the precision", precision, useful, "0.001 to 1")?;
@@ -139,7 +140,7 @@ impl CapacitySearch {
         })
     }
 
-    /// The next step after these trials.
+    /// Returns the next step after these trials.
     pub fn next(&self, tried: &[Tried]) -> SearchStep {
         let Bracket { held, missed } = bracket(tried);
         let step = match (held, missed) {
@@ -177,8 +178,8 @@ impl CapacitySearch {
     }
 }
 
-/// The bracket after these trials: the lowest rate that missed, and the highest one below it that
-/// held. A rate that held above one that missed does not count until that one is found to hold.
+/// Returns the bracket after these trials: the lowest rate that missed, and the highest rate below
+/// it that held. Rates above one that missed are ignored until that one is found to hold.
 pub fn bracket(tried: &[Tried]) -> Bracket {
     let mut rates: Vec<Bound> = Vec::new();
     for trial in tried {

@@ -6,11 +6,12 @@ use crate::error::{StatsError, check_setting};
 use crate::estimate::Interval;
 use crate::verdict::{Direction, Verdict};
 
-/// How far a measured ratio may be from the published one and still agree in size: a quarter, since
-/// machines and versions differ. A published 2 agrees with everything from 2/1.25 to 2 × 1.25.
+/// How far a measured ratio may be from the published one and still agree in size: a quarter,
+/// because machines and versions differ. A published 2 agrees with everything from 2/1.25 to 2 ×
+/// 1.25.
 const SIZE_TOLERANCE: f64 = 0.25;
 
-/// How the size of a measured difference compares with that of the published one.
+/// How the size of a measured difference compares with the published one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -27,19 +28,20 @@ pub enum SizeMatch {
     NotResolved,
 }
 
-/// A claim's outcome, which is about the direction, and how the sizes compare.
+/// The outcome of a claim: whether its direction is reproduced, and how the sizes compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ClaimCheck {
     /// Whether the direction, or the lack of a difference, is as published; `None` if the
-    /// measurement does not decide.
+    /// measurement is inconclusive.
     pub is_reproduced: Option<bool>,
-    /// How the sizes compare. `None` if there is no interval, if the published ratio is "no
-    /// difference", or if the whole interval lies on the opposite side of 1, resolved or not.
+    /// How the sizes compare; `None` if there is no interval, if the published ratio is "no
+    /// difference", or if the whole interval lies on the opposite side of 1, even if that is not
+    /// resolved.
     pub size: Option<SizeMatch>,
 }
 
-/// Checks a published ratio of/against with the verdict on the same two variants, in the same order
-/// and metric. A published ratio inside the verdict's margin counts as "no difference".
+/// Checks a published ratio of/against using the verdict on the same two variants, in the same
+/// order and metric. A published ratio inside the verdict's margin counts as "no difference".
 ///
 /// # Errors
 /// [`StatsError::Setting`] if the published ratio is not a finite number above 0.
@@ -64,8 +66,8 @@ pub fn check_claim(published: f64, verdict: &Verdict) -> Result<ClaimCheck, Stat
     })
 }
 
-/// Whether the whole interval lies on the other side of 1 than `direction`. Such an interval has no
-/// size to compare, even if an A/A pair leaves it unresolved.
+/// Whether the whole interval lies on the opposite side of 1 from `direction`. Such an interval has
+/// no size to compare, even if an A/A pair leaves it unresolved.
 fn lies_opposite(verdict: &Verdict, direction: Direction) -> bool {
     let side = Direction::of_ratio(verdict.estimate.ratio(), verdict.rule.better);
     let leaves_one_out = |interval: Interval| !interval.holds(1.0);
@@ -77,7 +79,7 @@ fn size_match(published: f64, verdict: &Verdict) -> Option<SizeMatch> {
     let interval = verdict.estimate.interval?;
     let (log, slack) = (published.ln(), SIZE_TOLERANCE.ln_1p());
     let (low, high) = (interval.log_low, interval.log_high);
-    // Mirrored so that a larger difference is a larger number.
+    // Mirror the interval if needed, so that a larger difference is a larger number.
     let (low, high, log) = if log < 0.0 {
         (-high, -low, -log)
     } else {
@@ -124,20 +126,20 @@ mod tests {
     #[test]
     fn ratio_is_reproduced_in_direction_and_compared_in_size() {
         let table = [
-            // Published as 2.45 times faster, as the request time in the study `several`.
+            // Published as 2.45 times faster, like the request time in the study `several`.
             (0.408, (0.39, 0.43), REPRODUCED, Some(Agrees)),
             (0.408, (0.45, 0.48), REPRODUCED, Some(Agrees)),
             (0.408, (0.90, 0.95), REPRODUCED, Some(Smaller)),
             (0.408, (0.10, 0.12), REPRODUCED, Some(Larger)),
             (0.408, (1.10, 1.20), CONTRADICTED, None),
             (0.408, (0.99, 1.01), CONTRADICTED, Some(Smaller)),
-            // It may be 1, but is neither 0.408 nor its inverse.
+            // It may be 1, but it is neither 0.408 nor the inverse.
             (0.408, (0.80, 1.10), NOT_RESOLVED, Some(Smaller)),
             (0.408, (0.30, 1.10), NOT_RESOLVED, Some(OPEN)),
-            // So wide that containing the published ratio says nothing.
+            // So wide that containing the published ratio proves nothing.
             (0.408, (0.092, 2.83), NOT_RESOLVED, Some(OPEN)),
             (0.408, (0.10, 0.80), REPRODUCED, Some(OPEN)),
-            // Published as 5 times slower, as one record in the study `gzip`.
+            // Published as 5 times slower, like a single record in the study `gzip`.
             (5.0, (4.5, 5.5), REPRODUCED, Some(Agrees)),
             (5.0, (4.1, 6.2), REPRODUCED, Some(Agrees)),
             (5.0, (3.9, 4.2), REPRODUCED, Some(OPEN)),

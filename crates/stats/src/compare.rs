@@ -1,4 +1,4 @@
-//! The median ratio of two variants, and its hierarchical bootstrap interval.
+//! The median ratio of two variants and its hierarchical bootstrap interval.
 
 use std::cmp::Ordering;
 
@@ -12,12 +12,12 @@ use crate::rng::SplitMix64;
 /// How an interval is computed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bootstrap {
-    /// The confidence level: the probability that the interval contains the true ratio, between 0.5
-    /// and 1.
+    /// The confidence level: the probability that the interval contains the true ratio, above 0.5
+    /// and below 1.
     pub confidence: f64,
     /// How many times the blocks are resampled; at least 100.
     pub resamples: usize,
-    /// The seed of the resampling; the same seed gives the same interval.
+    /// The random seed for resampling. The same seed produces the same interval.
     pub seed: u64,
 }
 
@@ -44,12 +44,13 @@ impl Default for Bootstrap {
 }
 
 /// Estimates the ratio of two variants: the median over all blocks, with an interval that treats
-/// invocations, not blocks or calls, as independent.
+/// invocations, rather than blocks or calls, as independent.
 ///
-/// The interval is Student's t interval with the standard error of the hierarchical bootstrap, on
-/// the logarithm of the ratio: log ratio ± t(invocations − 1) × standard error. Percentiles of the
-/// same bootstrap would cover far too little with few invocations: if two invocations are on the
-/// same side of the true ratio, so is every resample. `docs/method.md` has the simulations.
+/// The interval is Student's t interval on the logarithm of the ratio, with the standard error of
+/// the hierarchical bootstrap: log ratio ± t(invocations − 1) × standard error. With few
+/// invocations, percentiles of the same bootstrap would cover far too little: if two invocations
+/// lie on the same side of the true ratio, so does every resample. `docs/method.md` has the
+/// simulations.
 ///
 /// # Errors
 /// [`StatsError::Setting`] if `bootstrap` has fewer than 100 resamples or an invalid confidence
@@ -72,25 +73,25 @@ pub fn compare(ratios: &PairedRatios, bootstrap: &Bootstrap) -> Result<Estimate,
     })
 }
 
-/// How many standard errors an interval extends to either side, for `invocations` ≥ 2.
+/// How many standard errors an interval extends in each direction, for `invocations` ≥ 2.
 pub(crate) fn interval_reach(confidence: f64, invocations: usize) -> f64 {
     t_quantile(0.5 + confidence / 2.0, invocations - 1)
 }
 
 /// The standard error of the median log ratio, from at least two invocations: the standard
-/// deviation of the resampled medians, corrected for narrowness bias (Hesterberg 2015): drawing k
-/// invocations from k gives only (k − 1)/k of the variance, half of it for two.
+/// deviation of the resampled medians, corrected for narrowness bias (Hesterberg 2015). Drawing k
+/// invocations from k yields only (k − 1)/k of the variance, or half of it for two.
 fn standard_error(ratios: &PairedRatios, bootstrap: &Bootstrap) -> f64 {
     let k = ratios.invocations() as f64;
     resampled_deviation(&canonical(ratios.log_ratios()), bootstrap) * (k / (k - 1.0)).sqrt()
 }
 
 /// The standard deviation of the medians of all resamples. A resample draws as many invocations as
-/// there are, then in each drawn one as many blocks as it has, both with replacement.
+/// there are, and as many blocks from each as it has, all with replacement.
 fn resampled_deviation(invocations: &[Vec<f64>], bootstrap: &Bootstrap) -> f64 {
     let mut rng = SplitMix64::new(bootstrap.seed);
     let mut drawn = Vec::new();
-    // Welford's update (1962): exact if all medians are equal.
+    // Welford's update (1962), which is exact if all medians are equal.
     let (mut mean, mut squares) = (0.0, 0.0);
     for resample in 1..=bootstrap.resamples {
         drawn.clear();
@@ -126,8 +127,8 @@ impl Bootstrap {
     }
 }
 
-/// Brings data into a canonical order and sign, so that the resamples depend neither on the order
-/// of invocations and blocks nor on which variant comes first.
+/// Puts data into a canonical order and sign, so that resampling depends neither on the order of
+/// invocations and blocks nor on which variant comes first.
 fn canonical(log_ratios: &[Vec<f64>]) -> Vec<Vec<f64>> {
     let signed = |sign: f64| {
         let signed =
@@ -149,9 +150,9 @@ fn canonical(log_ratios: &[Vec<f64>]) -> Vec<Vec<f64>> {
     }
 }
 
-/// The order of two invocations: by their first differing block, then by length.
+/// Orders two invocations by their first differing block, then by length.
 fn order(a: &[f64], b: &[f64]) -> Ordering {
-    // `partial_cmp` treats 0 and −0 as equal, as needed here; no log ratio is NaN.
+    // `partial_cmp` treats 0 and −0 as equal, which is required here. No log ratio is NaN.
     a.partial_cmp(b).unwrap_or(Ordering::Equal)
 }
 
@@ -186,9 +187,9 @@ mod tests {
 
     #[test]
     fn two_invocations_of_one_block_give_the_t_interval_of_their_mean() {
-        // Resamples are both low (1/4), one each (1/2) or both high (1/4). Corrected for narrowness
-        // bias, their deviation is that of the mean of two, so that t with 1 degree of freedom is
-        // exact.
+        // A resample draws the low one twice (1/4), each one once (1/2) or the high one twice
+        // (1/4). Corrected for narrowness bias, the deviation is that of the mean of two values, so
+        // t with 1 degree of freedom is exact.
         let ratios = ratios(&[&[1.0], &[1.02]]);
         let bootstrap = Bootstrap {
             resamples: 200_000,

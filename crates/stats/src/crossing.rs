@@ -1,4 +1,4 @@
-//! The message size beyond which the other of two variants is the better one.
+//! The message size beyond which the other of two variants becomes the better one.
 //!
 //! ```text
 //! cost │        of ·        Between two neighbouring sizes a cost is interpolated linearly: an amount
@@ -22,7 +22,7 @@ pub struct AtSize {
     pub size: f64,
     /// The direction of the verdict; `None` if it is neither faster nor slower.
     pub direction: Option<Direction>,
-    /// The costs of both variants in each block, by invocation. Lower is better: for a yield, pass
+    /// The costs of both variants in each block, by invocation. Lower is better; for a yield, pass
     /// the inverse.
     pub costs: Vec<Vec<Pair>>,
 }
@@ -30,27 +30,27 @@ pub struct AtSize {
 /// A size at which the verdict is reversed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Crossing {
-    /// The direction of the first variant at the sizes below.
+    /// The direction of the first variant at smaller sizes.
     pub below: Direction,
-    /// The size at which both cost the same.
+    /// The size at which both variants cost the same.
     pub size: f64,
-    /// The interval of `size`.
+    /// The confidence interval of `size`.
     pub interval: [f64; 2],
     /// The nearest sizes below and above with a verdict of faster or slower.
     pub between: [f64; 2],
 }
 
-/// Finds the crossings between sizes in ascending order. There is one between every two sizes with
-/// opposite verdicts (faster and slower) if no size between them has either verdict.
+/// Finds the crossings between sizes in ascending order. There is a crossing between two sizes if
+/// their verdicts are opposite (faster and slower), and no size between them has either verdict.
 ///
-/// The interval contains every size at which the difference of the costs, interpolated between the
-/// neighbouring sizes, is within t(k − 1) standard errors of 0 (Fieller 1954), the reach of an
-/// interval of [`compare`](crate::compare()). The standard errors are those of the hierarchical
-/// bootstrap; each resample draws the same invocations for all sizes.
+/// The interval contains every size at which the difference in cost, interpolated between the
+/// neighboring sizes, is within t(k − 1) standard errors of 0 (Fieller 1954), which is how far an
+/// interval of [`compare`](crate::compare()) extends. The standard errors come from the
+/// hierarchical bootstrap; each resample draws the same invocations for all sizes.
 ///
 /// # Errors
-/// [`StatsError::Setting`] for invalid settings of the bootstrap or invalid sizes;
-/// [`StatsError::Uneven`] if the sizes do not have the same number of invocations; those of
+/// [`StatsError::Setting`] for invalid bootstrap settings or sizes, [`StatsError::Uneven`] if the
+/// sizes do not have the same number of invocations, and the errors of
 /// [`PairedRatios::from_pairs`].
 pub fn crossings(sizes: &[AtSize], bootstrap: &Bootstrap) -> Result<Vec<Crossing>, StatsError> {
     bootstrap.check()?;
@@ -100,11 +100,11 @@ fn check(sizes: &[AtSize]) -> Result<(), StatsError> {
     Ok(())
 }
 
-/// Logarithms of ratios are clamped to this: the difference is far from 0 either way, and its
+/// Logarithms of ratios are clamped to this. The difference is far from 0 either way, and its
 /// square stays finite.
 const MAX_LOG: f64 = 100.0;
 
-/// The difference of the costs at each size, with its uncertainty.
+/// The difference in cost at each size, with its uncertainty.
 struct Differences {
     sizes: Vec<f64>,
     invocations: usize,
@@ -123,7 +123,7 @@ impl Differences {
         let levels: Vec<f64> = sizes.iter().map(log_level).collect();
         let highest = levels.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         // The two costs are level × √ratio and level / √ratio. Levels are relative to the highest
-        // one, since only their ratios count.
+        // one because only their ratios matter.
         let difference = |place: usize, log_ratio: f64| {
             let half = log_ratio.clamp(-MAX_LOG, MAX_LOG) / 2.0;
             2.0 * (levels[place] - highest).exp() * half.sinh()
@@ -160,7 +160,7 @@ impl Differences {
                 off[place] = before;
             }
         }
-        // As in `compare`, corrected for the bootstrap's narrowness bias.
+        // Corrected for the bootstrap's narrowness bias, as in `compare`.
         let k = invocations.max(2) as f64;
         let reach =
             interval_reach(bootstrap.confidence, invocations.max(2)).powi(2) * k / (k - 1.0);
@@ -175,8 +175,8 @@ impl Differences {
         })
     }
 
-    /// The size between two others at which the difference is 0; the middle one if there are
-    /// several. At both ends the difference is assumed to have the sign of the verdict.
+    /// The size between two others at which the difference is 0, or the middle one if there are
+    /// several. At both ends, the difference is assumed to have the verdict's sign.
     fn zero(&self, first: usize, last: usize, below: Direction) -> f64 {
         let sign = match below {
             Direction::Faster => 1.0,
@@ -190,7 +190,7 @@ impl Differences {
         let turns: Vec<usize> = (first..last)
             .filter(|place| is_over(*place) != is_over(place + 1))
             .collect();
-        // Their number is odd, since the signs at the ends differ.
+        // The number of turns is odd because the signs at the ends differ.
         let place = turns[turns.len() / 2];
         let (a, b) = (self.values[place], self.values[place + 1]);
         let part = match a / (a - b) {
@@ -200,8 +200,8 @@ impl Differences {
         self.at(place, part)
     }
 
-    /// The smallest and the largest size between two others at which the difference may be 0,
-    /// including `zero`.
+    /// The smallest and largest size between two others at which the difference may be 0, including
+    /// `zero`.
     fn may_be_zero(&self, first: usize, last: usize, zero: f64) -> [f64; 2] {
         let parts = (first..last).flat_map(|place| {
             let parts = self.parts(place).into_iter();
@@ -212,21 +212,21 @@ impl Differences {
         })
     }
 
-    /// The ends of the range in which the difference may be 0, because its square is at most the
-    /// square of its interval's reach. They are fractions of the way from one size to the next.
+    /// The ends of the range in which the difference may be 0, that is, its square is at most the
+    /// squared reach of its interval. They are fractions of the distance from one size to the next.
     fn parts(&self, place: usize) -> Vec<f64> {
         let (a, b) = (self.values[place], self.values[place + 1]);
         let (from, to, both) = (self.own[place], self.own[place + 1], self.with_next[place]);
         // The condition is square × w² + 2 × half × w + start ≤ 0, where w is the fraction of the
-        // way.
+        // distance.
         let step = b - a;
         let square = step * step - (from - 2.0 * both + to);
         let half = a * step + from - both;
         let start = a * a - from;
         let within = |part: f64| square * part * part + 2.0 * half * part + start <= 0.0;
         let corners = [0.0, 1.0].into_iter().filter(|part| within(*part));
-        // Without a real root this is NaN, which is in no range. One root is computed from the
-        // other, to avoid cancellation.
+        // Without a real root, this is NaN, which is in no range. One root is computed from the
+        // other to avoid cancellation.
         let far = -half - (half * half - square * start).sqrt().copysign(half);
         let ends = [far / square, start / far];
         let inside = ends.into_iter().filter(|part| (0.0..=1.0).contains(part));
@@ -239,8 +239,8 @@ impl Differences {
     }
 }
 
-/// The logarithm of a call's typical cost: the median over all blocks of the geometric mean of both
-/// variants.
+/// The logarithm of a call's typical cost: the median over all blocks of the two variants'
+/// geometric mean.
 fn log_level(at: &AtSize) -> f64 {
     let middle = |pair: &Pair| f64::midpoint(pair.of.ln(), pair.against.ln());
     let mut levels: Vec<f64> = at.costs.iter().flatten().map(middle).collect();
@@ -252,8 +252,8 @@ mod tests {
     use super::*;
     use Direction::{Faster, Slower};
 
-    /// Two affine costs at these sizes; in each block, by invocation, the first is multiplied by a
-    /// factor from `off`.
+    /// Two affine costs at these sizes. In each block, by invocation, the first cost is multiplied
+    /// by a factor from `off`.
     fn studies(sizes: &[(f64, Option<Direction>)], off: &[&[f64]]) -> Vec<AtSize> {
         let at = |&(size, direction): &(f64, Option<Direction>)| {
             let pair = |off: &f64| Pair {
@@ -411,6 +411,6 @@ mod tests {
         );
         let mut uneven = sizes([1.0, 2.0]);
         uneven[1].costs.pop();
-        assert!(refused(&uneven).starts_with("one size has 4 invocations, another 3"));
+        assert!(refused(&uneven).starts_with("one size has 4 invocations and another has 3"));
     }
 }

@@ -2,14 +2,14 @@
 
 use std::f64::consts::PI;
 
-/// Up to this many degrees of freedom the t distribution is summed exactly; above, an expansion is
-/// used that is accurate to 1e-9 there.
+/// Up to this many degrees of freedom, the t distribution is summed exactly. Above, an expansion is
+/// used, which is accurate to 1e-9 there.
 const EXACT_DEGREES: usize = 200;
 
 /// The probability that a standard normal value is below `z`.
 ///
-/// By Marsaglia's series, "Evaluating the Normal Distribution" (Journal of Statistical Software
-/// 11(4), 2004); beyond 8 standard deviations it returns 0 or 1, within 1e-15 of the true value.
+/// Uses Marsaglia's series, "Evaluating the Normal Distribution" (Journal of Statistical Software
+/// 11(4), 2004). Beyond 8 standard deviations it returns 0 or 1, within 1e-15 of the true value.
 pub(crate) fn normal_cdf(z: f64) -> f64 {
     if z.abs() > 8.0 {
         return if z < 0.0 { 0.0 } else { 1.0 };
@@ -41,14 +41,14 @@ pub(crate) fn t_quantile(p: f64, degrees: usize) -> f64 {
     invert(|t| t_cdf(t, degrees), p, 0.0, high)
 }
 
-/// The probability that Student's t is below `t` ≥ 0, by the finite sums for integer degrees of
+/// The probability that Student's t is below `t` ≥ 0, using the finite sums for integer degrees of
 /// freedom: Abramowitz and Stegun, "Handbook of Mathematical Functions" (1964), 26.7.3 and 26.7.4.
 fn t_cdf(t: f64, degrees: usize) -> f64 {
     let angle = (t / (degrees as f64).sqrt()).atan();
     let (sin, cos) = angle.sin_cos();
     let odd = degrees % 2 == 1;
-    // The terms have the powers 1, 3, ... of cos for odd degrees of freedom, and 0, 2, ... for even
-    // ones.
+    // The terms contain the powers 1, 3, ... of cos for odd degrees of freedom, and 0, 2, ... for
+    // even ones.
     let (mut term, mut numerator) = if odd { (cos, 2.0) } else { (1.0, 1.0) };
     let mut sum = 0.0;
     for _ in 0..degrees / 2 {
@@ -64,7 +64,8 @@ fn t_cdf(t: f64, degrees: usize) -> f64 {
     0.5 + 0.5 * two_sided
 }
 
-/// Student's quantile from the normal quantile `z`: the expansion of Abramowitz and Stegun 26.7.5.
+/// Student's quantile from the normal quantile `z`, using the expansion of Abramowitz and Stegun
+/// 26.7.5.
 fn t_quantile_expanded(z: f64, degrees: f64) -> f64 {
     let (z2, d) = (z * z, degrees);
     let first = z * (z2 + 1.0) / 4.0;
@@ -73,8 +74,8 @@ fn t_quantile_expanded(z: f64, degrees: f64) -> f64 {
     z + first / d + second / (d * d) + third / (d * d * d)
 }
 
-/// The argument at which an increasing function reaches `target`, by bisection until `low` and
-/// `high` are adjacent numbers.
+/// The argument at which an increasing function reaches `target`, found by bisection until `low`
+/// and `high` are adjacent floating-point numbers.
 fn invert(rising: impl Fn(f64) -> f64, target: f64, mut low: f64, mut high: f64) -> f64 {
     loop {
         let middle = low + (high - low) / 2.0;

@@ -1,30 +1,30 @@
-//! What can be wrong with the input.
+//! Errors in the input.
 
-/// Why a set of numbers cannot be evaluated. The caller must correct it: nothing is dropped or
-/// repaired silently.
+/// Why numbers cannot be evaluated. The caller must correct them: nothing is silently dropped or
+/// repaired.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StatsError {
-    /// There are no values at all.
-    #[error("no values: at least one is needed")]
+    /// There are no values.
+    #[error("no values: at least one is required")]
     Empty,
-    /// An invocation has no block.
-    #[error("invocation {invocation} has no block: leave it out, or give it at least one")]
+    /// An invocation has no blocks.
+    #[error("invocation {invocation} has no blocks: omit it, or add at least one")]
     EmptyInvocation {
         /// Position of the invocation, from 0.
         invocation: usize,
     },
     /// A value in a list is not a finite number.
-    #[error("value {index} is {value}: only finite numbers can be evaluated")]
+    #[error("value {index} is {value}: it must be a finite number")]
     NotFinite {
         /// Position of the value, from 0.
         index: usize,
         /// The value itself.
         value: f64,
     },
-    /// A paired value is zero, negative or not finite, so there is no ratio.
+    /// A paired value is zero, negative or not finite, so the ratio is undefined.
     #[error(
-        "{side} of invocation {invocation}, block {block} is {value}: a ratio needs finite values above 0"
+        "{side} of invocation {invocation}, block {block} is {value}: a ratio requires finite values above 0"
     )]
     NoRatio {
         /// Which value: "of", "against" or "ratio".
@@ -38,7 +38,7 @@ pub enum StatsError {
     },
     /// Two sizes do not have the same number of invocations.
     #[error(
-        "one size has {first} invocations, another {second}: use only those that all sizes have"
+        "one size has {first} invocations and another has {second}: use only those that all sizes have"
     )]
     Uneven {
         /// Invocations of one size.
@@ -58,7 +58,7 @@ pub enum StatsError {
     },
 }
 
-/// Refuses a setting that is out of bounds.
+/// Returns an error if a setting is out of bounds.
 pub(crate) fn check_setting(
     name: &'static str,
     value: f64,

@@ -10,7 +10,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// The interval between two ratios' logarithms, in either order.
+    /// Creates an interval from the logarithms of two ratios, in either order.
     pub(crate) fn from_logs(a: f64, b: f64) -> Self {
         Self {
             log_low: a.min(b),
@@ -28,7 +28,7 @@ impl Interval {
         ratio(self.log_high)
     }
 
-    /// Whether the interval contains `ratio`, including its ends.
+    /// Whether the interval, ends included, contains `ratio`.
     pub fn holds(&self, ratio: f64) -> bool {
         (self.low()..=self.high()).contains(&ratio)
     }
@@ -44,17 +44,17 @@ impl Interval {
         self.log_low > other.log_high || self.log_high < other.log_low
     }
 
-    /// The distance from 1, as a logarithm, of the end that is farther from 1.
+    /// The logarithm's distance from 0 at the end of the interval that is farthest from 1.
     pub(crate) fn log_farthest(&self) -> f64 {
         self.log_low.abs().max(self.log_high.abs())
     }
 
-    /// How far the interval extends to either side of its middle: 0.02 for ±2%.
+    /// How far the interval extends on either side of its midpoint: 0.02 for ±2%.
     pub fn half_width(&self) -> f64 {
         ratio(self.log_half_width()) - 1.0
     }
 
-    /// Half the distance of the ends' logarithms.
+    /// Half the distance between the logarithms of the ends.
     pub(crate) fn log_half_width(&self) -> f64 {
         (self.log_high - self.log_low) / 2.0
     }
@@ -65,17 +65,17 @@ impl Interval {
 pub struct Estimate {
     /// The natural logarithm of the median ratio of/against over all blocks.
     pub log_ratio: f64,
-    /// The standard error of that logarithm; if small, it is about the relative standard error of
-    /// the ratio: 0.01 for 1%. `None` without an interval.
+    /// The standard error of that logarithm. A small one is about the relative standard error of
+    /// the ratio: 0.01 for 1%. `None` if there is no interval.
     pub standard_error: Option<f64>,
-    /// The confidence interval of the ratio; `None` with fewer than two invocations, since then the
-    /// variation between invocations is unknown.
+    /// The confidence interval of the ratio; `None` with fewer than two invocations, because the
+    /// variation between invocations is then unknown.
     pub interval: Option<Interval>,
     /// The confidence level of the interval.
     pub confidence: f64,
-    /// How many invocations it is based on.
+    /// The number of invocations that it is based on.
     pub invocations: usize,
-    /// How many blocks it is based on, over all invocations.
+    /// The number of blocks that it is based on, over all invocations.
     pub blocks: usize,
 }
 
@@ -91,17 +91,18 @@ impl Estimate {
             .map(|interval| [interval.low(), interval.high()])
     }
 
-    /// The same estimate with a wider interval: the ratio's logarithm may be off by up to `down`
-    /// (at most 0) or `up` (at least 0) because of a systematic error, which no repetition shows.
+    /// Returns the estimate with a wider interval, to allow for a systematic error that repetition
+    /// cannot reveal. The error may change the ratio's logarithm by `down` (at most 0) to `up` (at
+    /// least 0).
     pub fn off_by(mut self, [down, up]: [f64; 2]) -> Self {
         let widened = |i: Interval| Interval::from_logs(i.log_low + down, i.log_high + up);
         self.interval = self.interval.map(widened);
         self
     }
 
-    /// The same estimate with at least the uncertainty of its figures' resolution, 0.001 for 0.1%:
-    /// figures that are rounded to the same value in every block have no spread, but need not be
-    /// equal.
+    /// Returns the estimate with at least the uncertainty of its figures' resolution: 0.001 for
+    /// 0.1%. Figures that round to the same value in every block have no spread but may still
+    /// differ.
     pub fn no_finer_than(mut self, resolution: f64) -> Self {
         let (log, reach) = (self.log_ratio, resolution.ln_1p());
         self.standard_error = self.standard_error.map(|error| {
@@ -116,7 +117,7 @@ impl Estimate {
     }
 }
 
-/// The ratio with this logarithm, clamped to positive, normal f64 values, so that every ratio can
+/// Converts a logarithm to a ratio, clamped to positive, normal f64 values so that every ratio can
 /// be inverted, compared and serialized.
 pub(crate) fn ratio(log: f64) -> f64 {
     log.exp().clamp(f64::MIN_POSITIVE, f64::MAX)
@@ -124,7 +125,7 @@ pub(crate) fn ratio(log: f64) -> f64 {
 
 #[cfg(test)]
 impl Estimate {
-    /// An estimate with this interval, from 8 invocations of 2 blocks.
+    /// An estimate with this interval from 8 invocations with 2 blocks each.
     pub(crate) fn sample(low: f64, high: f64) -> Self {
         let interval = Interval::from_logs(low.ln(), high.ln());
         let reach = crate::compare::interval_reach(0.95, 8);
@@ -138,7 +139,7 @@ impl Estimate {
         }
     }
 
-    /// An estimate from one invocation of 3 blocks.
+    /// An estimate from one invocation with 3 blocks.
     pub(crate) fn sample_of_one(value: f64) -> Self {
         Self {
             log_ratio: value.ln(),

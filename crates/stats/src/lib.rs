@@ -1,7 +1,7 @@
-//! Numbers in, numbers out: quantiles, bootstrap intervals, verdicts, warm-up.
+//! Numbers in, numbers out: quantiles, bootstrap intervals, verdicts, warm-up detection.
 //!
-//! Nothing here reads a file, a clock or the environment: the same input always gives the same
-//! output. `docs/method.md` explains the figures and why these methods were chosen.
+//! Nothing here reads a file, a clock or the environment: the same input always produces the same
+//! output. `docs/method.md` explains the figures and the choice of methods.
 //!
 //! From recorded trials to a sentence in a report:
 //!
@@ -15,7 +15,8 @@
 //! ```
 //! use rpcgauge_stats::{Better, Bootstrap, Outcome, Pair, PairedRatios, VerdictRule, compare, judge};
 //!
-//! // Microseconds per call, two blocks in each of three invocations: about half as long throughout.
+//! Microseconds per call, two blocks in each of three invocations. The first variant is about twice
+//! as fast throughout.
 //! let pair = |of, against| Pair { of, against };
 //! let ratios = PairedRatios::from_pairs(&[
 //!     vec![pair(40.0, 80.0), pair(41.0, 81.0)],
@@ -29,7 +30,8 @@
 //! ```
 //!
 //! [`WarmUp`] is separate: it receives latencies while a trial runs, and reports when they have
-//! stopped drifting. So is [`CapacitySearch`], which chooses the rate of a search's next trial.
+//! stopped drifting. [`CapacitySearch`] is separate too: it chooses the rate of a search's next
+//! trial.
 
 mod capacity;
 mod claim;

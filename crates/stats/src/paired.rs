@@ -1,4 +1,4 @@
-//! The input of a comparison: pairs of measurements of two variants, by invocation and block.
+//! The input of a comparison: paired measurements of two variants, by invocation and block.
 
 use crate::error::StatsError;
 
@@ -7,47 +7,47 @@ use crate::error::StatsError;
 pub struct Pair {
     /// The variant that the comparison is about.
     pub of: f64,
-    /// The variant it is compared with.
+    /// The variant that it is compared with.
     pub against: f64,
 }
 
 /// The ratios of two variants, one per block, grouped by invocation.
 ///
-/// They are stored as logarithms, so that a ratio and its inverse are at the same distance from 1.
+/// Ratios are stored as logarithms, so that a ratio and its inverse have the same distance from 1.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PairedRatios {
     log_ratios: Vec<Vec<f64>>,
 }
 
 impl PairedRatios {
-    /// From the pairs of each block, by invocation; invocations may differ in their number of
-    /// blocks.
+    /// Creates ratios from the pairs of each block, by invocation. Invocations may have different
+    /// numbers of blocks.
     ///
     /// # Errors
     /// [`StatsError::Empty`], [`StatsError::EmptyInvocation`], or [`StatsError::NoRatio`] if a
     /// value is zero, negative or not finite.
     pub fn from_pairs(invocations: &[Vec<Pair>]) -> Result<Self, StatsError> {
-        // A difference of logarithms instead of the logarithm of a quotient: it cannot overflow,
-        // and swapping the two variants gives exactly the negative.
+        // The difference of logarithms rather than the logarithm of a quotient: it cannot overflow,
+        // and swapping the two variants yields exactly the negative.
         Self::collect(invocations, |pair, at| {
             Ok(at.log("of", pair.of)? - at.log("against", pair.against)?)
         })
     }
 
-    /// From the ratio of/against of each block, by invocation.
+    /// Creates ratios from the ratio of/against of each block, by invocation.
     ///
     /// # Errors
-    /// As [`PairedRatios::from_pairs`].
+    /// The errors of [`PairedRatios::from_pairs`].
     pub fn from_ratios(invocations: &[Vec<f64>]) -> Result<Self, StatsError> {
         Self::collect(invocations, |&ratio, at| at.log("ratio", ratio))
     }
 
-    /// How many invocations there are.
+    /// The number of invocations.
     pub fn invocations(&self) -> usize {
         self.log_ratios.len()
     }
 
-    /// How many blocks there are, over all invocations.
+    /// The number of blocks, over all invocations.
     pub fn blocks(&self) -> usize {
         self.log_ratios.iter().map(Vec::len).sum()
     }
@@ -80,7 +80,7 @@ impl PairedRatios {
     }
 }
 
-/// The position of a value, to name it in an error.
+/// The position of a value, to be named in an error.
 #[derive(Clone, Copy)]
 struct Place {
     invocation: usize,
@@ -136,7 +136,7 @@ mod tests {
         }
         assert_eq!(
             bad(1.0, 0.0).unwrap_err().to_string(),
-            "against of invocation 0, block 1 is 0: a ratio needs finite values above 0"
+            "against of invocation 0, block 1 is 0: a ratio requires finite values above 0"
         );
         assert_eq!(PairedRatios::from_ratios(&[]), Err(StatsError::Empty));
         assert_eq!(

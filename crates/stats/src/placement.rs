@@ -9,18 +9,18 @@ use crate::verdict::Verdict;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Combined {
-    /// Every placement gives the same resolved verdict; also if there is only one.
+    /// Every placement has the same resolved verdict. This includes a single placement.
     Same,
-    /// Placements give different resolved verdicts: no single one is the answer.
+    /// Placements have different resolved verdicts, so there is no single answer.
     DependsOnPlacement,
-    /// The resolved placements agree, but others are not resolved.
+    /// The resolved placements agree, but some are not resolved.
     Unconfirmed,
     /// No placement is resolved.
     NotResolved,
 }
 
-/// Combines the verdicts of one comparison, one for each placement. Without any verdict it is not
-/// resolved.
+/// Combines the verdicts of one comparison, one per placement. Without any verdict, the result is
+/// not resolved.
 pub fn across_placements(verdicts: &[Verdict]) -> Combined {
     let mut resolved = verdicts.iter().filter(|v| v.is_resolved());
     let Some(first) = resolved.next() else {

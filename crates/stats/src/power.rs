@@ -1,5 +1,5 @@
-//! The smallest difference that a study could have detected, and how many more measurements would
-//! resolve a smaller one.
+//! The smallest difference that a study could have detected, and how many more measurements are
+//! needed to resolve a smaller one.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,14 +18,14 @@ const RECOMMENDED_INVOCATIONS: usize = 8;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct More {
-    /// Additional invocations, each with as many blocks as the earlier ones.
+    /// Additional invocations, with as many blocks each as the earlier ones.
     pub invocations: usize,
     /// The blocks in the additional invocations.
     pub blocks: usize,
 }
 
 impl More {
-    /// What is missing to a total of `invocations`; `None` if there are that many already.
+    /// What is missing to reach a total of `invocations`; `None` if nothing is.
     fn up_to(invocations: usize, estimate: &Estimate) -> Option<Self> {
         let missing = invocations
             .checked_sub(estimate.invocations)
@@ -37,15 +37,15 @@ impl More {
         })
     }
 
-    /// What is missing to the recommended number of invocations; `None` if nothing is.
+    /// What is missing to reach the recommended number of invocations; `None` if nothing is.
     pub(crate) fn to_recommended(estimate: &Estimate) -> Option<Self> {
         Self::up_to(RECOMMENDED_INVOCATIONS, estimate)
     }
 }
 
 /// The smallest ratio above 1 that a study with this estimate's noise, guarded by these A/A pairs,
-/// would resolve with 80% probability; below 1 it is the inverse. `None` if an estimate has no
-/// interval.
+/// would resolve with 80% probability. Below 1, the limit is the inverse. `None` if an estimate has
+/// no interval.
 pub fn smallest_difference(estimate: &Estimate, aa: &[Estimate]) -> Option<f64> {
     Some(ratio(
         Reach::after(estimate, aa, estimate.invocations)?.difference,
@@ -54,17 +54,17 @@ pub fn smallest_difference(estimate: &Estimate, aa: &[Estimate]) -> Option<f64> 
 
 /// What a study could resolve. All values are logarithms.
 struct Reach {
-    /// The smallest difference that it would resolve, given the A/A pairs.
+    /// The smallest difference that the study would resolve, given the A/A pairs.
     difference: f64,
-    /// How far its interval would typically extend to either side.
+    /// How far the interval would typically extend in each direction.
     interval: f64,
     /// How far off a measurement may be, judging by the A/A pairs.
     threshold: f64,
 }
 
 impl Reach {
-    /// The reach of a study with `invocations` and the noise of this one. `None` if an estimate has
-    /// no interval.
+    /// The reach of a study with `invocations` and this study's noise. `None` if an estimate has no
+    /// interval.
     fn after(estimate: &Estimate, aa: &[Estimate], invocations: usize) -> Option<Self> {
         let shrunk = (estimate.invocations as f64 / invocations as f64).sqrt();
         let own = shrunk * estimate.standard_error?;
@@ -84,18 +84,18 @@ impl Reach {
     }
 }
 
-/// How much more would be needed to resolve a difference of `difference` (0.05 for 5%) with 80%
-/// probability. `None` without an interval, if the study could resolve it already, or if no number
-/// would suffice (`difference` not above 0).
+/// How much more is needed to resolve a difference of `difference` (0.05 for 5%) with 80%
+/// probability. `None` if there is no interval, if the study could resolve it already, or if no
+/// number of invocations would suffice (`difference` not above 0).
 pub fn invocations_needed(estimate: &Estimate, difference: f64) -> Option<More> {
     let target = difference.ln_1p();
     until(estimate, &[], |reach| reach.difference <= target)
 }
 
-/// How much more would probably give a verdict other than "not resolved", if the estimates are the
-/// true ratios: enough to lie beyond the A/A pairs, or to bring the interval and the A/A pairs
-/// inside the margin, whichever needs less. `None` if the A/A pairs are off by more than that,
-/// since more of the same would not help.
+/// How much more would probably settle the verdict, assuming that the estimates are the true
+/// ratios. That is enough either to lie beyond the A/A pairs or to bring the interval and the A/A
+/// pairs inside the margin, whichever takes less. `None` if the A/A pairs are off by more than
+/// that, because more of the same would not help.
 pub(crate) fn invocations_to_settle(
     estimate: &Estimate,
     aa: &[Estimate],
@@ -108,7 +108,7 @@ pub(crate) fn invocations_to_settle(
     })
 }
 
-/// The number of additional invocations, at least, until `enough` holds. Once it holds, it must
+/// The smallest number of additional invocations at which `enough` holds. Once it holds, it must
 /// hold for every larger number.
 fn until(estimate: &Estimate, aa: &[Estimate], enough: impl Fn(Reach) -> bool) -> Option<More> {
     let now = estimate.invocations;
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn smallest_difference_is_two_t_quantiles_of_the_error() {
         let estimate = Estimate::sample(0.98, 1.0 / 0.98);
-        // With 7 degrees of freedom the quantiles at 97.5% and 80% are 2.3646 and 0.8960.
+        // With 7 degrees of freedom, the quantiles at 97.5% and 80% are 2.3646 and 0.8960.
         let expected = (1.0_f64 / 0.98).powf((2.3646 + 0.8960) / 2.3646);
         assert!((smallest_difference(&estimate, &[]).unwrap() - expected).abs() < 1e-6);
         assert_eq!(

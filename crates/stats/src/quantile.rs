@@ -1,4 +1,4 @@
-//! Quantiles, median and median absolute deviation of a slice.
+//! Quantiles, the median and the median absolute deviation of a slice.
 //!
 //! The quantile is type 7 of Hyndman and Fan, "Sample Quantiles in Statistical Packages" (The
 //! American Statistician 50(4), 1996): linear interpolation between order statistics, with the
@@ -23,7 +23,7 @@ pub fn quantile(values: &[f64], p: f64) -> Result<f64, StatsError> {
     Ok(between(sorted[below], sorted[above], fraction))
 }
 
-/// The middle value; the mean of the middle two if the number of values is even.
+/// The middle value, or the mean of the two middle values if the number of values is even.
 ///
 /// # Errors
 /// [`StatsError::Empty`] or [`StatsError::NotFinite`].
@@ -31,14 +31,15 @@ pub fn median(values: &[f64]) -> Result<f64, StatsError> {
     quantile(values, 0.5)
 }
 
-/// The median absolute deviation: the median distance from the median, in the unit of the values,
-/// not scaled to a standard deviation (for normal data multiply by 1.4826).
+/// The median absolute deviation: the median distance from the median, in the unit of the values.
+/// It is not scaled to a standard deviation; for normal data, multiply by 1.4826.
 ///
 /// # Errors
 /// [`StatsError::Empty`] or [`StatsError::NotFinite`].
 pub fn mad(values: &[f64]) -> Result<f64, StatsError> {
     let centre = median(values)?;
-    // Two finite values can be farther apart than the largest f64; the distance is limited to it.
+    // Two finite values can be farther apart than the largest f64, to which the distance is
+    // limited.
     let distances: Vec<f64> = values
         .iter()
         .map(|v| (v - centre).abs().min(f64::MAX))
@@ -46,7 +47,7 @@ pub fn mad(values: &[f64]) -> Result<f64, StatsError> {
     median(&distances)
 }
 
-/// The median of `values`, which must not be empty and are reordered: faster than [`median`], for
+/// The median of `values`, which must not be empty and are reordered. Faster than [`median`], for
 /// the bootstrap.
 pub(crate) fn median_in_place(values: &mut [f64]) -> f64 {
     let upper = values.len() / 2;
@@ -59,7 +60,7 @@ pub(crate) fn median_in_place(values: &mut [f64]) -> f64 {
     between(lower, *middle, 0.5)
 }
 
-/// Interpolates from `low` to `high`. Equal ends give exactly that value, and nothing overflows.
+/// Interpolates from `low` to `high`. Equal ends yield exactly that value, and nothing overflows.
 fn between(low: f64, high: f64, fraction: f64) -> f64 {
     if low == high || fraction == 0.0 {
         return low;

@@ -1,9 +1,9 @@
-//! The seeded random number generator of every bootstrap.
+//! The seeded random number generator for every bootstrap.
 
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 
-/// SplitMix64: a mixing function applied to a 64-bit counter. Small, fast, passes BigCrush, and
-/// yields the same numbers for the same seed on every machine; not for secrets.
+/// SplitMix64: a mixing function applied to a 64-bit counter. Small and fast, passes BigCrush, and
+/// yields the same numbers for the same seed on every machine. Not for secrets.
 ///
 /// Source: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators" (OOPSLA 2014),
 /// with the constants of Vigna's reference version.
@@ -11,7 +11,7 @@ use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 pub struct SplitMix64(rand_xoshiro::SplitMix64);
 
 impl SplitMix64 {
-    /// A generator with this seed, which determines the whole sequence.
+    /// Creates a generator from a seed, which determines the entire sequence.
     pub fn new(seed: u64) -> Self {
         Self(rand_xoshiro::SplitMix64::seed_from_u64(seed))
     }
@@ -21,8 +21,8 @@ impl SplitMix64 {
         self.0.next_u64()
     }
 
-    /// An index from 0 to `count` − 1 (0 if `count` is 0), by multiply and shift: for the numbers
-    /// of blocks in a study the bias is below one in 10^15.
+    /// An index from 0 to `count` − 1 (0 if `count` is 0), by multiply and shift. For the number of
+    /// blocks in a study, the bias is below one in 10^15.
     pub fn index(&mut self, count: usize) -> usize {
         ((u128::from(self.next_u64()) * count as u128) >> 64) as usize
     }
@@ -32,7 +32,7 @@ impl SplitMix64 {
         (self.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
     }
 
-    /// A number from the standard normal distribution, by the method of Box and Muller (1958).
+    /// A number from the standard normal distribution, by the Box-Muller method (1958).
     pub fn normal(&mut self) -> f64 {
         let radius = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
         radius * (std::f64::consts::TAU * self.unit()).cos()
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn gives_the_reference_sequence() {
-        // First outputs of Vigna's splitmix64.c for the state 1234567.
+        // The first outputs of Vigna's splitmix64.c for the state 1234567.
         let mut rng = SplitMix64::new(1_234_567);
         assert_eq!(rng.next_u64(), 6_457_827_717_110_365_317);
         assert_eq!(rng.next_u64(), 3_203_168_211_198_807_973);

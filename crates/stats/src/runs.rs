@@ -1,10 +1,10 @@
-//! Compares one figure in two runs.
+//! Compares a figure across two runs.
 //!
-//! Between two runs the machine's speed changes, which no interval of either run covers. So the
-//! figure's ratio to a base is compared: something that both runs measured in the same blocks. The
-//! effect of the machine's speed on both cancels in each run. But a change of speed may affect one
-//! base more than another, and a base may have changed itself. So a change counts only if it shows
-//! against every base, and is larger than the change of the bases against each other.
+//! The machine's speed changes between runs, which neither run's interval covers. So the figure is
+//! compared as a ratio to a base that both runs measured in the same blocks: within each run, the
+//! machine's speed cancels out. But a change in speed may affect one base more than another, and a
+//! base may itself have changed. So a change counts only if it shows against every base and is
+//! larger than the change of the bases relative to each other.
 
 use crate::distribution::t_quantile;
 use crate::estimate::{Estimate, Interval};
@@ -16,14 +16,14 @@ use crate::verdict::{Outcome, Verdict, VerdictRule, judge};
 pub struct InRuns {
     /// In the earlier run, the baseline.
     pub before: Estimate,
-    /// In the later run, which is judged.
+    /// In the later run, which is being judged.
     pub after: Estimate,
 }
 
 impl InRuns {
-    /// After over before, with Welch's t interval (1947): the runs are independent, and one may be
-    /// noisier than the other. If `comparisons` are made at once, each interval is widened
-    /// (Bonferroni), so that all hold together with the first run's confidence.
+    /// After over before, with Welch's t interval (1947), because the runs are independent and one
+    /// may be noisier than the other. With several `comparisons`, each interval is widened
+    /// (Bonferroni) so that all of them together have the first run's confidence.
     pub fn change(&self, comparisons: usize) -> Estimate {
         let Self { before, after } = self;
         let confidence = 1.0 - (1.0 - before.confidence) / comparisons.max(1) as f64;
@@ -44,7 +44,7 @@ impl InRuns {
         }
     }
 
-    /// The degrees of freedom by Welch and Satterthwaite, rounded down.
+    /// The Welch-Satterthwaite degrees of freedom, rounded down.
     fn degrees(&self) -> usize {
         let part = |estimate: &Estimate| {
             let variance = estimate.standard_error.unwrap_or(0.0).powi(2);
@@ -54,13 +54,13 @@ impl InRuns {
         let (before, before_part, fewest) = part(&self.before);
         let (after, after_part, other) = part(&self.after);
         let degrees = (before + after).powi(2) / (before_part + after_part);
-        // NaN, and so 0, if nothing varies.
+        // NaN becomes 0, which is the case if nothing varies.
         (degrees as usize).max(fewest.min(other))
     }
 }
 
-/// The combined change of one figure against several bases: the outcome that all of them have.
-/// `None` if they disagree, or if a difference does not lie beyond the change of the bases against
+/// The combined change of one figure against several bases: the outcome that they all share. `None`
+/// if they disagree, or if a difference does not lie beyond the change of the bases relative to
 /// each other (`apart`). `aa` are the A/A pairs of both runs.
 pub fn judge_changes(
     changes: &[Estimate],
@@ -112,7 +112,7 @@ mod tests {
         let even = in_runs((low, high), (low, high));
         let error = even.change(1).standard_error.unwrap();
         assert!((half_width(even, 1) / error - 2.1448).abs() < 1e-3);
-        // If only one run is noisy, it determines the degrees of freedom.
+        // If only one run is noisy, that run determines the degrees of freedom.
         let uneven = in_runs((low, high), (1.0, 1.0));
         let error = uneven.change(1).standard_error.unwrap();
         assert!((half_width(uneven, 1) / error - 2.3646).abs() < 1e-3);

@@ -5,7 +5,7 @@ use crate::distribution::normal_quantile;
 /// A number of calls out of a total.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Share {
-    /// The number of calls that count.
+    /// The number of calls that are included.
     pub part: u64,
     /// The total.
     pub of: u64,
@@ -21,13 +21,13 @@ impl Share {
     }
 }
 
-/// Whether two shares differ by more than chance: the two-proportion z test with a pooled variance,
-/// at 5%.
+/// Whether two shares differ by more than chance would explain: the two-proportion z test with
+/// pooled variance, at 5%.
 pub fn shares_differ(a: Share, b: Share) -> bool {
     let (all, parts) = (a.of as f64 + b.of as f64, a.part as f64 + b.part as f64);
     let pooled = parts / all;
     let variance = pooled * (1.0 - pooled) * (1.0 / a.of as f64 + 1.0 / b.of as f64);
-    // If a total is 0 this is NaN, and so no difference.
+    // If a total is 0, this is NaN, so there is no difference.
     (a.value() - b.value()).abs() > normal_quantile(0.975) * variance.sqrt()
 }
 

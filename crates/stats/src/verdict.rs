@@ -1,4 +1,4 @@
-//! From an estimate to a verdict; the A/A pair's interval is the threshold.
+//! Turns an estimate into a verdict. The A/A pair's interval is the threshold.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,7 @@ pub enum Better {
     Higher,
 }
 
-/// Which side of the other variant one is on.
+/// How one variant compares with the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// The better side: a lower cost or a higher yield.
@@ -43,9 +43,9 @@ impl Direction {
 pub struct VerdictRule {
     /// Which direction of the metric is better.
     pub better: Better,
-    /// How far from 1 a ratio may be without a difference that matters: 0.03 for ±3%. It extends
-    /// from 1/(1 + margin) to 1 + margin, so that it is the same for either order of the variants.
-    /// A margin of 0 or less leaves no room for "no difference".
+    /// How far from 1 a ratio may be without a difference that matters: 0.03 for ±3%. The range is
+    /// 1/(1 + margin) to 1 + margin, so it is the same for either order of the variants. A margin
+    /// of 0 or less leaves no room for "no difference".
     pub margin: f64,
 }
 
@@ -87,7 +87,7 @@ pub enum Outcome {
     Slower,
     /// The whole interval lies inside the margin.
     NoDifference,
-    /// No verdict yet.
+    /// There is no verdict yet.
     NotResolved {
         /// Why it is not resolved.
         reason: Unresolved,
@@ -101,14 +101,14 @@ pub enum Outcome {
 pub struct Verdict {
     /// The measured ratio of/against, with its interval.
     pub estimate: Estimate,
-    /// Its outcome.
+    /// The outcome.
     pub outcome: Outcome,
-    /// The rule by which it was judged.
+    /// The rule that was applied.
     pub rule: VerdictRule,
 }
 
 impl Verdict {
-    /// The direction of a verdict of faster or slower; `None` for others.
+    /// The direction of a faster or slower verdict; `None` for others.
     pub fn direction(&self) -> Option<Direction> {
         match self.outcome {
             Outcome::Faster => Some(Direction::Faster),
@@ -117,20 +117,21 @@ impl Verdict {
         }
     }
 
-    /// Whether it is any verdict but "not resolved".
+    /// Whether the verdict is anything but "not resolved".
     pub fn is_resolved(&self) -> bool {
         !matches!(self.outcome, Outcome::NotResolved { .. })
     }
 }
 
-/// Judges an estimate. `aa` is the A/A pair of the same group, metric and placement; for a change
-/// between two runs, one of each run. Without one the verdict is unguarded, which a report must
-/// state.
+/// Judges an estimate. `aa` is the A/A pair of the same group, metric and placement or, for a
+/// change between two runs, one A/A pair from each run. Without an A/A pair, the verdict is
+/// unguarded, and a report must say so.
 ///
-/// Without an interval nothing is resolved; nor is an interval that contains 1 and extends beyond
-/// the margin. Any other is compared with the threshold, the end of the A/A interval that is
-/// farthest from 1. An interval inside the margin is "no difference" if the threshold is inside the
-/// margin, too; any other is faster or slower if all of it lies beyond the threshold.
+/// An estimate is not resolved if it has no interval, or if the interval contains 1 and extends
+/// beyond the margin. Otherwise, the interval is compared with the threshold, the end of the A/A
+/// interval that is farthest from 1. An interval inside the margin means "no difference" if the
+/// threshold is inside the margin too. Any other interval means faster or slower if all of it lies
+/// beyond the threshold.
 pub fn judge(estimate: &Estimate, aa: &[Estimate], rule: &VerdictRule) -> Verdict {
     Verdict {
         estimate: *estimate,
@@ -139,10 +140,10 @@ pub fn judge(estimate: &Estimate, aa: &[Estimate], rule: &VerdictRule) -> Verdic
     }
 }
 
-/// How far a measurement may be off, judging by A/A pairs, as a logarithm: the end of the A/A
-/// interval that is farthest from 1, on either side. Which variant of a pair is `of` is arbitrary,
-/// so that an interval of 1.01 to 1.10 casts doubt on 0.95 as well as on 1.05. Several pairs may be
-/// off at the same time, so they add up. `None` if one has no interval.
+/// How far off a measurement may be, judging by A/A pairs, as a logarithm: the end of the A/A
+/// interval that is farthest from 1 in either direction. Which variant of a pair is `of` is
+/// arbitrary, so an interval of 1.01 to 1.10 casts doubt on 0.95 as well as on 1.05. Several pairs
+/// may be off at the same time, so their ends add up. `None` if a pair has no interval.
 pub(crate) fn log_threshold(aa: &[Estimate]) -> Option<f64> {
     let ends = aa.iter().map(|aa| Some(aa.interval?.log_farthest()));
     ends.sum()

@@ -1,30 +1,30 @@
 //! Detects the end of a trial's warm-up: latency has stopped drifting.
 //!
-//! A trial is split into slices; the median latency of each is passed to [`WarmUp::push`]. The last
-//! 20 medians are tested for a trend: the Mann-Kendall test shows whether there is one (Mann 1945;
-//! Kendall 1975), the Theil-Sen slope (Sen 1968) whether it is large enough to matter. Both are
-//! based on ranks and medians, so that a single spike, such as a garbage collection, does not look
-//! like drift.
+//! A trial is split into slices, and the median latency of each slice is passed to
+//! [`WarmUp::push`]. The last 20 medians are tested for a trend. The Mann-Kendall test detects a
+//! trend (Mann 1945; Kendall 1975), and the Theil-Sen slope (Sen 1968) shows whether it is large
+//! enough to matter. Both are based on ranks and medians, so a single spike, such as a garbage
+//! collection, does not look like drift.
 //!
-//! Not detected: a rise and a fall that cancel out within a window. An oscillation with a period of
+//! A rise and a fall that cancel out within a window go undetected. An oscillation with a period of
 //! more than about 120 slices looks settled at its crest.
 
 use crate::error::StatsError;
 use crate::quantile::median_in_place;
 
-/// How many slices are tested together; with fewer than 8 the test cannot detect a trend reliably.
+/// How many slices are tested together. With fewer than 8, the test cannot detect a trend reliably.
 const WINDOW: usize = 20;
 
 /// How many consecutive windows, each one slice later, must show no drift.
 const IN_A_ROW: usize = 10;
 
-/// The drift over a window that does not matter, as a fraction of its median.
+/// The maximum drift over a window that does not matter, as a fraction of the window's median.
 const TOLERANCE: f64 = 0.02;
 
-/// After how many slices a trial counts as never settled.
+/// The number of slices after which a trial counts as never settled.
 const LIMIT: usize = 200;
 
-/// The Mann-Kendall statistic above which there is a trend: two-sided test at the 5% level.
+/// The Mann-Kendall statistic above which there is a trend: a two-sided test at the 5% level.
 const SIGNIFICANT: f64 = 1.959_964;
 
 /// Whether latency has settled.
@@ -35,14 +35,14 @@ pub enum Settling {
     NotYet,
     /// Latency has settled: the warm-up is over.
     Settled {
-        /// After how many slices.
+        /// The number of slices that it took.
         slices: usize,
     },
-    /// Latency still drifted at the limit of slices: measure anyway, and report it.
+    /// Latency was still drifting when the limit was reached. Measure anyway, and report it.
     NeverSettled,
 }
 
-/// Follows a trial's latency, slice by slice. Once it has settled, or never settled, the state is
+/// Tracks a trial's latency, slice by slice. Once the state is settled or never settled, it is
 /// final.
 #[derive(Debug, Clone, Default)]
 pub struct WarmUp {
@@ -56,7 +56,7 @@ impl WarmUp {
     /// warm-up.
     ///
     /// # Errors
-    /// [`StatsError::NotFinite`] if it is not a finite number; then the slice is ignored.
+    /// [`StatsError::NotFinite`] if it is not a finite number; the slice is then ignored.
     pub fn push(&mut self, slice_median: f64) -> Result<Settling, StatsError> {
         if !slice_median.is_finite() {
             return Err(StatsError::NotFinite {
@@ -97,8 +97,7 @@ fn drifts(window: &[f64]) -> bool {
     drift > TOLERANCE * level
 }
 
-/// The Mann-Kendall statistic in standard deviations, with the corrections for ties and for
-/// continuity.
+/// The Mann-Kendall statistic in standard deviations, corrected for ties and continuity.
 fn mann_kendall(window: &[f64]) -> f64 {
     let sign =
         |(_, earlier, later)| f64::from(i8::from(later > earlier) - i8::from(later < earlier));
@@ -116,7 +115,7 @@ fn mann_kendall(window: &[f64]) -> f64 {
     (score - score.signum()) / variance.sqrt()
 }
 
-/// The median slope between any two slices, in latency per slice.
+/// The median of the slopes between any two slices, in latency per slice.
 fn theil_sen_slope(window: &[f64]) -> f64 {
     let mut slopes: Vec<f64> = pairs(window)
         .map(|(apart, earlier, later)| (later - earlier) / apart)

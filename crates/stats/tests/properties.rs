@@ -13,8 +13,8 @@ fn study() -> impl Strategy<Value = Vec<Vec<Pair>>> {
     pairs(10.0..1_000.0_f64)
 }
 
-/// Any finite value above 0, including subnormal ones. They are generated instead of filtered,
-/// since proptest gives up after a fixed number of rejected values.
+/// Any finite value above 0, including subnormal ones. Values are generated rather than filtered
+/// because proptest gives up after a fixed number of rejections.
 fn any_study() -> impl Strategy<Value = Vec<Vec<Pair>>> {
     pairs(POSITIVE | NORMAL | SUBNORMAL)
 }
@@ -43,7 +43,8 @@ fn estimate(study: &[Vec<Pair>]) -> Estimate {
     compare(&PairedRatios::from_pairs(study).unwrap(), &bootstrap).unwrap()
 }
 
-/// Two variants at two to six sizes, with any verdicts, in the same invocations of one to four blocks.
+/// Two variants at two to six sizes, with arbitrary verdicts, in the same invocations of one to
+/// four blocks.
 fn sweep(value: impl Strategy<Value = f64> + Clone) -> impl Strategy<Value = Vec<AtSize>> {
     let pair = (value.clone(), value).prop_map(|(of, against)| Pair { of, against });
     let direction = prop_oneof![
@@ -97,7 +98,7 @@ fn reverse(direction: Direction) -> Direction {
     }
 }
 
-/// Whether sizes and intervals are equal except for rounding errors.
+/// Whether sizes and intervals are equal up to rounding errors.
 fn close_crossings(a: &[Crossing], b: &[Crossing]) -> bool {
     let near = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-6;
     let one = |(a, b): (&Crossing, &Crossing)| {
@@ -114,7 +115,7 @@ fn map(study: &[Vec<Pair>], change: impl Fn(&Pair) -> Pair) -> Vec<Vec<Pair>> {
         .collect()
 }
 
-/// Whether two numbers are equal except for rounding errors.
+/// Whether two numbers are equal up to rounding errors.
 fn close(a: f64, b: f64) -> bool {
     (a / b - 1.0).abs() < 1e-9
 }

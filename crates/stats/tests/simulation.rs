@@ -26,8 +26,8 @@ const SHAPES: [Shape; 3] = [
     },
 ];
 
-/// The fraction of [`STUDIES`] studies for which `holds` is true, given the estimate and that of an
-/// A/A pair.
+/// The fraction of [`STUDIES`] studies for which `holds` returns true, given the estimate and an
+/// A/A pair's estimate.
 fn part(
     noise: Noise,
     shape: Shape,
@@ -109,8 +109,8 @@ fn quickstart_mostly_finds_no_difference_if_there_is_none() {
 
 #[test]
 fn few_invocations_that_differ_much_are_covered_too() {
-    // The case in which bootstrap percentiles fail: nearly all the noise is between invocations.
-    // The bound is 95% less three standard deviations of 1,000 draws.
+    // Bootstrap percentiles fail in this case: nearly all of the noise is between invocations. The
+    // bound is 95% minus three standard deviations of 1,000 draws.
     let noise = Noise {
         invocation: 0.03,
         block: 0.003,
@@ -184,8 +184,8 @@ fn unchanged_code_comes_out_changed_in_at_most_5_percent_of_diffs() {
     assert!(said <= 5 && as_they_are > 50, "{said}, {as_they_are}");
 }
 
-/// The crossings found by a study with sizes from 10 to 500 of two variants whose costs are linear
-/// in the number of items and equal at `truth` items.
+/// The crossings that a study finds with sizes from 10 to 500. The costs of its two variants are
+/// linear in the number of items and equal at `truth` items.
 fn sweep(noise: Noise, truth: f64, rng: &mut SplitMix64) -> Vec<Crossing> {
     let costs = |size: f64| [20.0 + 0.6 * size, 20.0 + 0.1 * truth + 0.5 * size];
     let bootstrap = Bootstrap {

@@ -1,4 +1,4 @@
-//! The search against simulated servers.
+//! Searches against simulated servers.
 
 use proptest::prelude::*;
 
@@ -11,7 +11,7 @@ fn search(start: f64, highest: f64, precision: f64) -> CapacitySearch {
     CapacitySearch::new(start, start.min(1.0), Some(highest), precision, MAX_TRIALS).unwrap()
 }
 
-/// Runs a search.
+/// Runs a search to completion.
 fn run(search: &CapacitySearch, mut holds: impl FnMut(f64) -> bool) -> (Vec<Tried>, SearchEnd) {
     let mut tried = Vec::new();
     loop {
@@ -63,7 +63,7 @@ fn a_search_goes_down_to_the_lowest_rate_and_no_further() {
 
 #[test]
 fn one_hiccup_moves_no_border() {
-    // The first trial at 400 misses by chance.
+    // The first trial at 400 happens to miss.
     let mut hiccup = Some(400.0);
     let (tried, end) = run(&search(100.0, 1e9, 0.05), |rate| {
         let by_chance = hiccup == Some(rate);
@@ -112,7 +112,7 @@ fn rates_are_short_numbers() {
 }
 
 proptest! {
-    /// The capacity of a server without noise is found with the required precision.
+    /// The search finds the capacity of a noise-free server with the required precision.
     #[test]
     fn a_steady_server_is_found(
         start in 1.0..10_000.0f64, capacity in 2.0..200_000.0f64, precision in 0.01..0.5f64,
@@ -126,9 +126,9 @@ proptest! {
         prop_assert!(held.is_sure && missed.is_sure);
     }
 
-    /// Near its capacity a real server holds in some trials and misses in others, and at any rate
-    /// one trial in fifty misses by chance. The search ends, and a rate that it calls held did hold
-    /// in repeated trials.
+    /// Near its capacity, a real server holds in some trials and misses in others, and at any rate,
+    /// one trial in fifty misses by chance. The search still ends, and a rate that it counts as
+    /// held did hold in repeated trials.
     #[test]
     fn a_noisy_server_is_found_nearby(seed: u64, capacity in 50.0..50_000.0f64) {
         let mut random = SplitMix64::new(seed);
@@ -145,13 +145,12 @@ proptest! {
         let (held, missed) = (found.held.unwrap(), found.missed.unwrap());
         prop_assert!(held.holds >= HOLDS_NEEDED && held.misses < MISSES_NEEDED);
         prop_assert!(missed.misses >= MISSES_NEEDED);
-        // So far above the capacity, the odds are e^5 to 1 against each trial that holds, and at
-        // least three of four must hold. So far below, two of four trials miss with a probability
-        // of 0.2%.
+        // This far above the capacity, each trial misses with odds of e^5 to 1, and at least three
+        // of four must hold. This far below, two of four trials miss with a probability of 0.2%.
         prop_assert!(held.rate < capacity * 1.1, "{held:?}");
     }
 
-    /// A search ends and stays within its bounds, whatever the outcomes are.
+    /// A search ends and stays within its bounds, whatever the outcomes.
     #[test]
     fn every_search_ends(outcomes in prop::collection::vec(any::<bool>(), 64)) {
         let mut outcomes = outcomes.into_iter().cycle();
@@ -162,7 +161,8 @@ proptest! {
     }
 }
 
-/// Over many noisy servers, the found rate is mostly near the true capacity: 5% above to 10% below.
+/// Over many noisy servers, the rate found is usually between 10% below and 5% above the true
+/// capacity.
 #[test]
 fn noisy_searches_are_mostly_right() {
     let (mut near, all) = (0, 400);

@@ -103,11 +103,11 @@ fn a_difference_counts_if_all_of_it_lies_beyond_the_aa_interval() {
         (off, (1.08, 1.20), Some(Unresolved::NotBeyondAa)),
         (wide, (1.06, 1.10), None),
         (wide, (1.03, 1.05), Some(Unresolved::NotBeyondAa)),
-        // The estimate lies beyond, but not the whole interval.
+        // The estimate lies beyond it, but the interval does not entirely.
         (wide, (1.04, 1.20), Some(Unresolved::NotBeyondAa)),
     ];
     for (aa, (low, high), expected) in table {
-        // With either order of the variants in both pairs.
+        // In both pairs, try either order of the variants.
         for aa in [(&aa, 1), (&aa, -1)].map(|(aa, power)| turned(aa, power)) {
             for power in [1, -1] {
                 let difference = turned(&Estimate::sample(low, high), power);
@@ -121,7 +121,7 @@ fn a_difference_counts_if_all_of_it_lies_beyond_the_aa_interval() {
     assert_eq!(reason(outcome), Some(Unresolved::AaNoInterval));
 }
 
-/// An estimate, or with power −1 that of the same pair in reverse order.
+/// The estimate itself, or for a power of −1 the estimate of the same pair in reverse order.
 fn turned(estimate: &Estimate, power: i32) -> Estimate {
     let ends = estimate.interval.unwrap();
     Estimate::sample(ends.low().powi(power), ends.high().powi(power))

@@ -1,9 +1,9 @@
-//! Warm-ups with simulated latencies of a known shape.
+//! Warm-ups with simulated latencies of known shapes.
 
 use super::*;
 use crate::rng::SplitMix64;
 
-/// The final state of a warm-up; `latency` gives the median of each slice by its index.
+/// The final state of a warm-up. `latency` returns the median of each slice by index.
 fn settle(latency: impl FnMut(usize) -> f64) -> Settling {
     let mut warm_up = WarmUp::default();
     let slices = (0..LIMIT).map(latency);
@@ -18,7 +18,7 @@ fn settled_after(latency: impl FnMut(usize) -> f64) -> usize {
     }
 }
 
-/// The minimum number of slices after which it can be settled.
+/// The minimum number of slices after which latency can be settled.
 const EARLIEST: usize = 29;
 
 #[test]
@@ -29,7 +29,7 @@ fn flat_settles_as_early_as_can_be() {
 
 #[test]
 fn exponential_decay_settles_once_it_is_flat() {
-    // Latency starts 5 times as slow.
+    // At first, latency is 5 times as high.
     for half_life in [2.0, 5.0, 10.0] {
         let latency = |i: usize| 80.0 * (1.0 + 4.0 * (-(i as f64) / half_life).exp2());
         let slices = settled_after(latency);
@@ -46,7 +46,7 @@ fn exponential_decay_settles_once_it_is_flat() {
 fn step_settles_once_it_is_past() {
     for step in [10, 15, 40] {
         let slices = settled_after(|i| if i < step { 200.0 } else { 80.0 });
-        // It settles before a late step, or once most of the window lies after the step.
+        // It settles either before a late step or once most of the window lies after the step.
         assert!(
             slices < step || slices >= step + 12,
             "step at {step}: {slices}"
@@ -153,10 +153,10 @@ fn impossible_slices_are_named() {
 
 #[test]
 fn mann_kendall_matches_a_worked_case() {
-    // For 1 3 2 4 the score is 5 − 1 = 4 and the variance 4 · 3 · 13 / 18 = 26/3; the continuity
-    // correction subtracts 1.
+    // For 1 3 2 4, the score is 5 − 1 = 4 and the variance is 4 · 3 · 13 / 18 = 26/3. The
+    // continuity correction subtracts 1.
     assert!((mann_kendall(&[1.0, 3.0, 2.0, 4.0]) - 3.0 / (26.0_f64 / 3.0).sqrt()).abs() < 1e-12);
-    // With a tie of two the variance is (156 − 18) / 18; the score of 1 2 2 4 is 5.
+    // With a tie of two, the variance is (156 − 18) / 18. The score of 1 2 2 4 is 5.
     assert!((mann_kendall(&[1.0, 2.0, 2.0, 4.0]) - 4.0 / (138.0_f64 / 18.0).sqrt()).abs() < 1e-12);
     assert_eq!(mann_kendall(&[5.0; 8]), 0.0);
 }

@@ -9,9 +9,9 @@ use rpcgauge_stats::{Estimate, Pair, PairedRatios, SplitMix64, compare};
 /// How the trials of a simulated study vary.
 #[derive(Clone, Copy)]
 pub(crate) struct Noise {
-    /// Standard deviation of what an invocation adds to a ratio's logarithm (memory layout, JIT).
+    /// Standard deviation between invocations of a ratio's logarithm (memory layout, JIT).
     pub(crate) invocation: f64,
-    /// Standard deviation of what a block adds to a ratio's logarithm.
+    /// Standard deviation between blocks of a ratio's logarithm.
     pub(crate) block: f64,
     /// Probability that a trial is 10% too slow.
     pub(crate) outlier: f64,
@@ -38,7 +38,7 @@ const OUTLIER: f64 = 0.1;
 /// Standard deviation of the machine's speed, which is the same for both trials of a block.
 const SPEED: f64 = 0.05;
 
-/// How many invocations a study has, and how many blocks each.
+/// The number of invocations in a study and of blocks in each.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     pub(crate) invocations: usize,
@@ -46,8 +46,8 @@ pub(crate) struct Shape {
 }
 
 impl Noise {
-    /// The pairs of one study; the true ratio of the first variant's latency to the second's is
-    /// `ratio`.
+    /// The pairs of one study. `ratio` is the true ratio of the first variant's latency to the
+    /// second's.
     pub(crate) fn pairs(&self, shape: Shape, ratio: f64, rng: &mut SplitMix64) -> Vec<Vec<Pair>> {
         (0..shape.invocations)
             .map(|_| {

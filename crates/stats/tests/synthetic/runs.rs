@@ -1,4 +1,4 @@
-//! Two simulated runs of one study, between which the machine's speed differs.
+//! Two simulated runs of a study, with different machine speeds.
 
 use rpcgauge_stats::{
     Better, Bootstrap, Estimate, InRuns, Outcome, Pair, PairedRatios, SplitMix64, VerdictRule,
@@ -10,28 +10,28 @@ use super::Shape;
 /// What varies between runs, as standard deviations of logarithms.
 #[derive(Clone, Copy)]
 pub(crate) struct Speeds {
-    /// The machine's speed, the same for all that is measured.
+    /// The machine's speed, the same for everything measured.
     pub(crate) machine: f64,
-    /// The kernel's speed in addition: it fully affects the floor, and a variant in proportion to
-    /// the time that its calls spend in the kernel.
+    /// The kernel's additional variation. It fully affects the floor, and affects a variant in
+    /// proportion to the time that its calls spend in the kernel.
     pub(crate) kernel: f64,
     /// Each variant's own speed.
     pub(crate) own: f64,
 }
 
-/// The fraction of a call that is spent in the kernel: for a group's base variant, and for those
+/// The fraction of a call spent in the kernel, for a group's base variant and for the variants
 /// compared with it.
 const KERNEL: [f64; 3] = [0.4, 0.2, 0.6];
 
-/// Standard deviations between fresh processes of one variant, and between its blocks; two of them
-/// differ by √2 times that.
+/// Standard deviations between fresh processes of a variant and between its blocks. Two of them
+/// differ by √2 times as much.
 const PROCESS: f64 = 0.008;
 const BLOCK: f64 = 0.007;
 
 /// Standard deviation of the machine's speed between blocks, the same for everything measured.
 const BLOCK_MOOD: f64 = 0.05;
 
-/// Groups of the study. The fourth variant of each group is its first under a second name.
+/// The groups of the study. The fourth variant of each group is the first one under a second name.
 const GROUPS: usize = 4;
 const AGAIN: usize = KERNEL.len();
 
@@ -50,7 +50,7 @@ struct Measured {
     floor: Blocks,
 }
 
-/// A run. The first metric of the first group's variants is multiplied by `slower`.
+/// Simulates a run. The first metric of the first group's variants is multiplied by `slower`.
 fn run(speeds: Speeds, shape: Shape, slower: [f64; 3], rng: &mut SplitMix64) -> Vec<Measured> {
     let machine = speeds.machine * rng.normal();
     let kernel = speeds.kernel * rng.normal();
@@ -113,11 +113,11 @@ pub(crate) struct Row {
     pub(crate) floor: Option<Outcome>,
     /// Against the base variant only.
     pub(crate) base: Option<Outcome>,
-    /// As `rpcgauge diff` judges it.
+    /// The verdict of `rpcgauge diff`.
     pub(crate) said: Option<Outcome>,
 }
 
-/// The rows of a diff of two runs of one study; in the second, the first three variants take
+/// The rows of a diff of two runs of one study. In the second run, the first three variants take
 /// `slower` times as long.
 pub(crate) fn diff(
     speeds: Speeds,
@@ -155,7 +155,7 @@ pub(crate) fn diff(
     rows
 }
 
-/// The number of diffs in which a row says that something changed.
+/// The number of diffs in which a row reports a change.
 pub(crate) fn with_a_change(diffs: &[Vec<Row>], said: impl Fn(&Row) -> Option<Outcome>) -> usize {
     let is_change = |row: &Row| matches!(said(row), Some(Outcome::Faster | Outcome::Slower));
     diffs
