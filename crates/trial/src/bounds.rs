@@ -1,15 +1,15 @@
-//! Upper bounds of settings, and the error for values out of bounds.
+//! Upper limits of settings, and the error for values that are out of bounds.
 
 use std::fmt;
 
-/// The maximum number of calls in flight, and of connections, of a trial: each takes memory before
-/// the first call is made, and no machine has more ports.
+/// The maximum number of calls in flight and of connections in a trial. Each needs memory before
+/// the first call is issued, and no machine has more ports.
 pub const MAX_IN_FLIGHT: u32 = 65_536;
 
-/// The maximum rate, calls per second: one call per nanosecond, the resolution of due times.
+/// The maximum rate in calls per second: one call per nanosecond, the resolution of due times.
 pub const MAX_RATE: f64 = 1e9;
 
-/// The maximum time in any setting, ms: a day.
+/// The maximum time in any setting, in ms: one day.
 pub const MAX_MS: u64 = 24 * 60 * 60 * 1_000;
 
 /// Whether a number of calls per second is a valid rate.

@@ -1,4 +1,4 @@
-//! What a trial counts: its calls, its timeline, CPU time.
+//! What a trial counts: calls, a timeline and CPU time.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +15,8 @@ pub struct Calls {
     pub started: u64,
     /// Calls that succeeded.
     pub answered: u64,
-    /// How many of the answered calls ended after the time in which calls were due. 0 in a closed
-    /// loop, whose time lasts until the last call ends.
+    /// Answered calls that ended after the time in which calls were due. 0 in a closed loop, whose
+    /// time lasts until the last call ends.
     #[serde(default, skip_serializing_if = "is_default")]
     pub answered_late: u64,
     /// Calls that failed, by kind.
@@ -24,46 +24,47 @@ pub struct Calls {
     pub failed: BTreeMap<FailureKind, u64>,
     /// Calls that had not ended when the trial ended.
     pub abandoned: u64,
-    /// How many of the abandoned calls were due but never begun, since the trial ended first. At
-    /// most ten million are counted, here and in the sums.
+    /// Abandoned calls that were due but never begun because the trial ended first. At most ten
+    /// million are counted, both here and in the sums.
     #[serde(default, skip_serializing_if = "is_default")]
     pub never_begun: u64,
-    /// How many of the failed and abandoned calls were never given to the transport: those that
-    /// were [never begun](Self::never_begun), and those that got no connection, no body or no room.
+    /// Failed and abandoned calls that were never given to the transport: those that were [never
+    /// begun](Self::never_begun), and those for which there was no connection, no body or no room.
     /// All others were sent.
     #[serde(default, skip_serializing_if = "is_default")]
     pub never_sent: u64,
-    /// How many calls at a rate had to wait and were sent after the time in which calls were due.
+    /// Calls at a rate that had to wait and were sent after the time in which calls were due.
     #[serde(default, skip_serializing_if = "is_default")]
     pub sent_late: u64,
-    /// Retries: of calls that the server said it did not process (GOAWAY, REFUSED_STREAM) and, in
-    /// HTTP/1.1, of calls with an idempotent method on a kept connection that the server closed
-    /// before any byte of the response. A call is retried at most three times, keeps its due time
-    /// and deadline, and counts once in every other number.
+    /// The number of retries. Retried are calls that the server declared unprocessed (GOAWAY,
+    /// REFUSED_STREAM) and, in HTTP/1.1, calls with an idempotent method on a persistent connection
+    /// that the server closed before sending any byte of the response. A call is retried at most
+    /// three times, keeps its due time and deadline, and counts once in every other number.
     #[serde(default, skip_serializing_if = "is_default")]
     pub retried: u64,
-    /// How many of the answered calls were sent more than once. Their stages are left out.
+    /// Answered calls that were sent more than once. Their stages are omitted.
     #[serde(default, skip_serializing_if = "is_default")]
     pub answered_after_retry: u64,
 }
 
 impl Calls {
-    /// All calls that failed.
+    /// The number of calls that failed.
     pub fn failed_total(&self) -> u64 {
         self.failed.values().copied().fold(0, u64::saturating_add)
     }
 
-    /// Calls that were given to the transport.
+    /// The number of calls that were given to the transport.
     pub fn sent(&self) -> u64 {
         self.started.saturating_sub(self.never_sent)
     }
 
-    /// Calls that were sent within the time in which calls were due.
+    /// The number of calls that were sent within the time in which calls were due.
     pub fn sent_in_time(&self) -> u64 {
         self.sent().saturating_sub(self.sent_late)
     }
 
-    /// Calls that failed because the client itself did not run. They say nothing about the server.
+    /// The number of calls that failed because the client itself was not running. They reveal
+    /// nothing about the server.
     pub fn stalled(&self) -> u64 {
         self.failed
             .get(&FailureKind::ClientStalled)
@@ -71,19 +72,20 @@ impl Calls {
             .unwrap_or(0)
     }
 
-    /// Calls whose outcome says something about the server: all but the stalled ones.
+    /// The number of calls whose outcome reveals something about the server: all except the stalled
+    /// ones.
     pub fn attributable(&self) -> u64 {
         self.started.saturating_sub(self.stalled())
     }
 
-    /// Calls that succeeded or failed.
+    /// The number of calls that succeeded or failed.
     pub fn ended(&self) -> u64 {
         self.answered.saturating_add(self.failed_total())
     }
 
     /// Adds the counts of another trial.
     pub fn add(&mut self, other: &Self) {
-        // Every field is named, so that a new one cannot be forgotten here.
+        // Name every field, so that a new one cannot be forgotten here.
         let Self {
             started,
             answered,
@@ -115,10 +117,10 @@ impl Calls {
         }
     }
 
-    /// Checks that the counts agree: every call ends once, and no part is larger than its whole.
-    /// The error is the rest of a sentence.
+    /// Checks that the counts are consistent: every call ends exactly once, and no part exceeds its
+    /// whole. The error is the rest of a sentence.
     pub fn check(&self) -> Result<(), String> {
-        // Sums saturate, so that an overflow does not look small.
+        // Sums saturate, so that an overflow cannot pass for a small number.
         let failed = self.failed_total();
         if self.ended().saturating_add(self.abandoned) != self.started {
             return Err(format!(
@@ -136,7 +138,7 @@ impl Calls {
             Ok(())
         } else {
             Err(
-                "the numbers of calls that were never begun, never sent, sent late, ended late or succeeded after a retry do not fit the others"
+                "the numbers of calls that were never begun, never sent, sent late, ended late or succeeded after a retry are inconsistent"
                     .to_owned(),
             )
         }
@@ -147,35 +149,35 @@ impl Calls {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ending {
-    /// It reached its [`crate::Stop`], the end of its ramp or its last body.
+    /// The trial reached its [`crate::Stop`], the end of its ramp or its last body.
     #[default]
     Complete,
-    /// The user interrupted it.
+    /// The user interrupted the trial.
     Interrupted,
     /// All calls failed for too long.
     GaveUp,
-    /// The limit of requests was reached and another one was due.
+    /// The maximum number of requests was reached while another one was due.
     MaxRequests,
 }
 
 impl Ending {
-    /// Whether the planned end was reached.
+    /// Whether the trial reached its planned end.
     pub fn is_complete(&self) -> bool {
         *self == Self::Complete
     }
 }
 
-/// Times in which the client did not run: it was stopped, the machine was suspended, or it got no
-/// core. Gaps shorter than 0.3 s are not counted.
+/// Times in which the client did not run because it was stopped, the machine was suspended, or no
+/// core was available. Gaps shorter than 0.3 s are not counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stalls {
     /// The number of stalls.
     pub count: u64,
-    /// Their total length.
+    /// Their total length in ns.
     pub total_ns: u64,
-    /// The length of the longest.
+    /// The length of the longest stall in ns.
     pub longest_ns: u64,
-    /// When the longest began, relative to when the first measured call was due.
+    /// When the longest stall began, in ns after the first measured call was due.
     pub longest_at_ns: u64,
 }
 
@@ -193,20 +195,20 @@ impl Stalls {
 /// The warm-up of a trial.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Warmup {
-    /// Calls begun before the first measured one; at a rate, including those that were due in the
-    /// warm-up but begun, or failed, after it.
+    /// Calls begun before the first measured one. At a rate, this includes calls that were due
+    /// during the warm-up but begun, or failed, after it.
     pub calls: u64,
-    /// How many of them failed.
+    /// How many of these calls failed.
     #[serde(default, skip_serializing_if = "is_default")]
     pub failed: u64,
-    /// How long it took.
+    /// The length of the warm-up in ns.
     pub elapsed_ns: u64,
     /// Whether latency had settled. False without a warm-up.
     pub settled: bool,
 }
 
 /// At a rate: warm-up calls that had not ended when the measured part began. The measured bytes and
-/// CPU time include what they used from then on. Older records have only their number.
+/// CPU time include what these calls used from then on. Older records store only their number.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LateCalls {
     /// The number of such calls.
@@ -216,22 +218,22 @@ pub struct LateCalls {
         skip_serializing_if = "is_default"
     )]
     pub ended: u64,
-    /// How many of them failed or were in flight at the trial's end.
+    /// How many of them failed or were still in flight at the end of the trial.
     #[serde(
         rename = "warmup_failed_after",
         default,
         skip_serializing_if = "is_default"
     )]
     pub failed: u64,
-    /// How many of the failed ones were never given to the transport.
+    /// How many of the failed calls were never given to the transport.
     #[serde(
         rename = "warmup_never_sent_after",
         default,
         skip_serializing_if = "is_default"
     )]
     pub never_sent: u64,
-    /// How many were sent before the measured part began, so that its bytes do not include their
-    /// requests.
+    /// How many were sent before the measured part began, so that the measured bytes do not include
+    /// their requests.
     #[serde(
         rename = "warmup_sent_before",
         default,
@@ -241,27 +243,28 @@ pub struct LateCalls {
 }
 
 impl LateCalls {
-    /// Calls whose requests are among the bytes of the measured part.
+    /// The number of calls whose requests are included in the bytes of the measured part.
     pub fn sent_after(&self) -> u64 {
         self.sent().saturating_sub(self.sent_before)
     }
 
-    /// Calls that were waiting to be sent when the measured part began.
+    /// The number of calls that were waiting to be sent when the measured part began.
     pub fn unsent_at_start(&self) -> u64 {
         self.ended.saturating_sub(self.sent_before)
     }
 
-    /// Calls that were given to the transport at any time.
+    /// The number of calls that were given to the transport, before or after the measured part
+    /// began.
     pub fn sent(&self) -> u64 {
         self.ended.saturating_sub(self.never_sent)
     }
 
-    /// Calls that succeeded.
+    /// The number of calls that succeeded.
     pub fn answered(&self) -> u64 {
         self.ended.saturating_sub(self.failed)
     }
 
-    /// Whether the counts agree: no part is larger than its whole.
+    /// Whether the counts are consistent: no part exceeds its whole.
     pub fn is_sound(&self) -> bool {
         self.never_sent <= self.failed
             && self.failed <= self.ended
@@ -269,29 +272,29 @@ impl LateCalls {
     }
 }
 
-/// Mean sizes of the messages of measured calls, bytes, without framing. Absent if unknown.
+/// Mean sizes of measured calls' messages in bytes, without framing. Absent if unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Payload {
-    /// Request, encoded.
+    /// The encoded request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<f64>,
-    /// Request, as sent after compression.
+    /// The request as sent, after compression.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_compressed: Option<f64>,
-    /// Response, encoded; absent if it was compressed and not decompressed.
+    /// The encoded response; absent if it was compressed and not decompressed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<f64>,
-    /// Response, as received, still compressed.
+    /// The response as received, still compressed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_compressed: Option<f64>,
 }
 
-/// A trial in slices of equal length, from the due time of the first measured call. There are at
-/// least 100, unless the trial lasted less than 100 ns.
+/// A trial in slices of equal length, starting at the due time of the first measured call. There
+/// are at least 100 slices unless the trial lasted less than 100 ns.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timeline {
-    /// Length of a slice.
+    /// The length of a slice in ns.
     pub slice_ns: u64,
     /// The slices in order, including empty ones.
     pub slices: Vec<TimelineSlice>,
@@ -304,28 +307,28 @@ pub struct TimelineSlice {
     pub answered: u64,
     /// Calls that failed.
     pub failed: u64,
-    /// Sum of the latencies of the calls that succeeded.
+    /// The sum of the latencies of the calls that succeeded, in ns.
     pub latency_sum_ns: u64,
-    /// The longest latency among them.
+    /// The longest of these latencies, in ns.
     pub latency_max_ns: u64,
 }
 
-/// CPU time of a thread or process, ns.
+/// CPU time of a thread or process, in ns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cpu {
     /// User and system together.
     pub total_ns: u64,
-    /// In user mode, by the kernel's estimate; absent, as is `system_ns`, if the split is unknown.
+    /// In user mode, as estimated by the kernel. Like `system_ns`, absent if the split is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_ns: Option<u64>,
-    /// In the kernel, by the kernel's estimate.
+    /// In the kernel, as estimated by the kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_ns: Option<u64>,
 }
 
 impl Cpu {
     /// User and system time; `None` if the split is unknown. It is also unknown if both are 0 but
-    /// the total is not: then the kernel counted no tick.
+    /// the total is not, because then the kernel counted no tick.
     pub fn split(&self) -> Option<[u64; 2]> {
         let split = [self.user_ns?, self.system_ns?];
         (split != [0, 0] || self.total_ns == 0).then_some(split)
@@ -336,7 +339,7 @@ impl Cpu {
 mod tests {
     use super::*;
 
-    /// Calls with every outcome and attribute.
+    /// Calls with every outcome and every attribute.
     fn calls() -> Calls {
         Calls {
             started: 4,

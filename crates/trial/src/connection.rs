@@ -1,4 +1,4 @@
-//! Where a server listens, and how connections to it are kept.
+//! Where a server listens, and how long connections to it stay open.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -8,51 +8,51 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// Whether a connection serves many calls or one.
+/// Whether a connection is used for many calls or for one.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ConnectionUse {
-    /// Connections are opened before the first call and kept; a lost one is reopened.
+    /// Connections are opened before the first call and stay open; a lost one is reopened.
     #[default]
     Reuse,
-    /// Every call opens its own connection and closes it.
+    /// Every call opens and closes its own connection.
     PerCall,
 }
 
 impl ConnectionUse {
-    /// Whether connections are kept.
+    /// Whether connections are persistent.
     pub fn is_reuse(&self) -> bool {
         *self == Self::Reuse
     }
 }
 
-/// How silent connections are kept alive, and dead ones detected.
+/// How idle connections are kept alive and dead ones detected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Keepalive {
-    /// After this long without a received byte a connection is probed, ms: with a PING in HTTP/2,
-    /// with or without calls in flight, and by the system if a TCP connection is idle. More than 0;
-    /// the system counts whole seconds, at least one.
+    /// How long a connection may go without a received byte before it is probed, in ms. HTTP/2
+    /// sends a PING, whether or not calls are in flight; an idle TCP connection is probed by the
+    /// system. More than 0; the system uses whole seconds, at least one.
     pub time_ms: u64,
-    /// After this long without a reply to a probe, ms, the connection is closed and its calls fail
-    /// as [`crate::FailureKind::ConnectionLost`]. More than 0; whole seconds for the system's
-    /// probes.
+    /// How long to wait for a reply to a probe, in ms, before the connection is closed and its
+    /// calls fail as [`crate::FailureKind::ConnectionLost`]. More than 0; whole seconds for the
+    /// system's probes.
     pub timeout_ms: u64,
 }
 
 impl Keepalive {
-    /// The default timeout, ms, as in gRPC.
+    /// The default timeout in ms, the same as in gRPC.
     pub const TIMEOUT_MS: u64 = 20_000;
 
-    /// [`Self::time_ms`].
+    /// [`Self::time_ms`] as a duration.
     pub fn time(&self) -> Duration {
         Duration::from_millis(self.time_ms)
     }
 
-    /// [`Self::timeout_ms`].
+    /// [`Self::timeout_ms`] as a duration.
     pub fn timeout(&self) -> Duration {
         Duration::from_millis(self.timeout_ms)
     }
@@ -61,8 +61,8 @@ impl Keepalive {
 /// The prefix of a Unix domain socket's address.
 const UNIX: &str = "unix:";
 
-/// The maximum length of a Unix domain socket's path, bytes: `sun_path` has 108 on Linux, including
-/// the terminating zero (unix(7)).
+/// The maximum length of a Unix domain socket's path in bytes: on Linux, `sun_path` has 108 bytes,
+/// including the terminating zero (unix(7)).
 pub const MAX_SOCKET_PATH_BYTES: usize = 107;
 
 /// Where a server listens, written as `127.0.0.1:41234`, `[::1]:41234` or `unix:/path`.

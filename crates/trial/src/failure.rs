@@ -1,4 +1,4 @@
-//! Why calls fail: kinds, who must act, and samples of the error texts.
+//! Why calls fail: kinds of failures, who must act, and samples of error texts.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,18 +7,18 @@ use std::str::FromStr;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Maximum number of distinct error texts that are kept.
+/// The maximum number of distinct error texts to store.
 const MAX_SAMPLES: usize = 10;
 
-/// Who can do something about a failure.
+/// Who can resolve a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Fault {
     /// The user: the request cannot be fulfilled, for example because a sample does not fit its
-    /// message.
+    /// message type.
     User,
-    /// This program, its settings or its message. For a subject: whoever wrote its settings line.
+    /// This program, its settings or its message. For a subject: the author of its settings line.
     Instrument,
     /// The callee: a server or a proxy in front of it, or a subject that failed or lacks a feature
     /// that it declares.
@@ -28,7 +28,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// The exit code of a subject that ends with this fault.
+    /// The exit code of a subject that exits with this fault.
     pub const fn exit_code(self) -> u8 {
         match self {
             Self::Subject => 1,
@@ -38,7 +38,7 @@ impl Fault {
     }
 }
 
-/// Why a call failed: a short name that does not change, such as `connect-refused` or `http-503`.
+/// Why a call failed. Each kind has a short, stable name such as `connect-refused` or `http-503`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[cfg_attr(
     feature = "schema",
@@ -48,13 +48,13 @@ impl Fault {
 pub enum FailureKind {
     /// Nothing listens there.
     ConnectRefused,
-    /// The connection could not be made for another reason.
+    /// The connection could not be opened for another reason.
     ConnectFailed,
     /// This process or machine has no file descriptors left.
     OutOfFiles,
     /// This machine has no local ports left.
     OutOfPorts,
-    /// The server's certificate has expired, or is not valid yet.
+    /// The server's certificate has expired or is not valid yet.
     CertificateExpired,
     /// The server's certificate is for another name.
     CertificateName,
@@ -64,50 +64,50 @@ pub enum FailureKind {
     CertificateInvalid,
     /// The server requires a client certificate, or rejects the one that was sent.
     ClientCertificate,
-    /// The server did not negotiate the version of HTTP in the TLS handshake (ALPN).
+    /// The TLS handshake did not negotiate the required HTTP version (ALPN).
     Alpn,
     /// The TLS handshake failed for another reason.
     TlsHandshake,
-    /// The connection was reset, or ended by a TLS alert.
+    /// The connection was reset, or closed by a TLS alert.
     ConnectionReset,
     /// The connection was closed before the response was complete.
     ConnectionClosed,
-    /// The connection was closed because the server was silent: it did not acknowledge a PING in
+    /// The connection was closed because the server went silent: it did not acknowledge a PING in
     /// time, or the system's keepalive timed out.
     ConnectionLost,
     /// The deadline passed after the call was given to its connection, which may still have been
-    /// opening for it.
+    /// opening for this call.
     Deadline,
-    /// The deadline passed while the call waited to be sent.
+    /// The deadline passed while the call was waiting to be sent.
     DeadlineUnsent,
-    /// The deadline passed while the call waited for its streamed body to be generated.
+    /// The deadline passed while the call was waiting for its streamed body to be generated.
     BodyLate,
     /// The client did not run while the call was open or due: it was stopped, the machine was
-    /// suspended, or it got no core.
+    /// suspended, or no core was available.
     ClientStalled,
     /// The server reset this call (RST_STREAM).
     StreamReset,
-    /// The server said that it did not process the call (REFUSED_STREAM, GOAWAY).
+    /// The server reported that it did not process the call (REFUSED_STREAM, GOAWAY).
     NotProcessed,
-    /// The server speaks or requires another version of HTTP than it was called with.
+    /// The server uses or requires a different HTTP version than the client used.
     WrongProtocol,
     /// The server violated the protocol.
     Protocol,
-    /// The response is over one of the client's limits.
+    /// The response exceeds one of the client's limits.
     TooLarge,
-    /// The server floods the client with what no response needs: interim responses, chunk
+    /// The server floods the client with data that no response needs: interim responses, chunk
     /// extensions, CONTINUATION frames, or frames whose acknowledgements it does not read.
     Flood,
-    /// The server accepts no request head of this size.
+    /// The server does not accept a request head of this size.
     HeadTooLarge,
-    /// An HTTP status other than that of a successful response.
+    /// An HTTP status other than the status of a successful response.
     HttpStatus(u16),
     /// A gRPC status other than OK, sent by the server. Codes above 16 do not exist and are all
-    /// counted as 17.
+    /// recorded as 17.
     GrpcStatus(u32),
-    /// The response has another media type than expected.
+    /// The response has an unexpected media type.
     ContentType,
-    /// The response has a compression that was not requested.
+    /// The response uses a compression that was not requested.
     ContentEncoding,
     /// The request could not be encoded or compressed.
     Encode,
@@ -115,11 +115,11 @@ pub enum FailureKind {
     Decompress,
     /// The response could not be decoded, or its content is wrong.
     Decode,
-    /// A call of a client subject failed: its library has its own names for the reasons.
+    /// A call by a client subject failed; its library has its own names for the reasons.
     CallFailed,
 }
 
-/// The names of all kinds except statuses.
+/// The names of all kinds except HTTP and gRPC statuses.
 const WORDS: [(FailureKind, &str); 31] = [
     (FailureKind::ConnectRefused, "connect-refused"),
     (FailureKind::ConnectFailed, "connect-failed"),
@@ -157,7 +157,7 @@ const WORDS: [(FailureKind, &str); 31] = [
     (FailureKind::CallFailed, "call-failed"),
 ];
 
-/// The names of gRPC's statuses, by code, and one for all other codes.
+/// The names of gRPC statuses by code, and one name for all other codes.
 const GRPC: [&str; 18] = [
     "ok",
     "cancelled",
@@ -193,8 +193,8 @@ impl FailureKind {
         }
     }
 
-    /// Whether a stall of the client alone can have caused it: a timeout may have expired while the
-    /// client did not run.
+    /// Whether a stall of the client can explain it: a timeout may have expired while the client
+    /// was not running.
     pub fn follows_from_stall(self) -> bool {
         matches!(
             self,
@@ -252,24 +252,24 @@ impl<'de> Deserialize<'de> for FailureKind {
     }
 }
 
-/// An error text and how often it occurred. The text may come from the server: escape it wherever
-/// it is written.
+/// An error text and how often it occurred. The text may come from the server, so escape it in all
+/// output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ErrorSample {
-    /// The kind it is counted under.
+    /// The kind under which it is counted.
     pub kind: FailureKind,
-    /// The text, at most 200 characters of it.
+    /// The text, truncated to 200 characters.
     pub text: String,
     /// How often it occurred.
     pub count: u64,
 }
 
 impl ErrorSample {
-    /// Maximum number of characters of an error text that are kept.
+    /// The maximum number of characters to store of an error text.
     pub const MAX_CHARS: usize = 200;
 
-    /// Shortens a text to at most [`Self::MAX_CHARS`] characters; a shortened one ends in "…".
+    /// Shortens a text to at most [`Self::MAX_CHARS`] characters. A shortened text ends in "…".
     pub fn shortened(text: &str) -> Cow<'_, str> {
         if text.chars().nth(Self::MAX_CHARS).is_none() {
             return Cow::Borrowed(text);
@@ -279,12 +279,12 @@ impl ErrorSample {
     }
 }
 
-/// A bounded number of distinct error texts.
+/// A bounded collection of distinct error texts.
 #[derive(Debug, Default)]
 pub struct ErrorSamples {
-    /// The texts that are kept.
+    /// The stored texts.
     pub samples: Vec<ErrorSample>,
-    /// Errors whose text is not kept.
+    /// The number of errors whose text is not stored.
     pub without_sample: u64,
 }
 
@@ -316,7 +316,7 @@ mod tests {
 
     use super::*;
 
-    /// These names are in records and must not change.
+    /// These names appear in records and must not change.
     #[test]
     fn kinds_have_short_stable_names() {
         let table = [

@@ -1,7 +1,7 @@
-//! The settings of a trial and its counts, in the form that plans and records have.
+//! A trial's settings and counts, in the form that plans and records use.
 //!
-//! The engine, studies, plans and records share these types, so that nothing is converted in
-//! between. This crate measures nothing, reads no files and depends on none of the other crates.
+//! The engine, studies, plans and records share these types, so no conversions are needed between
+//! them. This crate measures nothing, reads no files and depends on no other crate of this project.
 
 mod bounds;
 mod calls;
@@ -26,8 +26,8 @@ pub use random::Random;
 pub use schedule::{Arrivals, Schedule, Slice, Stop};
 pub use stage::{HANDLER_END, HANDLER_START, Stage, Timing};
 
-/// Whether a value can be left out of a record. Counts of what should not happen, for example, are
-/// left out if they are 0.
+/// Whether a value can be omitted from a record. For example, counts of abnormal events are omitted
+/// if they are 0.
 pub fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }

@@ -6,35 +6,35 @@ use serde::{Deserialize, Serialize};
 
 use crate::bounds::{MAX_MS, OutOfBounds, is_rate};
 
-/// A part of a ramp: a time in which the rate is constant or changes linearly. If both rates are 0
+/// A part of a ramp: a time in which the rate is constant or changes linearly. If both rates are 0,
 /// it is a pause.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RampPart {
-    /// Calls per second at its start.
+    /// Calls per second at the start.
     pub from: f64,
-    /// Calls per second at its end.
+    /// Calls per second at the end.
     pub to: f64,
-    /// How long it lasts, ms.
+    /// The length in ms.
     pub time_ms: u64,
 }
 
-/// A step, for which figures are reported: a part of a ramp with a constant rate, or a slice of a
+/// A step for which figures are reported: a part of a ramp with a constant rate, or a slice of a
 /// part whose rate changes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RampStep {
-    /// Calls per second at its start.
+    /// Calls per second at the start.
     pub from: f64,
-    /// Calls per second at its end.
+    /// Calls per second at the end.
     pub to: f64,
     /// How long it lasts.
     pub time: Duration,
 }
 
-/// A part whose rate changes is split into this many equal slices: one percentile over the whole
-/// part would mean little.
+/// A part whose rate changes is split into this many equal slices, because a single percentile over
+/// the whole part would mean little.
 const SLICES: u32 = 10;
-/// The maximum number of steps of a ramp: each has its own histograms.
+/// The maximum number of steps in a ramp. Each step has its own histograms.
 const MAX_STEPS: usize = 200;
 
 impl RampPart {
@@ -59,7 +59,7 @@ impl RampPart {
         (0..slices).map(step).collect()
     }
 
-    /// Calls that are due in it, on average.
+    /// The number of calls that are due in this part, on average.
     pub fn calls(&self) -> f64 {
         (self.from + self.to) / 2.0 * self.time_ms as f64 / 1_000.0
     }
@@ -70,7 +70,7 @@ impl RampPart {
         times.fold(0, u64::saturating_add)
     }
 
-    /// Refuses a ramp that cannot be run.
+    /// Returns an error for a ramp that cannot be run.
     pub fn check(parts: &[Self]) -> Result<(), OutOfBounds> {
         let mut rates = parts.iter().flat_map(|part| [part.from, part.to]);
         let mut times = parts.iter().map(|part| part.time_ms);
@@ -87,7 +87,7 @@ impl RampPart {
             let allowed = "at most 200 (a part whose rate changes has 10)";
             ("the number of a ramp's steps", allowed)
         } else if parts.iter().map(RampPart::calls).sum::<f64>() < 1.0 {
-            ("the number of calls that a ramp makes", "at least 1")
+            ("the number of calls in a ramp", "at least 1")
         } else {
             return Ok(());
         };
@@ -151,7 +151,7 @@ mod tests {
             ),
             (
                 vec![part(0.0, 1.0, 1_999), part(0.0, 0.0, 1_000)],
-                "the number of calls that a ramp makes must be at least 1",
+                "the number of calls in a ramp must be at least 1",
             ),
             (
                 vec![level; 201],

@@ -1,20 +1,20 @@
-//! Random numbers that are determined by a seed.
+//! Random numbers determined by a seed.
 
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 
-/// A random number generator that yields the same numbers for the same seed on every machine, so
-/// that a plan's seed reproduces its order of trials and its arrivals. Not for secrets.
+/// A random number generator that yields the same numbers for the same seed on every machine, so a
+/// plan's seed reproduces its order of trials and its arrivals. Not for secrets.
 #[derive(Debug, Clone)]
 pub struct Random(SplitMix64);
 
 impl Random {
-    /// A generator with this seed.
+    /// Creates a generator from a seed.
     pub fn new(seed: u64) -> Self {
         Self(SplitMix64::seed_from_u64(seed))
     }
 
-    /// Uniform in [0, 1), in steps of 2^-53.
+    /// A uniformly distributed number in [0, 1), in steps of 2^-53.
     pub fn unit(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
@@ -24,14 +24,15 @@ impl Random {
         self.0.next_u64()
     }
 
-    /// Shuffles in place; every order is equally likely (Fisher and Yates).
+    /// Shuffles in place. Every order is equally likely (Fisher-Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last + 1));
         }
     }
 
-    /// A number below `bound`, by multiply and shift: for up to 2^32 items the bias is below 2^-32.
+    /// A number below `bound`, by multiply and shift. For up to 2^32 items, the bias is below
+    /// 2^-32.
     fn below(&mut self, bound: usize) -> usize {
         ((u128::from(self.0.next_u64()) * bound as u128) >> 64) as usize
     }
@@ -43,7 +44,7 @@ mod tests {
 
     use super::*;
 
-    /// These numbers must not change: a seed must always give the same plan.
+    /// These numbers must not change: a seed must always produce the same plan.
     #[test]
     fn numbers_follow_from_the_seed() {
         let mut random = Random::new(1_234_567);

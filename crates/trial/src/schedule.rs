@@ -13,7 +13,7 @@ use crate::ramp::RampPart;
 pub enum Schedule {
     /// Closed loop: a call is due as soon as an earlier one ends.
     Closed {
-        /// Calls in flight over all connections, 1 to [`MAX_IN_FLIGHT`].
+        /// Calls in flight over all connections, from 1 to [`MAX_IN_FLIGHT`].
         in_flight: u32,
     },
     /// Open loop: calls arrive at a rate, independent of when earlier calls end.
@@ -23,10 +23,10 @@ pub enum Schedule {
         /// How arrivals are spaced.
         arrivals: Arrivals,
     },
-    /// Open loop: calls arrive at a rate that changes, in steps or linearly. The trial ends with
-    /// the last part at the latest. It has no warm-up; the first part can serve as one.
+    /// Open loop: calls arrive at a rate that changes in steps or linearly. The trial ends no later
+    /// than the last part. There is no warm-up, but the first part can serve as one.
     Ramp {
-        /// The parts in order, with 1 to 200 steps. The first is not a pause.
+        /// The parts in order, with 1 to 200 steps in total. The first part must not be a pause.
         parts: Vec<RampPart>,
         /// How arrivals are spaced.
         arrivals: Arrivals,
@@ -37,15 +37,15 @@ pub enum Schedule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arrivals {
-    /// Evenly: call `n`, counted from 0, is due when the integral of the rate reaches `n`.
+    /// Evenly: call `n`, numbered from 0, is due when the integral of the rate reaches `n`.
     Constant,
-    /// At random, from the trial's seed: a Poisson process, whose gaps at a constant rate are
-    /// exponential.
+    /// At random, from the trial's seed: a Poisson process. At a constant rate, the gaps are
+    /// exponentially distributed.
     Poisson,
 }
 
 impl Schedule {
-    /// Refuses a schedule that cannot be run.
+    /// Returns an error for a schedule that cannot be run.
     pub fn check(&self) -> Result<(), OutOfBounds> {
         let refuse = |what, allowed| Err(OutOfBounds { what, allowed });
         match self {
@@ -60,7 +60,7 @@ impl Schedule {
         }
     }
 
-    /// Calls in flight in a closed loop; `None` for other schedules.
+    /// The number of calls in flight in a closed loop; `None` for other schedules.
     pub fn in_flight(&self) -> Option<u32> {
         match self {
             Self::Closed { in_flight } => Some(*in_flight),
@@ -76,7 +76,7 @@ impl Schedule {
         }
     }
 
-    /// How long it runs; `None` if it has no end.
+    /// How long the schedule runs; `None` if it has no end.
     pub fn lasts(&self) -> Option<Duration> {
         match self {
             Self::Closed { .. } | Self::Rate { .. } => None,
@@ -86,21 +86,21 @@ impl Schedule {
 }
 
 /// When a trial's measured part, or its warm-up, ends: whichever limit is reached first. A ramp
-/// needs neither, since it ends with its last part.
+/// needs neither limit because it ends with its last part.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stop {
-    /// After this many calls were started.
+    /// After this many calls have started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls: Option<u64>,
-    /// After this time, ms: calls that are due this long after the first one no longer belong to
-    /// it.
+    /// After this time in ms. Calls that are due this long after the first one are no longer
+    /// included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_ms: Option<u64>,
 }
 
 impl Stop {
-    /// A limit of time only.
+    /// Creates a time limit only.
     pub const fn after_ms(time_ms: u64) -> Self {
         Self {
             calls: None,
@@ -108,7 +108,7 @@ impl Stop {
         }
     }
 
-    /// The limit of time.
+    /// The time limit.
     pub fn time(&self) -> Option<Duration> {
         self.time_ms.map(Duration::from_millis)
     }
@@ -118,13 +118,13 @@ impl Stop {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Slice {
-    /// The minimum number of calls at the slice's start that do not count.
+    /// The minimum number of calls to skip at the start of the slice.
     pub skip_calls: u64,
-    /// The minimum time in which calls do not count, µs.
+    /// The minimum time for which calls are skipped, in µs.
     pub skip_us: u64,
-    /// The minimum number of calls that count; 1 or more.
+    /// The minimum number of calls to count; 1 or more.
     pub least_calls: u64,
-    /// The slice ends after this time of counted calls, µs, but not before `least_calls`.
+    /// The slice ends after counting calls for this time, in µs, but not before `least_calls`.
     pub time_us: u64,
 }
 

@@ -7,43 +7,42 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Timing {
-    /// One call in flight in a closed loop, from the start of encoding to the end of decoding, with
-    /// a timestamp between the stages.
+    /// One call in flight in a closed loop, timed from the start of encoding to the end of
+    /// decoding, with a timestamp between stages.
     Stages,
-    /// Many calls in flight or arrivals at a rate: each call from when it was due to the last byte
-    /// of its response, without timestamps in between.
+    /// Many calls in flight or arrivals at a rate. Each call is timed from when it was due to the
+    /// last byte of its response, without timestamps in between.
     Load,
 }
 
-/// Response header: the host's monotonic clock, in decimal nanoseconds, when the handler received
-/// the decoded request.
+/// Response header: when the handler received the decoded request, in decimal nanoseconds of the
+/// host's monotonic clock.
 pub const HANDLER_START: &str = "rpcgauge-handler-start";
 
-/// Response header: the host's monotonic clock, in decimal nanoseconds, when the handler returned
-/// its response, before it was encoded.
+/// Response header: when the handler returned its response, before it was encoded, in decimal
+/// nanoseconds of the host's monotonic clock.
 pub const HANDLER_END: &str = "rpcgauge-handler-end";
 
-/// The stages of a call, in their order.
+/// The stages of a call, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Stage {
     /// Connecting, including the TLS handshake, for calls that open their own connection.
     Connect,
-    /// From the message to bytes.
+    /// Converting the message to bytes.
     Encode,
-    /// From the encoded to the compressed bytes.
+    /// Compressing the encoded bytes.
     Compress,
-    /// From the request's bytes, through framing and the first write, until the last byte is passed
-    /// to the kernel.
+    /// Framing the request's bytes and writing them, until the last byte is passed to the kernel.
     Send,
-    /// Until the first byte of the response is read.
+    /// Waiting until the first byte of the response is read.
     Wait,
-    /// Until its last byte is read and its framing is parsed.
+    /// Receiving the rest of the response, until the last byte is read and the framing is parsed.
     Receive,
-    /// From the compressed to the encoded bytes.
+    /// Decompressing the response to encoded bytes.
     Decompress,
-    /// From bytes to the message.
+    /// Converting the bytes to a message.
     Decode,
     /// From the start of encoding until the handler has the decoded message. Overlaps the client's
     /// stages.
@@ -56,7 +55,8 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// All stages in order. The client's own stages come first; together they are the whole call.
+    /// All stages in order. The client's own stages come first; together, they make up the whole
+    /// call.
     pub const ALL: [Self; 11] = [
         Self::Connect,
         Self::Encode,

@@ -204,9 +204,9 @@ fn records_that_contradict_themselves_are_refused() {
     insta::assert_snapshot!(problem(|m| m.calls.started = 16), @"16 calls were started, but 5 succeeded, 5 failed and 5 were abandoned");
     insta::assert_snapshot!(problem(|m| m.calls.abandoned = u64::MAX), @"15 calls were started, but 5 succeeded, 5 failed and 18446744073709551615 were abandoned");
     insta::assert_snapshot!(problem(|m| { m.calls.abandoned = u64::MAX; m.calls.started = u64::MAX }), @"18446744073709551615 is more than can be counted in a trial");
-    insta::assert_snapshot!(problem(|m| m.calls.never_begun = 6), @"the numbers of calls that were never begun, never sent, sent late, ended late or succeeded after a retry do not fit the others");
-    insta::assert_snapshot!(problem(|m| m.calls.never_sent = 2), @"the numbers of calls that were never begun, never sent, sent late, ended late or succeeded after a retry do not fit the others");
-    insta::assert_snapshot!(problem(|m| m.calls.answered_late = 6), @"the numbers of calls that were never begun, never sent, sent late, ended late or succeeded after a retry do not fit the others");
+    insta::assert_snapshot!(problem(|m| m.calls.never_begun = 6), @"the numbers of calls that were never begun, never sent, sent late, ended late or succeeded after a retry are inconsistent");
+    insta::assert_snapshot!(problem(|m| m.calls.never_sent = 2), @"the numbers of calls that were never begun, never sent, sent late, ended late or succeeded after a retry are inconsistent");
+    insta::assert_snapshot!(problem(|m| m.calls.answered_late = 6), @"the numbers of calls that were never begun, never sent, sent late, ended late or succeeded after a retry are inconsistent");
     insta::assert_snapshot!(problem(|m| m.latency = times(0)), @"it has 5 successful calls, but 0 latencies of them");
     insta::assert_snapshot!(problem(|m| m.failed_latency = Some(times(6))), @"it has 5 failed calls, but 6 latencies of them");
     insta::assert_snapshot!(problem(|m| m.send_delay = times(16)), @"it has more send delays than calls");

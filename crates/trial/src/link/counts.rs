@@ -4,14 +4,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::is_default;
 
-/// If the 99th percentile of its packets' lateness is above this, ns, a link was not held.
+/// A link was not held if the 99th percentile of its packets' lateness is above this, in ns.
 pub const MAX_LATENESS_NS: u64 = 100_000;
 
-/// If its calibrated round trip differs from the set one by more than this, ns, a link was not
-/// held.
+/// A link was not held if its calibrated round trip differs from the configured one by more than
+/// this, in ns.
 pub const MAX_OFF_NS: u64 = 100_000;
 
-/// What a link did while a trial was measured, and how well it held its settings.
+/// What a link did while a trial was measured, and how well it kept to its settings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkCounts {
@@ -19,25 +19,25 @@ pub struct LinkCounts {
     pub up: DirectionCounts,
     /// From the server to the client.
     pub down: DirectionCounts,
-    /// How much later than due packets left the emulator, in both directions.
+    /// How late packets left the emulator, in both directions.
     pub lateness: Lateness,
-    /// Packets that were dropped outside the emulated queues: at a device, or for lack of memory.
+    /// Packets dropped outside the emulated queues: by a device, or for lack of memory.
     #[serde(default, skip_serializing_if = "is_default")]
     pub foreign_drops: u64,
-    /// TCP segments that either end retransmitted.
+    /// TCP segments retransmitted by either end.
     #[serde(default, skip_serializing_if = "is_default")]
     pub retransmits: u64,
-    /// How long the link's thread waited for a core, ns; 0 if the kernel does not count it. A
-    /// packet that arrives meanwhile is read late, which its lateness does not include.
+    /// How long the link's thread waited for a core, in ns; 0 if the kernel does not report it.
+    /// Packets that arrive in the meantime are read late, which their lateness does not include.
     #[serde(default, skip_serializing_if = "is_default")]
     pub waited_ns: u64,
-    /// The CPU time of the link's thread, ns.
+    /// CPU time of the link's thread, in ns.
     #[serde(default, skip_serializing_if = "is_default")]
     pub cpu_ns: u64,
-    /// The time in which it used that CPU time, ns: the slices of the trial. 0 if unknown.
+    /// The time in which it used that CPU time, in ns: the slices of the trial. 0 if unknown.
     #[serde(default, skip_serializing_if = "is_default")]
     pub over_ns: u64,
-    /// The calibration when the link was made.
+    /// The calibration when the link was set up.
     pub calibration: Calibration,
 }
 
@@ -47,27 +47,27 @@ pub struct LinkCounts {
 pub struct DirectionCounts {
     /// Packets that were offered.
     pub packets: u64,
-    /// Their size, bytes of IP.
+    /// Their size in bytes, including IP headers.
     pub bytes: u64,
-    /// How many were lost on purpose, as configured.
+    /// Packets that were lost on purpose, as configured.
     #[serde(default, skip_serializing_if = "is_default")]
     pub lost: u64,
-    /// How many were dropped at the tail of the queue.
+    /// Packets that were dropped at the tail of the queue.
     #[serde(default, skip_serializing_if = "is_default")]
     pub dropped: u64,
-    /// Total time that packets waited in the queue behind others, ns.
+    /// Total time that packets waited in the queue behind others, in ns.
     #[serde(default, skip_serializing_if = "is_default")]
     pub queued_ns: u64,
 }
 
 impl DirectionCounts {
-    /// Packets that entered the queue, and so left it.
+    /// Packets that entered, and therefore left, the queue.
     pub fn queued(&self) -> u64 {
         self.packets.saturating_sub(self.dropped)
     }
 }
 
-/// How much later than due packets left the emulator, ns.
+/// How late packets left the emulator, in ns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lateness {
@@ -79,18 +79,18 @@ pub struct Lateness {
     pub max_ns: u64,
 }
 
-/// Round trips of probes over the idle link, ns: from before a probe is sent until the kernel has
-/// received it, for both directions together. They include no wake-up of a program, no
-/// serialisation, no jitter and no loss.
+/// Round trips of probes over the idle link, in ns, from just before a probe is sent until the
+/// kernel has received it, for both directions together. They do not include a program's wake-up,
+/// serialization, jitter or loss.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Calibration {
-    /// What the machine itself adds to the way up, measured at the set delay. The delay is reduced
-    /// by it, down to 0.
+    /// What the machine itself adds to the upstream direction, measured at the configured delay.
+    /// The delay is reduced by this, but not below 0.
     pub base_up_ns: u64,
-    /// The same for the way down.
+    /// The same for the downstream direction.
     pub base_down_ns: u64,
-    /// The configured round trip: both delays.
+    /// The configured round trip: the sum of both delays.
     pub set_ns: u64,
     /// The median round trip with the reduced delays.
     pub median_ns: u64,
@@ -99,12 +99,12 @@ pub struct Calibration {
 }
 
 impl Calibration {
-    /// What the machine itself adds to a round trip, ns.
+    /// What the machine itself adds to a round trip, in ns.
     pub fn base_ns(&self) -> u64 {
         self.base_up_ns.saturating_add(self.base_down_ns)
     }
 
-    /// How far the median round trip is from the set one, ns.
+    /// The difference between the median and the configured round trip, in ns.
     pub fn off_ns(&self) -> u64 {
         self.median_ns.abs_diff(self.set_ns)
     }
@@ -116,10 +116,10 @@ impl LinkCounts {
         (self.over_ns > 0).then(|| self.cpu_ns as f64 / self.over_ns as f64)
     }
 
-    /// Whether the link kept to its settings: a trial over a link that was not held gives no
+    /// Whether the link kept to its settings. A trial over a link that did not is not used for a
     /// verdict.
     pub fn is_held(&self) -> bool {
-        // A packet is timed from when the thread reads it, so no packet's lateness includes the
+        // A packet is timed from when the thread reads it, so its lateness does not include the
         // time that the thread waited for its core.
         let packets = self.up.packets.saturating_add(self.down.packets);
         self.lateness.p99_ns <= MAX_LATENESS_NS

@@ -13,18 +13,18 @@ use crate::is_default;
 pub use counts::{Calibration, DirectionCounts, Lateness, LinkCounts, MAX_LATENESS_NS, MAX_OFF_NS};
 pub use trace::TraceError;
 
-/// The default MTU of a link, bytes of IP: that of Ethernet.
+/// The default MTU of a link in bytes of IP, the same as Ethernet's.
 pub const DEFAULT_MTU: u32 = 1_500;
-/// The range of rates, bit/s.
+/// The allowed range of rates, in bit/s.
 const RATES: std::ops::RangeInclusive<u64> = 1_000..=10_000_000_000;
-/// The headers of a TCP packet: 20 bytes of IPv4, 20 of TCP, 12 of its timestamps option.
+/// The header bytes of a TCP packet: 20 for IPv4, 20 for TCP, 12 for the TCP timestamps option.
 const IP_AND_TCP: u64 = 52;
 /// The maximum one-way delay, and the maximum time in a queue.
 const MAX_WAIT: Duration = Duration::from_secs(10);
-/// The maximum number of delivery opportunities of a trace.
+/// The maximum number of delivery opportunities in a trace.
 pub const MAX_OPPORTUNITIES: usize = 4_000_000;
 
-/// A link. It is symmetric if both directions are equal.
+/// An emulated link. It is symmetric if both directions are equal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Link {
@@ -32,30 +32,30 @@ pub struct Link {
     pub up: Direction,
     /// From the server to the client.
     pub down: Direction,
-    /// The MTU, bytes of IP.
+    /// The MTU in bytes of IP.
     pub mtu: u32,
-    /// The congestion control of both ends.
+    /// The congestion control algorithm of both ends.
     pub congestion: Congestion,
     /// Whether a connection returns to slow start after being idle for a retransmission timeout
     /// (RFC 5681, 4.1).
     #[serde(default, skip_serializing_if = "is_default")]
     pub slow_start_after_idle: bool,
-    /// The initial window of both ends, segments; `None` for the kernel's default, 10 (RFC 6928).
+    /// The initial window of both ends in segments; `None` for the kernel's default, 10 (RFC 6928).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initial_window: Option<u32>,
 }
 
 /// What one direction of a link does to a packet, in this order: the packet enters the queue or is
-/// dropped at its tail, waits, is sent at the rate, travels for the delay, and arrives unless it is
+/// dropped at the tail, waits, is sent at the rate, travels for the delay, and arrives unless it is
 /// lost.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Direction {
     /// The rate at which packets are sent.
     pub rate: LinkRate,
-    /// How long a packet travels one way, without queueing and its own serialisation, ns.
+    /// How long a packet travels one way, in ns, without queueing and its own serialization.
     pub delay_ns: u64,
-    /// The standard deviation of the delay, ns, at most a third of the delay. Packets keep their
+    /// The standard deviation of the delay in ns, at most a third of the delay. Packets keep their
     /// order.
     #[serde(default, skip_serializing_if = "is_default")]
     pub jitter_ns: u64,
@@ -64,7 +64,7 @@ pub struct Direction {
     pub loss: Option<Loss>,
     /// The limit of the queue.
     pub queue: Queue,
-    /// Bytes that each packet takes in addition to those of IP: the framing of a network.
+    /// Bytes added to each IP packet: the framing of a network.
     #[serde(default, skip_serializing_if = "is_default")]
     pub overhead: u32,
 }
@@ -75,32 +75,32 @@ pub struct Direction {
 pub enum LinkRate {
     /// No limit.
     Unlimited,
-    /// A constant rate, bit/s of IP and overhead.
+    /// A constant rate in bit/s, counting IP bytes and overhead.
     BitsPerSecond(u64),
-    /// A rate that changes as in a trace.
+    /// A rate that changes according to a trace.
     Trace(Trace),
 }
 
-/// A rate that changes: the times at which the link can send 1,500 bytes, repeated without end.
+/// A changing rate: the times at which the link can send 1,500 bytes, repeated endlessly.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Trace {
-    /// The file that it was read from.
+    /// The file from which it was read.
     pub file: String,
-    /// The delivery opportunities, ms from the beginning, in ascending order. The trace repeats
-    /// after the last one.
+    /// The delivery opportunities in ms from the start, in ascending order. The trace repeats after
+    /// the last one.
     #[serde(with = "trace::gaps")]
     pub at_ms: Vec<u32>,
 }
 
-/// Random loss, independent or in bursts (Gilbert 1960: all packets in a burst are lost, none
+/// Random loss, independent or in bursts (Gilbert 1960: all packets in a burst are lost, and none
 /// between bursts).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Loss {
-    /// The fraction of packets that is lost, more than 0 and less than 1.
+    /// The fraction of packets that are lost, more than 0 and less than 1.
     pub part: f64,
-    /// The mean length of a burst, packets. For independent losses it is 1 / (1 − part); see
+    /// The mean length of a burst in packets. For independent losses, this is 1 / (1 − part); see
     /// [`Loss::independent`].
     pub burst: f64,
 }
@@ -111,7 +111,7 @@ pub struct Loss {
 pub enum Queue {
     /// A number of bytes, including overhead.
     Bytes(u64),
-    /// As many bytes as the rate sends in this time, ns.
+    /// The number of bytes that the rate sends in this time, in ns.
     Time(u64),
 }
 
@@ -130,7 +130,7 @@ pub enum Congestion {
 }
 
 impl Loss {
-    /// Losses that are independent of each other.
+    /// Creates losses that are independent of each other.
     pub fn independent(part: f64) -> Self {
         let burst = 1.0 / (1.0 - part);
         Self { part, burst }
@@ -138,20 +138,20 @@ impl Loss {
 }
 
 impl Link {
-    /// The round trip of an empty packet through empty queues: both delays.
+    /// The round trip of an empty packet through empty queues: the sum of both delays.
     pub fn round_trip(&self) -> Duration {
         Duration::from_nanos(self.up.delay_ns + self.down.delay_ns)
     }
 
-    /// The minimum time for a request and a response of these sizes, if the connection's windows do
-    /// not limit them: both delays, and the time to send their packets.
+    /// The minimum time for a request and a response of these sizes, assuming that the connection's
+    /// windows do not limit them: both delays, plus the time to send their packets.
     pub fn least(&self, request_bytes: u64, response_bytes: u64) -> Duration {
         self.round_trip()
             + self.up.sending(request_bytes, self.mtu)
             + self.down.sending(response_bytes, self.mtu)
     }
 
-    /// Refuses settings that cannot be emulated.
+    /// Returns an error for settings that cannot be emulated.
     pub fn check(&self) -> Result<(), OutOfBounds> {
         let refuse = |what, allowed| Err(OutOfBounds { what, allowed });
         // Every IPv4 host accepts packets of 576 bytes (RFC 791).
@@ -170,7 +170,7 @@ impl Link {
 }
 
 impl Direction {
-    /// The time to send `bytes` of a TCP connection; zero if the rate is not constant.
+    /// The time to send `bytes` over a TCP connection; zero if the rate is not constant.
     fn sending(&self, bytes: u64, mtu: u32) -> Duration {
         let LinkRate::BitsPerSecond(rate) = self.rate else {
             return Duration::ZERO;
@@ -206,7 +206,7 @@ impl Direction {
                     "1 to 10,000 packets",
                 );
             }
-            // More loss than this would need a probability above 1 of entering a burst.
+            // A higher loss would require entering bursts with a probability above 1.
             if part / (1.0 - part) > burst {
                 return refuse("the link's loss", "lower for bursts as short as these");
             }
@@ -236,12 +236,12 @@ impl Trace {
             return refuse("1 to 4,000,000 opportunities");
         }
         if self.at_ms.last() == Some(&0) {
-            return refuse("opportunities over at least 1 ms");
+            return refuse("1 ms or longer");
         }
         if self.at_ms.is_sorted() {
             Ok(())
         } else {
-            refuse("times in ascending order")
+            refuse("in ascending order")
         }
     }
 }
@@ -269,7 +269,7 @@ mod tests {
             initial_window: None,
         };
         assert_eq!(link.least(0, 0), Duration::from_micros(1_800));
-        // One packet of 100 bytes, and two of 1,448 each, at 12.5 bytes per microsecond.
+        // One packet with 100 bytes, and two with 1,448 bytes each, at 12.5 bytes per microsecond.
         let sent = (100.0 + 90.0 + 2.0 * (1_448.0 + 90.0)) / 12.5;
         let least = link.least(100, 2 * 1_448).as_secs_f64() * 1e6;
         assert!((least - 1_800.0 - sent).abs() < 0.01, "{least}");

@@ -7,7 +7,7 @@ use super::{MAX_OPPORTUNITIES, Trace};
 /// Why a text is not a valid trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceError {
-    /// The line, from 1; `None` if the error is about the whole file.
+    /// The line, from 1; `None` if the error concerns the whole file.
     pub line: Option<usize>,
     what: &'static str,
 }
@@ -27,7 +27,7 @@ impl Trace {
     /// Parses a trace: each line is a time in ms at which 1,500 bytes can be sent.
     ///
     /// # Errors
-    /// The first line that is not such a time, or what is wrong with the whole file.
+    /// If a line is not a valid time, or the file as a whole is invalid.
     pub fn parse(file: &str, text: &str) -> Result<Self, TraceError> {
         let mut at_ms = Vec::new();
         for (line, text) in (1..).zip(text.lines()) {
@@ -58,8 +58,8 @@ impl Trace {
     }
 }
 
-/// Serializes times as one string of the gaps between them: as a list, each would take a line of
-/// the plan.
+/// Serializes times as a single string of the gaps between them. In a list, each time would take up
+/// a line of the plan.
 pub(super) mod gaps {
     use serde::de::Error as _;
     use serde::{Deserialize, Deserializer, Serializer};
