@@ -49,7 +49,7 @@ fn a_load_is_what_the_users_see() {
         rate.parse().expect("a rate")
     };
     let [pages, calls] = [
-        "the shop's handler of a page",
+        "the shop's handler for a page",
         "one of the five calls to the catalogue for a page",
     ]
     .map(within);
