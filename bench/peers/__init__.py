@@ -1,1 +1,1 @@
-"""Runs rpcgauge and other load generators in turn against the same server."""
+"""Runs rpcgauge and other load generators against the same server, in turn."""

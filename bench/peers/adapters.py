@@ -1,7 +1,7 @@
-"""One adapter per load generator: its command, and how its report is read.
+"""One adapter per load generator: builds its command and parses its report.
 
-Every load generator gets its fastest settings (no templates for ghz, discarded response bodies for k6),
-and its JSON is read if it writes any.
+Every load generator runs with its fastest settings (no templates for ghz, discarded response bodies for k6).
+If it can write JSON, the JSON is parsed.
 """
 
 import json
@@ -19,24 +19,24 @@ SECOND = 1e6
 
 
 class Peer:
-    """The defaults of all load generators."""
+    """Defaults for all load generators."""
 
     name = None
     protocols = ("http1",)
-    # Whether it can send at a rate without waiting for responses.
+    # Whether it can send calls at a rate without waiting for responses.
     open_loop = False
-    # Whether it can stop after a number of calls; otherwise it stops after a time.
+    # Whether it can stop after a number of calls. If not, it stops after a time.
     counts_calls = True
-    # The part of a scenario's calls that it makes, so that slow load generators take about as long as others.
+    # The fraction of a scenario's calls that it issues, so that slow load generators take about as long as others.
     part = 1.0
-    # The calls and connections that it makes before its load, to check that the server responds.
+    # The calls and connections with which it checks, before its load, that the server responds.
     probe_calls, probe_connections = 0, 0
 
     def program(self):
         return machine.program(self.name)
 
     def why_not(self, task):
-        """Why it cannot do a task; None if it can."""
+        """Returns why it cannot perform a task, or None if it can."""
         if not self.program():
             return "not installed"
         if task.protocol not in self.protocols:
@@ -46,20 +46,20 @@ class Peer:
         return None
 
     def command(self, task, scratch):
-        """The arguments after the program's name; files that the program needs go into `scratch`."""
+        """Returns the arguments after the program's name. Files that the program needs are put into `scratch`."""
         raise NotImplementedError
 
     def read(self, stdout, task):
-        """Parses its output into an Outcome."""
+        """Parses the output into an Outcome."""
         raise NotImplementedError
 
     def connections(self, task):
-        """How many connections it is expected to open for its load; None if that is up to it."""
+        """Returns how many connections it is expected to open for its load, or None if it decides that itself."""
         return task.connections
 
 
 class Rpcgauge(Peer):
-    """This project, read from its findings (docs/report-schema.md)."""
+    """This project. Its findings (docs/report-schema.md) are parsed."""
 
     name = "rpcgauge"
     protocols = ("grpc", "http1")
@@ -79,7 +79,7 @@ class Rpcgauge(Peer):
                   "http1": [f"http://{task.address}/hello", "-X", "POST"]}[task.protocol]
         pace = (["--rate", f"{task.rate:g}"] if task.rate
                 else ["--in-flight", str(task.in_flight)])
-        # The other load generators have no warm-up either.
+        # No warm-up, because the other load generators have none either.
         return ["load", *target, "--data", JSON, "--calls", str(task.calls), "--warmup", "0s",
                 "--connections", str(task.connections), *pace, "--json", "--quiet",
                 "--out", str(scratch / "run")]
@@ -94,12 +94,12 @@ class Rpcgauge(Peer):
     @staticmethod
     def percentiles(times):
         keys = {p: f"p{p:g}_ns".replace(".", "") for p in PERCENTILES} | {100: "max_ns"}
-        # A percentile is absent if no call lies beyond it.
+        # A percentile is missing if no call lies beyond it.
         return {p: times[key] * NANO for p, key in keys.items() if times.get(key) is not None}
 
 
 class Floor(Peer):
-    """Two bare loops (bench-floor): not a load generator, but the reference for all of them."""
+    """Two bare loops (bench-floor). This is not a load generator but the reference for all of them."""
 
     protocols = ("grpc", "http1")
 
@@ -120,7 +120,7 @@ class Floor(Peer):
 
 
 class H2load(Peer):
-    """nghttp2's load generator. It writes only text, of which whole lines are matched."""
+    """nghttp2's load generator. It writes only text, so whole lines are matched."""
 
     name = "h2load"
     protocols = ("grpc", "http1")
@@ -158,7 +158,7 @@ class Wrk(Peer):
     probe_connections = 1
 
     def command(self, task, scratch):
-        # It only accepts whole seconds.
+        # wrk accepts only whole seconds.
         return ["-t", "1", "-c", str(task.connections), "-d", f"{max(1, round(task.seconds))}s",
                 "-s", str(HERE / "report.wrk.lua"), f"http://{task.address}/hello", "--", JSON]
 
@@ -171,7 +171,7 @@ class Wrk(Peer):
 
 
 class Hey(Peer):
-    """hey, whose summary is text. Its times are in steps of 0.1 ms, so no mean is read."""
+    """hey, whose summary is text. Its times have a resolution of 0.1 ms, so its mean is not used."""
 
     name = "hey"
     part = 0.5
@@ -192,7 +192,7 @@ class Hey(Peer):
 
 
 class Oha(Peer):
-    """oha, with or without its correction of latencies for the rate."""
+    """oha, with or without its latency correction at a rate."""
 
     name = "oha"
     open_loop = True
@@ -208,7 +208,7 @@ class Oha(Peer):
 
     def why_not(self, task):
         if self.correct and not task.rate:
-            return "only corrects at a rate"
+            return "corrects latencies only at a rate"
         return super().why_not(task)
 
     def command(self, task, scratch):
@@ -231,7 +231,7 @@ class Oha(Peer):
 
 
 class Fortio(Peer):
-    """fortio. It can only call its own gRPC services."""
+    """fortio. It can call only its own gRPC services."""
 
     name = "fortio"
     open_loop = True
@@ -239,7 +239,7 @@ class Fortio(Peer):
     def command(self, task, scratch):
         return ["load", "-quiet", "-json", "-", "-c", str(task.connections),
                 "-qps", f"{task.rate or 0:g}", "-n", str(task.calls), "-allow-initial-errors",
-                # Buckets of 0.1 ms; the default of 1 ms is longer than a local call.
+                # Use buckets of 0.1 ms, because the default of 1 ms is longer than a local call.
                 "-r", "0.0001", "-p", ",".join(f"{p:g}" for p in PERCENTILES),
                 "-content-type", "application/json", "-payload", JSON,
                 f"http://{task.address}/hello"]
@@ -256,9 +256,9 @@ class Fortio(Peer):
 
 
 class Ghz(Peer):
-    """ghz, whose workers by default wait for their responses even at a rate. Its JSON lists every call, which
-    would cost it CPU time, so closed loops, in which its CPU is measured, are read from its one line for
-    InfluxDB."""
+    """ghz, whose workers wait for their responses by default, even at a rate. Its JSON lists every call, which
+    costs CPU time. In closed loops, where its CPU time is measured, its single line for InfluxDB is parsed
+    instead."""
 
     name = "ghz"
     protocols = ("grpc",)
@@ -275,7 +275,7 @@ class Ghz(Peer):
 
     def why_not(self, task):
         if self.is_async and not task.rate:
-            return "is only asynchronous at a rate"
+            return "is asynchronous only at a rate"
         return super().why_not(task)
 
     def command(self, task, scratch):
@@ -290,7 +290,7 @@ class Ghz(Peer):
 
     def read(self, stdout, task):
         if not task.rate:
-            # The line is `measurement,tags fields timestamp`; none of the tags here contains a space.
+            # The line is `measurement,tags fields timestamp`, and no tag here contains a space.
             fields = dict(pair.split("=") for pair in stdout.split(" ")[1].split(","))
             failed = int(fields["errors"])
             return Outcome(int(fields["count"]) - failed, failed, float(fields["rps"]),
@@ -305,24 +305,23 @@ class Ghz(Peer):
 
 
 class K6(Peer):
-    """k6, whose script writes its summary as JSON."""
+    """k6. Its script writes the summary as JSON."""
 
     name = "k6"
     protocols = ("grpc", "http1")
     open_loop = True
     part = 0.05
 
-    # A virtual user has one call in flight and its own interpreter. More of them than this take too much
-    # memory.
+    # A virtual user has one call in flight and its own interpreter. More users than this need too much memory.
     MAX_USERS = 500
 
     def why_not(self, task):
         if task.connections > task.in_flight:
-            return "has one connection per user, and no more"
+            return "opens exactly one connection per user"
         return super().why_not(task)
 
     def connections(self, task):
-        # At a rate it uses as many users as it needs.
+        # At a rate, k6 uses as many virtual users as it needs.
         return None if task.rate else self.users(task)
 
     def users(self, task):
@@ -351,10 +350,10 @@ class K6(Peer):
 
 
 def only(pattern, lines):
-    """The groups of the only line that matches `pattern` as a whole."""
+    """Returns the groups of the only line that fully matches `pattern`."""
     matches = [match for match in map(pattern.fullmatch, lines) if match]
     if len(matches) != 1:
-        raise Unusable(f"{len(matches)} lines like {pattern.pattern!r}, not one")
+        raise Unusable(f"{len(matches)} lines match {pattern.pattern!r}, expected one")
     return matches[0].groups()
 
 

@@ -1,4 +1,4 @@
-"""Repeats runs while the host of a virtual machine gives the cores to others (proc(5), steal)."""
+"""Repeats runs during which the host of a virtual machine gave the cores to others (proc(5), steal)."""
 
 from dataclasses import dataclass
 
@@ -7,8 +7,8 @@ from . import machine
 
 @dataclass
 class Calmest:
-    """A run's result, the time that the host took from the client's and the server's core meanwhile in ms, and
-    the number of runs of which it is the calmest."""
+    """The calmest of `runs` runs: its result, and how long the host took the client's and the server's core away
+    during the run, in ms."""
 
     result: object
     client: float
@@ -17,8 +17,8 @@ class Calmest:
 
 
 def calmest(make, placement, calm_ms, most_runs):
-    """The first run in which the host took at most `calm_ms` from both cores together, or else the calmest of
-    `most_runs`. The choice does not depend on the result."""
+    """Returns the first run in which the host took the two cores away for at most `calm_ms` in total. If there is
+    none, returns the calmest of `most_runs` runs. The choice does not depend on the result."""
     cores = (placement.client, placement.server)
     best = None
     for number in range(1, most_runs + 1):

@@ -1,4 +1,4 @@
-"""Where the programs are and where they run; keeps the machine's cores awake."""
+"""Where programs are installed and on which cores they run. Also keeps the machine's cores awake."""
 
 import os
 import platform
@@ -21,13 +21,13 @@ RPCGAUGE = TARGET / "release/rpcgauge"
 
 
 def program(name):
-    """The path of a load generator: installed here, or by the system; None if it is missing."""
+    """Returns the path of a load generator, installed here or by the system, or None if it is missing."""
     own = PEERS / name
     return str(own) if own.exists() else shutil.which(name)
 
 
 def run(*command, cwd=ROOT):
-    """Runs a command that must succeed."""
+    """Runs a command and exits if it fails."""
     try:
         subprocess.run(command, cwd=cwd, check=True)
     except FileNotFoundError:
@@ -46,12 +46,12 @@ def prepare():
     run(str(ROOT / "bench/peers/install"))
 
 
-# Open files of a client or a server besides its connections.
+# Open files that a client or server needs besides its connections.
 OTHER_FILES = 100
 
 
 def allow_connections(count):
-    """Raises the limit of connections for processes started from here. Returns the reason if it cannot."""
+    """Raises the open-file limit for processes started from here. Returns the reason if that fails."""
     wanted = count + OTHER_FILES
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
@@ -62,21 +62,21 @@ def allow_connections(count):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     if hard >= wanted:
         return None
-    return (f"{count:,} connections take {wanted:,} open files, but {hard:,} are allowed: "
+    return (f"{count:,} connections need {wanted:,} open files, but only {hard:,} are allowed: "
             f"raise the hard limit (ulimit -Hn {wanted}, as root)")
 
 
 def stolen_ms(core):
-    """How long the host of a virtual machine gave a core to others since its start (proc(5), steal)."""
+    """Returns how long the host of a virtual machine has given a core to others since boot (proc(5), steal)."""
     fields = next(line.split() for line in open("/proc/stat") if line.startswith(f"cpu{core} "))
     return int(fields[8]) * 1000 / os.sysconf("SC_CLK_TCK")
 
 
 def use_rpcgauge(path):
-    """Uses another build of rpcgauge than target/release."""
+    """Uses a different build of rpcgauge than target/release."""
     global RPCGAUGE
     if path and not os.access(path, os.X_OK):
-        raise SystemExit(f"--rpcgauge {path}: there is no such program")
+        raise SystemExit(f"--rpcgauge {path}: no such program")
     RPCGAUGE = Path(path).resolve() if path else RPCGAUGE
 
 
@@ -87,22 +87,22 @@ class Placement:
         allowed = sorted(os.sched_getaffinity(0))
         chosen = cores or allowed[:2]
         if len(chosen) != 2 or not set(chosen) <= set(allowed) or len(set(chosen)) != 2:
-            raise SystemExit(f"needs two different cores of {allowed}; allow this program more "
-                             "(taskset, the container's CPU set), or name two with --cores")
+            raise SystemExit(f"two different cores of {allowed} are required; allow this program to use more cores "
+                             "(taskset, the container's CPU set), or select two with --cores")
         self.client, self.server = chosen
-        # The request for awake cores ends when the file is closed, with this process.
+        # The kernel keeps the cores awake until the file is closed when this process exits.
         self.hold, self.idle = hold_idle()
 
     def __str__(self):
         return f"client on core {self.client}, server on core {self.server}, idle states {self.idle}"
 
 
-# The lowest real-time priority comes before every program without one.
+# Even the lowest real-time priority takes precedence over all programs without one.
 REALTIME = os.SCHED_FIFO, os.sched_param(1)
 
 
 def why_not_realtime():
-    """Why programs cannot be started with real-time priority here; None if they can."""
+    """Returns why programs cannot be started with real-time priority here, or None if they can."""
     try:
         os.sched_setscheduler(0, *REALTIME)
     except OSError as error:
@@ -112,7 +112,7 @@ def why_not_realtime():
 
 
 def cores(text):
-    """Parses `0,1`; None stands for the first two allowed cores."""
+    """Parses `0,1`. None means the first two allowed cores."""
     if not text:
         return None
     try:
@@ -122,7 +122,7 @@ def cores(text):
 
 
 def hold_idle():
-    """Asks the kernel for a wake-up latency of 0 µs (Documentation/power/pm_qos_interface.rst)."""
+    """Requests a wake-up latency of 0 µs from the kernel (Documentation/power/pm_qos_interface.rst)."""
     try:
         device = open("/dev/cpu_dma_latency", "wb", buffering=0)
         device.write(struct.pack("=i", 0))
@@ -132,12 +132,12 @@ def hold_idle():
 
 
 # A host may limit how much CPU time a virtual machine's cores use in each period of 100 ms (cgroup v2,
-# cpu.max). Two loops that never rest reach the limit: each core was observed to be stopped for half a
-# millisecond in one period of ten. This rest is several times that. Only the server's core rests, since the
-# server's record shows how long it takes to wake.
+# cpu.max). Two loops that never rest hit the limit: each core was observed to stop for half a millisecond in
+# one out of ten periods. These rests add up to several times as much. Only the server's core rests, because
+# the server's record shows how long the core takes to wake.
 REST_SECONDS, REST_EVERY_SECONDS = 0.0004, 0.01
 
-# Ends when the program that started it ends, for whatever reason.
+# Exits when the program that started it exits, for whatever reason.
 LOOP = """
 import os, sys, time
 rest, every = map(float, sys.argv[1:])
@@ -151,10 +151,10 @@ while os.getppid() == parent:
 
 @contextmanager
 def awake(placement):
-    """Keeps either core awake with a loop: a virtual machine's core takes a tenth of a millisecond to wake.
-    The client's loop never rests, and counts as work; the server's rests a little, and counts as idleness,
-    so that the kernel prefers the server's core for other programs: the server's record shows them. Both
-    loops give way to all other programs."""
+    """Keeps both cores awake with one loop each, because a virtual machine's core takes 0.1 ms to wake up. The
+    client's loop never rests, and the kernel treats it as work. The server's loop rests briefly, and the
+    kernel treats it as idle time. The kernel therefore places other programs on the server's core, where the
+    server's record reveals them. Both loops yield to all other programs."""
     def work():
         on_core(placement.client)()
         os.nice(19)
@@ -175,7 +175,8 @@ def awake(placement):
 
 
 def on_core(core, realtime=False):
-    """For a process about to start: stays on this core; with `realtime`, comes before all other programs."""
+    """Returns a function for a new process to call first. It pins the process to this core and, with `realtime`,
+    gives it precedence over all other programs."""
     def settle():
         os.sched_setaffinity(0, {core})
         if realtime:
@@ -184,7 +185,7 @@ def on_core(core, realtime=False):
 
 
 def description():
-    """One line about the machine."""
+    """Describes the machine in one line."""
     model = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo")
                   if line.startswith("model name")), platform.machine())
     return (f"{model}, {os.cpu_count()} cores, Linux {platform.release()}, "

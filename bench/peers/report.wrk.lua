@@ -1,5 +1,6 @@
--- Posts the JSON in the script's argument, and reports as JSON. Without a function `request`, the request is
--- built once; without `response`, responses are not inspected: none of this script runs during the load.
+-- Posts the JSON from the script's argument, and writes the report as JSON. The request is built only once
+-- because there is no function `request`, and responses are not inspected because there is no function
+-- `response`. So none of this script runs during the load.
 function init(args)
   wrk.method = "POST"
   wrk.body = args[1]

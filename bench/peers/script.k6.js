@@ -1,4 +1,4 @@
-// Makes one unary call per iteration, as the TASK variable says; writes the summary as one JSON object.
+// Issues one unary call per iteration, as specified by the TASK variable. Writes the summary as a JSON object.
 import grpc from 'k6/net/grpc';
 import http from 'k6/http';
 import { Counter } from 'k6/metrics';

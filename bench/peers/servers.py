@@ -1,4 +1,4 @@
-"""The servers under bench/servers, each in a process on the server's core."""
+"""The servers in bench/servers, each in its own process on the server's core."""
 
 import json
 import subprocess
@@ -16,7 +16,7 @@ COMMANDS = {
 
 
 class Server:
-    """A running server: its addresses, and after its end the record that it wrote (None if none)."""
+    """A running server: its addresses and, after it exits, the record that it wrote (None if it wrote none)."""
 
     def __init__(self, process, addresses):
         self.process = process
@@ -27,7 +27,7 @@ class Server:
         return self.addresses["grpc" if protocol == "grpc" else "http"]
 
     def counts(self):
-        """The server's counts so far: `calls`, `connections` and others."""
+        """Returns the server's counts so far: `calls`, `connections` and others."""
         self.process.stdin.write("\n")
         self.process.stdin.flush()
         return json.loads(self.process.stdout.readline())
@@ -35,14 +35,14 @@ class Server:
 
 @contextmanager
 def serving(name, core, *settings, realtime=False):
-    """Starts a server; closing its standard input ends it."""
+    """Starts a server, and stops it by closing its standard input."""
     process = subprocess.Popen([*COMMANDS[name], *settings], stdin=subprocess.PIPE,
                                stdout=subprocess.PIPE, text=True,
                                preexec_fn=machine.on_core(core, realtime))
     try:
         ready = process.stdout.readline()
         if not ready:
-            raise SystemExit(f"the {name} server did not start: see its message above")
+            raise SystemExit(f"the {name} server did not start; see its error output above")
         server = Server(process, json.loads(ready))
         yield server
         process.stdin.close()

@@ -1,10 +1,10 @@
-"""Tables of text or Markdown, and the spread of figures over rounds."""
+"""Text and Markdown tables, and the spread of figures over rounds."""
 
 from statistics import median
 
 
 def show(headings, rows, markdown):
-    """Prints a table: aligned, or as Markdown for a document."""
+    """Prints a table as aligned text or as Markdown."""
     lines = [headings, *rows]
     widths = [max(len(line[i]) for line in lines) for i in range(len(headings))]
     aligned = [[cell.ljust(width) if i == 0 else cell.rjust(width)
@@ -18,15 +18,15 @@ def show(headings, rows, markdown):
 
 
 def left_out(reasons):
-    """Lines about what is not in a table, by reason; `reasons` is by name."""
+    """Returns lines that list, by reason, what is missing from a table. `reasons` maps names to reasons."""
     names = {}
     for name, reason in reasons.items():
         names.setdefault(reason, []).append(name)
-    return [f"left out: {'; '.join(each)}: {reason}" for reason, each in names.items()]
+    return [f"skipped: {'; '.join(each)}: {reason}" for reason, each in names.items()]
 
 
 def spread(values, digits=2):
-    """The median, and the range over the rounds if there are several."""
+    """Formats the median and, if there are several rounds, their range."""
     values = [value for value in values if value is not None]
     if not values:
         return "–"

@@ -1,4 +1,4 @@
-"""The task of a load generator, and its report."""
+"""A load generator's task and report."""
 
 from dataclasses import dataclass, field, replace
 
@@ -20,11 +20,11 @@ class Task:
     connections: int
     in_flight: int
     calls: int
-    # Calls per second in an open loop; None for a closed one.
+    # Calls per second in an open loop; None for a closed loop.
     rate: float | None = None
-    # For load generators that cannot count calls, instead of `calls`.
+    # Replaces `calls` for load generators that cannot stop after a number of calls.
     seconds: float = 4
-    # Whether the client's resident memory is read while it runs.
+    # Whether to sample the client's resident memory while it runs.
     wants_resident: bool = False
 
     def with_calls(self, calls):
@@ -33,7 +33,7 @@ class Task:
 
 @dataclass
 class Outcome:
-    """What a load generator reports. Times are in µs; None if it does not report them."""
+    """A load generator's report. Times are in µs, and None if they are not reported."""
 
     answered: int
     failed: int
@@ -41,7 +41,7 @@ class Outcome:
     mean: float | None = None
     # By percentile; 100 is the maximum.
     percentiles: dict = field(default_factory=dict)
-    # How late calls were sent; keys as in `percentiles`.
+    # How late calls were sent, with the same keys as `percentiles`.
     send_delay: dict = field(default_factory=dict)
 
     @property
