@@ -1,4 +1,4 @@
-"""`make bench-peers`: what a call costs each load generator, against the same server."""
+"""`make bench-peers`: the cost of a call for each load generator, against the same server."""
 
 import argparse
 import sys
@@ -16,28 +16,28 @@ from .servers import serving
 from .table import left_out, show, spread
 from .task import Task, Unusable
 
-# Each run has a short one before it, with this part of its calls and time. The difference of the two is the
-# cost of the calls alone, without that of starting, connecting and reporting.
+# Each run is preceded by a short one, with this fraction of its calls and time. The difference between the two
+# is the cost of the calls alone, without the cost of starting, connecting and reporting.
 BASELINE_PART = 1 / 20
 BASELINE_SECONDS = 1
 
-# The scenarios' numbers of calls are for runs of about this length.
+# The numbers of calls in the scenarios are for runs of about this length.
 SECONDS = 4
 QUICK_PART = 1 / 20
 
-# In a calm pair of runs, the host takes at most this part of the long run's time from both cores together.
+# A pair of runs is calm if the host takes the two cores away for at most this fraction of the long run's time.
 CALM_PART = 1 / 100
 
-# The number of calls whose bytes are counted for the floor: enough that those of connecting do not matter.
+# How many calls to count bytes over for the floor: enough that the bytes for connecting do not matter.
 COUNTED_CALLS = 5_000
 
-# The ratio of peak memories up to which they count as equal: allocators take memory in chunks.
+# Peak memories count as equal up to this ratio, because allocators request memory in chunks.
 SAME_MEMORY = 1.05
 
 
 @dataclass
 class Pair:
-    """The short and the long run of a load generator in one round."""
+    """A load generator's short and long run in one round."""
 
     small: object
     large: object
@@ -46,19 +46,20 @@ class Pair:
 
 
 def cpu_per_call(pair):
-    """CPU time per call in µs."""
+    """Returns the CPU time per call in µs."""
     calls = total(pair.large) - total(pair.small)
     return (pair.large.cpu - pair.small.cpu) / calls
 
 
 def memory_per_connection(pair):
-    """KiB per connection while calls are made: the peak at the end, when reporting, could hide it."""
+    """Returns the memory per connection during the calls, in KiB. The peak could hide it, because it may occur
+    at the end, during reporting."""
     connections = pair.large_task.connections - pair.small_task.connections
     return (pair.large.resident_kib - pair.small.resident_kib) / connections
 
 
 def memory_ratio(pair):
-    """The long run's peak memory divided by the short one's."""
+    """Returns the long run's peak memory divided by the short run's."""
     return pair.large.peak_kib / pair.small.peak_kib
 
 
@@ -68,7 +69,7 @@ def total(run):
 
 @dataclass(frozen=True)
 class Wanted:
-    """The maximum of rpcgauge's figure: absolute, or as a multiple of another load generator's."""
+    """The maximum for rpcgauge's figure: absolute, or as a multiple of another load generator's figure."""
 
     most: float
     times: str | None = None
@@ -77,7 +78,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Scenario:
-    """A load for every load generator, and the figure that is read from it."""
+    """A load for every load generator, and the figure to compare."""
 
     name: str
     title: str
@@ -86,16 +87,16 @@ class Scenario:
     figure: Callable = cpu_per_call
     figure_title: str = "client CPU per call, µs"
     servers: tuple = ("go", "bare")
-    # How the short run differs, if not by a part of the calls. Memory is compared at the same numbers for all,
-    # so no load generator makes only its part of the calls.
+    # How the short run differs, if not by a fraction of the calls. Memory is compared at the same numbers for
+    # all load generators, so none of them issues only its own fraction of the calls.
     small: dict = field(default_factory=dict)
-    # Whether rpcgauge's mean latency must not be higher than any other.
+    # Whether rpcgauge's mean latency must not exceed any other load generator's.
     wants_mean: bool = False
     has_floor: bool = False
-    # The maximum number of rounds, if fewer suffice: memory hardly differs between them.
+    # The maximum number of rounds, if fewer are enough: memory hardly differs between rounds.
     most_rounds: int | None = None
-    # The maximum number of attempts at a pair of runs while the host takes more than CALM_PART of the cores:
-    # kernels differ in whether they count that as the program's CPU time.
+    # The maximum number of attempts at a pair of runs while the host takes more than CALM_PART of the cores.
+    # Some kernels count stolen time as the program's CPU time.
     most_runs: int = 3
 
 
@@ -128,7 +129,7 @@ SCENARIOS = [
 
 
 def tasks(scenario, peer, address, part):
-    """The short and the long task of a load generator, with a part of the scenario's calls and time."""
+    """Returns a load generator's short and long task, with `part` of the scenario's calls and time."""
     large = replace(scenario.large, address=address, seconds=max(2, SECONDS * part))
     large = large.with_calls(round(large.calls * part))
     if scenario.small:
@@ -139,7 +140,7 @@ def tasks(scenario, peer, address, part):
 
 
 def call_bytes(scenario, placement):
-    """The bytes of a request and of its response, as the bare server counts them, and whose they are."""
+    """Returns the bytes of a request and of its response, as counted by the bare server, and whose they are."""
     for peer in PEERS:
         counted = replace(scenario.large, calls=COUNTED_CALLS, seconds=1)
         if peer.why_not(counted):
@@ -153,19 +154,19 @@ def call_bytes(scenario, placement):
         record = server.record
         calls = record["answered"]
         return round(record["read_bytes"] / calls), round(record["written_bytes"] / calls), peer.name
-    raise SystemExit("no load generator ran from which the floor could take its bytes")
+    raise SystemExit("no load generator succeeded, so the floor's numbers of bytes are unknown")
 
 
 class Bench:
-    """One scenario against one server: all rounds, then the table."""
+    """One scenario against one server: runs all rounds, then prints the table."""
 
     def __init__(self, scenario, server_name, placement, options):
         self.scenario, self.server_name = scenario, server_name
         self.placement, self.options = placement, options
         self.pairs = {}  # by load generator: one pair per round
-        self.reasons = {}  # by load generator: why there is no pair
+        self.reasons = {}  # by load generator: why it has no pairs
         self.departures = {}  # by load generator: how it deviated from its task
-        self.stolen = []  # what the host took from the two cores during each pair, ms
+        self.stolen = []  # how long the host took the two cores away during each pair, in ms
 
     def run(self):
         protocol = self.scenario.large.protocol
@@ -176,7 +177,7 @@ class Bench:
                 return
             request, response, whose = call_bytes(self.scenario, self.placement)
             print(f"Floor: requests of {request} bytes and responses of {response} bytes, like those of {whose}.\n")
-            # The floor of docs/method.md has one connection. Another floor uses the scenario's connections in
+            # The floor in docs/method.md has one connection. A second floor uses the scenario's connections in
             # turn.
             floors = [Floor(connections, request, response)
                       for connections in sorted({1, self.scenario.large.connections})]
@@ -193,7 +194,7 @@ class Bench:
                 self.reasons[peer.name] = reason
         able = [each for each in peers if each[0].name not in self.reasons]
         for number in range(min(self.options.rounds, self.scenario.most_rounds or sys.maxsize)):
-            # The order rotates, so that drift favours none.
+            # The order rotates, so that drift favors none of them.
             first = number % max(1, len(able))
             for peer, address, server in able[first:] + able[:first]:
                 self.try_pair(peer, address, server)
@@ -214,7 +215,7 @@ class Bench:
         self.stolen.append(calm.client + calm.server)
 
     def launch(self, peer, task, server):
-        """One run. The floor's server does not count calls."""
+        """Runs a task once. The floor's server does not count calls, so its run is not checked."""
         if not server:
             return launch(peer, task, self.placement.client)
         before = server.counts()
@@ -252,7 +253,7 @@ class Bench:
 
     def row(self, name):
         pairs, figures = self.pairs[name], self.figures(name)
-        # Both figures of a ratio come from the same round.
+        # The two figures in a ratio come from the same round.
         ratios = [ours / theirs for ours, theirs in zip(self.figures("rpcgauge"), figures)]
         wanted, reached = self.wanted(name, ratios)
         failed = sum(pair.large.outcome.failed for pair in pairs)
@@ -262,7 +263,7 @@ class Bench:
                 spread(ratios) if name != "rpcgauge" else "", wanted, reached]
 
     def wanted(self, name, ratios):
-        """What rpcgauge should reach against `name`, and whether it does."""
+        """Returns rpcgauge's goals compared with `name`, and whether it reaches them."""
         wanted, reached = [], []
         answer = lambda is_reached: reached.append("yes" if is_reached else "no")
         for each in self.scenario.wanted:
@@ -285,18 +286,18 @@ def main():
     names = [scenario.name for scenario in SCENARIOS]
     parser = argparse.ArgumentParser(
         prog="scripts/bench-peers",
-        description="Runs rpcgauge and other load generators in turn against the same servers.")
-    parser.add_argument("--rounds", type=int, default=None, help="rounds (5; with --quick 1)")
-    parser.add_argument("--only", action="append", choices=names, help="this scenario; repeatable")
+        description="Runs rpcgauge and other load generators against the same servers, in turn.")
+    parser.add_argument("--rounds", type=int, default=None, help="number of rounds (default: 5, or 1 with --quick)")
+    parser.add_argument("--only", action="append", choices=names, help="run only this scenario; repeatable")
     parser.add_argument("--peer", action="append", choices=[peer.name for peer in PEERS],
-                        help="this load generator; repeatable")
-    parser.add_argument("--cores", help="the client's core and the server's, as in 0,1")
+                        help="run only this load generator; repeatable")
+    parser.add_argument("--cores", help="the client's and the server's core, for example 0,1")
     parser.add_argument("--quick", action="store_true",
-                        help="a twentieth of the calls: tests that everything runs, measures nothing")
+                        help="1/20 of the calls: checks that everything runs; the figures are meaningless")
     parser.add_argument("--seconds", type=float, default=SECONDS,
-                        help=f"approximate length of a run; calls in proportion ({SECONDS})")
-    parser.add_argument("--markdown", action="store_true", help="tables as Markdown")
-    parser.add_argument("--rpcgauge", metavar="PATH", help="another program than target/release/rpcgauge")
+                        help=f"approximate length of a run, which scales the number of calls (default: {SECONDS})")
+    parser.add_argument("--markdown", action="store_true", help="print tables as Markdown")
+    parser.add_argument("--rpcgauge", metavar="PATH", help="use this program instead of target/release/rpcgauge")
     options = parser.parse_args()
     if options.seconds <= 0:
         parser.error("--seconds must be more than 0")
@@ -308,15 +309,15 @@ def main():
     machine.prepare()
     placement = machine.Placement(machine.cores(options.cores))
     print(f"{machine.description()}\n{placement}; {options.rounds} rounds in turn.")
-    print("Figures are medians of the rounds, with their range. CPU is user and system time of all "
-          "of a client's processes.\nA short run before each removes the cost of starting: the difference "
+    print("Figures are medians of the rounds, with their range. CPU is the user and system time of all "
+          "of a client's processes.\nA short run before each run removes the cost of starting: the difference "
           "in CPU time is divided by the difference in calls.\n")
     for scenario in SCENARIOS:
         if options.only and scenario.name not in options.only:
             continue
         reason = machine.allow_connections(scenario.large.connections)
         if reason:
-            print(f"## {scenario.name}: left out: {reason}\n", flush=True)
+            print(f"## {scenario.name}: skipped: {reason}\n", flush=True)
             continue
         for server_name in scenario.servers:
             bench = Bench(scenario, server_name, placement, options)

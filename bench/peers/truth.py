@@ -1,4 +1,4 @@
-"""`make bench-truth`: what load generators report of servers whose latencies are known."""
+"""`make bench-truth`: what load generators report about servers with known latencies."""
 
 import argparse
 from contextlib import nullcontext
@@ -15,16 +15,16 @@ from .table import left_out, show
 from .task import Task, Unusable
 
 PERCENTILES = (50, 95, 99, 99.9, 100)
-# If delays are short, the maximum latency is that of a stall of the machine.
+# With short delays, a stall of the machine determines the maximum latency.
 ALL_BUT_THE_MAX = PERCENTILES[:-1]
 
 SECONDS = 20
 QUICK_SECONDS = 2
 
-# The maximum error for rpcgauge: a part of the truth, or µs if that is more.
+# The maximum error: a fraction of the truth or a number of µs, whichever is larger.
 MAX_ERROR = 0.02
 MAX_ERROR_US = 100
-# The maximum error of the rate.
+# The maximum error of the rate, as a fraction.
 MAX_RATE_ERROR = 0.001
 
 STALL_EVERY_US, STALL_US = 1_000_000, 100_000
@@ -32,12 +32,12 @@ STALL_EVERY_US, STALL_US = 1_000_000, 100_000
 
 @dataclass(frozen=True)
 class Stalling:
-    """The same rules as `Stall` in bench/servers/rust/src/behaviour.rs, calculated."""
+    """Calculates latencies by the same rules as `Stall` in bench/servers/rust/src/behaviour.rs."""
 
     held_to = PERCENTILES
     most_runs = 1
 
-    # Serves one call at a time, each for this time in µs; None for all at once.
+    # The time that a call takes, one call at a time, in µs; None to serve all calls concurrently, in no time.
     service: float | None = None
     refuse_one_in: int = 0
 
@@ -47,9 +47,9 @@ class Stalling:
         return ["stall", *service, *refuse]
 
     def percentiles(self, rate):
-        """Latencies of calls that arrive evenly, at every phase of the stalls."""
+        """Returns the latencies of evenly spaced calls, which arrive in every phase of the stalls."""
         latencies, free_at, gap = [], 0.0, 1e6 / rate
-        # The first period begins with an empty queue, the later ones with that of the stall.
+        # The first period begins with an empty queue, later ones with the queue that the stall left.
         for call in range(round(rate * 5)):
             came = call * gap
             if self.service is None:
@@ -72,15 +72,15 @@ class Stalling:
 
 @dataclass(frozen=True)
 class Delaying:
-    """The same rules as `Delay` there."""
+    """Calculates latencies by the same rules as `Delay` in behaviour.rs."""
 
     held_to = ALL_BUT_THE_MAX
-    # A core that is taken away for some milliseconds affects more calls than lie beyond p99.9, and for longer
-    # than these delays: while the host of a virtual machine takes more, a run is repeated.
+    # If a core is taken away for a few milliseconds, this affects more calls than lie beyond p99.9, and for longer
+    # than these delays. While the host of a virtual machine takes too much time, the run is repeated.
     most_runs = 5
 
     shape: str
-    # The quantile function: a fraction from 0 to 1 to µs.
+    # The quantile function: maps a fraction from 0 to 1 to a latency in µs.
     quantile: object
 
     def settings(self):
@@ -111,12 +111,12 @@ def http1(rate, connections):
     return Task("http1", "", connections, connections, 0, rate)
 
 
-# Except in one scenario, in flight (or connections) is more than a stall and its queue can fill, so that no
-# call has to wait for another one in the client.
+# Except in one scenario, more calls in flight (or connections) are allowed than a stall and its queue can fill,
+# so that no call waits for another one in the client.
 SCENARIOS = [
     Scenario("stall-1000", "stalls 100 ms in every second; 1,000 calls/s, HTTP/1.1",
              Stalling(), http1(1_000, 200)),
-    # Fewer than a stall can fill, as most people use a load generator.
+    # Fewer connections than a stall can fill, which is how most people use a load generator.
     Scenario("stall-1000-few", "the same over 10 connections", Stalling(), http1(1_000, 10)),
     Scenario("stall-1000-grpc", "the same with gRPC", Stalling(), grpc(1_000, 400)),
     Scenario("stall-20000", "the same at 20,000 calls/s, HTTP/1.1", Stalling(), http1(20_000, 2_500)),
@@ -132,7 +132,7 @@ SCENARIOS = [
     Scenario("refuse-1000-grpc", "the same with gRPC", Stalling(refuse_one_in=10), grpc(1_000, 400)),
     Scenario("refuse-20000-grpc", "the same at 20,000 calls/s, gRPC", Stalling(refuse_one_in=10),
              grpc(20_000, 4_000)),
-    *(Scenario(f"{kind}{suffix}", f"each answer delayed, {shape}; 1,000 calls/s, {title}",
+    *(Scenario(f"{kind}{suffix}", f"each response delayed, {shape}; 1,000 calls/s, {title}",
                Delaying(shape, quantile), load)
       for kind, shape, quantile in [
           ("constant", "constant:10ms", lambda part: 10_000),
@@ -148,7 +148,7 @@ HEADINGS = ["", *(f"{name}, ms" for name in ("p50", "p95", "p99", "p99.9", "max"
 
 
 def run(scenario, placement, seconds, markdown):
-    """Runs every load generator that can do it, each against a new server, and prints the table."""
+    """Runs every load generator that is able to, each against a new server, and prints the table."""
     rate = scenario.load.rate
     truth = scenario.server.percentiles(rate)
     rows = [["truth", *(milliseconds(truth[p]) for p in PERCENTILES), f"{rate:,.0f}", "", "", "", ""]]
@@ -176,21 +176,21 @@ def run(scenario, placement, seconds, markdown):
     print(flush=True)
 
 
-# What the host takes from the client's core is nobody's fault and part of every figure; from this time in ms on
-# it is reported.
+# Time that the host takes from the client's core affects every figure and is nobody's fault. It is reported from
+# this length on, in ms.
 STOLEN_MS = 1
 
-# A run is calm if the host took at most this part of the two cores' time.
+# A run is calm if the host took at most this fraction of the two cores' time.
 CALM_PART = 1 / 500
 
-# Up to this rate, client and server come before all other programs of the machine: a program that needs the
-# core for some milliseconds of every second would affect p99. Above it, some load generators never rest, and
-# then the kernel stops them for 50 ms in every second (sched(7), RT throttling).
+# Up to this rate, client and server take precedence over all other programs, because a program that needs the
+# core for a few milliseconds per second would affect p99. Above this rate, some load generators never rest, and
+# the kernel would stop them for 50 ms per second (sched(7), RT throttling).
 REALTIME_RATE = 1_000
 
 
 def call(peer, scenario, load, placement):
-    """What the load generator reported, what the server recorded, and warnings about both."""
+    """Returns the load generator's report, the server's record, and warnings about both."""
     calm_ms = CALM_PART * 2 * 1000 * load.calls / load.rate
     calm = calmest(lambda: call_once(peer, scenario, load, placement), placement, calm_ms,
                    scenario.server.most_runs)
@@ -198,12 +198,12 @@ def call(peer, scenario, load, placement):
     if calm.client >= STOLEN_MS:
         where = f", in the calmest of {calm.runs} runs" if calm.runs > 1 else ""
         warnings.append(
-            f"lost its core for {calm.client:.0f} ms, which the host gave to others{where}")
+            f"lost its core for {calm.client:.0f} ms because the host gave it to others{where}")
     return outcome, record, warnings
 
 
 def call_once(peer, scenario, load, placement):
-    """One run against a new server."""
+    """Runs a load generator once against a new server."""
     name, *settings = scenario.server.settings()
     settings.append(f"unrecorded={peer.probe_calls}")
     realtime = load.rate <= REALTIME_RATE and not machine.why_not_realtime()
@@ -226,7 +226,7 @@ def row(name, outcome, record, scenario, truth):
                      f"{milliseconds(said)} ({error(said, truth[percentile])})")
     late = [outcome.send_delay.get(percentile) for percentile in (99, 100)]
     came = record["arrived_per_second"]
-    # By the server's clock: load generators differ in what they report as their rate.
+    # Uses the server's clock, because load generators differ in what they report as their rate.
     holds_rate = came is not None and abs(came / rate - 1) <= MAX_RATE_ERROR
     return [name, *cells, f"{came:,.1f}" if came is not None else "–", f"{outcome.failed:,}",
             ", ".join(milliseconds(each) for each in late if each is not None) or "not reported",
@@ -234,15 +234,15 @@ def row(name, outcome, record, scenario, truth):
 
 
 def server_row(record):
-    """What the server recorded of the calls in the row above."""
+    """Returns the server's record of the calls in the row above."""
     served = of_server(record["delay_ns"])
     cells = [milliseconds(served[p]) if p in served else "–" for p in PERCENTILES]
-    return ["– its server's record", *cells, "", f"{record['refused']:,}", "", "", ""]
+    return ["– the server's record", *cells, "", f"{record['refused']:,}", "", "", ""]
 
 
 def judge(said, record, truth):
-    """Whether every reported percentile is true. If one is not, it may still be what was served: calls arrived as
-    calculated, and were answered as reported. Then the server was late."""
+    """Judges whether every reported percentile is true. If one is not, it may still be what was served: the server
+    was late if calls arrived as calculated and were answered as reported."""
     if not said:
         return "none reported"
     if all(is_near(value, truth[p]) for p, value in said.items()):
@@ -259,18 +259,18 @@ def is_near(value, truth):
 
 
 def of_server(times):
-    """A server's percentiles in µs."""
+    """Converts a server's percentiles to µs."""
     return {float(p): time / 1e3 for p, time in (times or {}).items()}
 
 
 def told(record):
-    """What the server recorded of its own responses."""
+    """Describes the server's record of its own responses."""
     delays, lateness = of_server(record["delay_ns"]), of_server(record["lateness_ns"])
     if not delays:
         return "no responses"
     shown = ", ".join(f"{label(p)} {milliseconds(delays[p])}" for p in delays)
     return (f"{record['answered']:,} answered, {record['refused']:,} refused; answered after {shown} "
-            f"ms; later than intended by {lateness[99]:.0f} µs at p99, {lateness[100]:.0f} µs at most")
+            f"ms; later than intended by {lateness[99]:.0f} µs at p99, by at most {lateness[100]:.0f} µs")
 
 
 def label(percentile):
@@ -282,7 +282,7 @@ def milliseconds(micros):
 
 
 def error(said, truth):
-    """The error in per cent, or as a multiple of the truth; a truth of 0 has neither."""
+    """Formats the error in percent or, if it is large, as a multiple of the truth. A truth of 0 has neither."""
     if not truth:
         return f"{milliseconds(said)} off"
     return f"× {said / truth:,.0f}" if said > 10 * truth else f"{100 * (said / truth - 1):+.1f}%"
@@ -292,28 +292,28 @@ def main():
     names = [scenario.name for scenario in SCENARIOS]
     parser = argparse.ArgumentParser(
         prog="scripts/bench-truth",
-        description="Shows what load generators report of servers whose latencies are known.")
-    parser.add_argument("--only", action="append", choices=names, help="this scenario; repeatable")
+        description="Shows what load generators report about servers with known latencies.")
+    parser.add_argument("--only", action="append", choices=names, help="run only this scenario; repeatable")
     parser.add_argument("--peer", action="append", choices=[peer.name for peer in PEERS],
-                        help="this load generator; repeatable")
-    parser.add_argument("--cores", help="the client's core and the server's, as in 0,1")
-    parser.add_argument("--seconds", type=int, help=f"length of a run ({SECONDS})")
+                        help="run only this load generator; repeatable")
+    parser.add_argument("--cores", help="the client's and the server's core, for example 0,1")
+    parser.add_argument("--seconds", type=int, help=f"length of a run (default: {SECONDS})")
     parser.add_argument("--quick", action="store_true",
-                        help=f"{QUICK_SECONDS} s per run: tests that everything runs, measures nothing")
-    parser.add_argument("--markdown", action="store_true", help="tables as Markdown")
-    parser.add_argument("--rpcgauge", metavar="PATH", help="another program than target/release/rpcgauge")
+                        help=f"{QUICK_SECONDS} s per run: checks that everything runs; the figures are meaningless")
+    parser.add_argument("--markdown", action="store_true", help="print tables as Markdown")
+    parser.add_argument("--rpcgauge", metavar="PATH", help="use this program instead of target/release/rpcgauge")
     options = parser.parse_args()
     seconds = options.seconds if options.seconds is not None else (
         QUICK_SECONDS if options.quick else SECONDS)
     if seconds < 1:
-        parser.error("--seconds must be 1 or more: the server stalls once in every second")
+        parser.error("--seconds must be 1 or more: the server stalls once per second")
     if options.peer:
         PEERS[:] = [peer for peer in PEERS if peer.name in options.peer]
     machine.use_rpcgauge(options.rpcgauge)
     machine.prepare()
     placement = machine.Placement(machine.cores(options.cores))
     reason = machine.why_not_realtime()
-    priority = f"none ({reason}): expect late answers" if reason else f"up to {REALTIME_RATE:,} calls/s"
+    priority = f"none ({reason}): expect late responses" if reason else f"up to {REALTIME_RATE:,} calls/s"
     print(f"{machine.description()}\n{placement}, real-time priority {priority}; {seconds} s per run, "
           "open loop.\n")
     for scenario in SCENARIOS:
@@ -321,6 +321,6 @@ def main():
             continue
         reason = machine.allow_connections(scenario.load.connections)
         if reason:
-            print(f"## {scenario.name}: left out: {reason}\n", flush=True)
+            print(f"## {scenario.name}: skipped: {reason}\n", flush=True)
             continue
         run(scenario, placement, seconds, options.markdown)
