@@ -1,8 +1,8 @@
-// The server that rpcgauge and other load generators call in turn: grpc-go and net/http in their usual form,
-// with a small response each.
+// The server that rpcgauge and other load generators call in turn: grpc-go and net/http as commonly used, each
+// with a small response.
 //
-// It listens on free ports of the loopback interface, prints a line of JSON with its addresses, and ends when
-// its standard input closes. For each byte on its standard input it prints a line with its counts so far.
+// It listens on free ports of the loopback interface, prints a line of JSON with its addresses, and exits when
+// its standard input closes. For each byte on its standard input, it prints a line with its counts so far.
 package main
 
 import (
@@ -23,7 +23,7 @@ import (
 
 //go:generate protoc --proto_path=../../../contract/proto --go_out=hello --go_opt=paths=source_relative,Mhello.proto=rpcgauge/bench/server/hello --go-grpc_out=hello --go-grpc_opt=paths=source_relative,Mhello.proto=rpcgauge/bench/server/hello hello.proto
 
-// What arrived so far, to check whether a load generator did what it was asked to do.
+// Connections and calls so far, to check whether a load generator performed its task.
 var connections, calls atomic.Int64
 
 type service struct {
@@ -46,7 +46,7 @@ func sayHello(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	// If the response cannot be written, there is no one to report it to.
+	// If the response cannot be written, there is no one to report the error to.
 	_ = json.NewEncoder(w).Encode(struct {
 		Message string `json:"message"`
 	}{greeting(request.Name)})
@@ -66,7 +66,7 @@ func main() {
 	go func() { log.Fatal(http.Serve(forHTTP, mux)) }()
 
 	fmt.Printf("{\"http\":%q,\"grpc\":%q}\n", forHTTP.Addr(), forGRPC.Addr())
-	// Whatever ends the input ends the server.
+	// When the input ends, for whatever reason, so does the server.
 	for asked := make([]byte, 1); ; {
 		if _, err := io.ReadFull(os.Stdin, asked); err != nil {
 			return

@@ -1,23 +1,23 @@
-//! Parses arguments of the form `NAME=VALUE`, which is enough for the scripts of this repository.
+//! Parses arguments of the form `NAME=VALUE`, which is all that this repository's scripts need.
 
 use std::str::FromStr;
 
 use crate::clock::{MILLISECOND, Nanos, SECOND};
 
-/// The arguments that have not been taken yet.
+/// The arguments that have not been consumed yet.
 #[derive(Debug)]
 pub struct Arguments(Vec<String>);
 
 impl Arguments {
-    /// The arguments of this process, without its name.
+    /// The arguments of this process, without the program's name.
     pub fn of_process() -> Self {
         Self(std::env::args().skip(1).collect())
     }
 
-    /// Takes the first argument, a word.
+    /// Consumes the first argument, a word.
     ///
     /// # Errors
-    /// If there is none.
+    /// If there are no arguments left.
     pub fn word(&mut self, what: &str) -> Result<String, String> {
         if self.0.is_empty() {
             return Err(format!("{what} is missing"));
@@ -25,7 +25,7 @@ impl Arguments {
         Ok(self.0.remove(0))
     }
 
-    /// Takes the value of `name=VALUE`, if given.
+    /// Consumes `name=VALUE` and returns the value, if given.
     pub fn text(&mut self, name: &str) -> Option<String> {
         let is_named = |given: &String| matches!(given.split_once('='), Some((n, _)) if n == name);
         let at = self.0.iter().position(is_named)?;
@@ -35,7 +35,7 @@ impl Arguments {
             .map(|(_, value)| value.to_owned())
     }
 
-    /// Takes a value of type `T`, if given.
+    /// Consumes a value of type `T`, if given.
     ///
     /// # Errors
     /// If it cannot be parsed.
@@ -48,7 +48,7 @@ impl Arguments {
             .transpose()
     }
 
-    /// Takes a value that is required.
+    /// Consumes a required value.
     ///
     /// # Errors
     /// If it is missing or cannot be parsed.
@@ -57,7 +57,7 @@ impl Arguments {
             .ok_or_else(|| format!("{name}=… is missing"))
     }
 
-    /// Takes a duration such as `100ms` or `200us`, if given.
+    /// Consumes a duration such as `100ms` or `200us`, if given.
     ///
     /// # Errors
     /// If it cannot be parsed.
@@ -65,7 +65,7 @@ impl Arguments {
         self.text(name).map(|text| duration(&text)).transpose()
     }
 
-    /// Refuses arguments that have not been taken.
+    /// Rejects arguments that have not been consumed.
     ///
     /// # Errors
     /// If an argument is left.

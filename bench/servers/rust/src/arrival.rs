@@ -1,6 +1,7 @@
-//! When bytes arrived at the kernel, which is before a busy server reads them.
+//! When bytes arrived in the kernel, which may be long before a busy server reads them.
 //!
-//! A server that records how long its calls waited must count from there: bytes also wait unread in a socket.
+//! A server that records how long its calls waited must start there, because bytes also wait unread in a
+//! socket.
 
 use std::io;
 use std::mem::{MaybeUninit, size_of, zeroed};
@@ -15,10 +16,10 @@ use crate::clock::{self, Nanos, SECOND};
 /// Space for a control message with a timestamp, aligned like its header.
 type Control = [u64; 8];
 
-/// Makes the kernel timestamp what arrives on connections that `listener` accepts (socket(7), SO_TIMESTAMPNS).
+/// Has the kernel timestamp incoming data on connections that `listener` accepts (socket(7), SO_TIMESTAMPNS).
 ///
 /// # Errors
-/// Those of the kernel.
+/// If the kernel refuses.
 pub(crate) fn stamp(listener: &TcpListener) -> io::Result<()> {
     let on: libc::c_int = 1;
     // SAFETY: the pointer is to a whole `c_int`, whose size is given.
@@ -37,11 +38,11 @@ pub(crate) fn stamp(listener: &TcpListener) -> io::Result<()> {
     }
 }
 
-/// Reads into `buffer`. Returns the number of bytes, and when the last of them arrived; if the kernel has no
-/// timestamp for them, the current time.
+/// Reads into `buffer`. Returns the number of bytes and when the last of them arrived, or the current time if
+/// the kernel has no timestamp for them.
 ///
 /// # Errors
-/// Those of the kernel.
+/// If the read fails.
 pub(crate) fn receive(socket: &TcpStream, buffer: &mut [u8]) -> io::Result<(usize, Nanos)> {
     let mut control: Control = [0; 8];
     let mut into = libc::iovec {
@@ -54,8 +55,7 @@ pub(crate) fn receive(socket: &TcpStream, buffer: &mut [u8]) -> io::Result<(usiz
     message.msg_iovlen = 1;
     message.msg_control = (&raw mut control).cast();
     message.msg_controllen = size_of::<Control>() as _;
-    // SAFETY: the header's pointers are to `buffer` and `control` with their lengths, which outlive
-    // the call.
+    // SAFETY: the header points to `buffer` and `control`, with their lengths, and both outlive the call.
     let read = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, 0) };
     let read = usize::try_from(read).map_err(|_| io::Error::last_os_error())?;
     let came = match stamp_in(&message) {
@@ -65,10 +65,10 @@ pub(crate) fn receive(socket: &TcpStream, buffer: &mut [u8]) -> io::Result<(usiz
     Ok((read, came))
 }
 
-/// The timestamp in a received message's control messages, by the real-time clock.
+/// The timestamp in a received message's control messages, on the real-time clock.
 fn stamp_in(message: &libc::msghdr) -> Option<libc::timespec> {
-    // SAFETY: the kernel has filled in the control messages within their length, and CMSG_FIRSTHDR
-    // and CMSG_NXTHDR stay within it. A stamp's payload is a `timespec`, which may not be aligned.
+    // SAFETY: the kernel has filled in the control messages within their length, and CMSG_FIRSTHDR and
+    // CMSG_NXTHDR stay within it. A timestamp's payload is a `timespec`, which may be unaligned.
     unsafe {
         let mut header = libc::CMSG_FIRSTHDR(message);
         while !header.is_null() {
@@ -89,9 +89,10 @@ fn stamp_in(message: &libc::msghdr) -> Option<libc::timespec> {
     None
 }
 
-/// How far the real-time clock is ahead of the monotonic one at present: it may be set or slewed.
+/// How far the real-time clock is currently ahead of the monotonic clock. It changes if the real-time clock is
+/// set or slewed.
 fn ahead() -> Nanos {
-    // If the readings before and after are further apart than this, something interrupted them.
+    // If the readings before and after are farther apart than this, something interrupted them.
     const AT_ONCE: Nanos = 5_000;
     const TRIES: usize = 4;
     let mut best = (Nanos::MAX, 0);

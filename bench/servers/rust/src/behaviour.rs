@@ -12,7 +12,7 @@ pub enum Response {
     Refusal,
 }
 
-/// A call's response and its due time.
+/// A call's response and when it is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Due {
     /// The earliest time for the response.
@@ -24,19 +24,19 @@ pub struct Due {
 /// When calls are answered.
 #[derive(Debug, Clone)]
 pub enum Behaviour {
-    /// At once.
+    /// Immediately.
     Bare,
     /// Like a server that stalls in every period.
     Stall(Stall),
-    /// Each call after its own delay.
+    /// Each call after a delay of its own.
     Delay(Delay),
 }
 
 impl Behaviour {
-    /// Parses a server's name and its arguments.
+    /// Parses a server's name and arguments.
     ///
     /// # Errors
-    /// If they are not valid.
+    /// If they are invalid.
     pub fn read(name: &str, arguments: &mut Arguments, start: Nanos) -> Result<Self, String> {
         match name {
             "bare" => Ok(Self::Bare),
@@ -48,16 +48,16 @@ impl Behaviour {
                     calls: 0,
                 }))
             }
-            _ => Err(format!("{name} is not a server: bare, stall or delay")),
+            _ => Err(format!("{name} is not a server: it must be bare, stall or delay")),
         }
     }
 
-    /// Whether its responses have due times, and its calls are recorded.
+    /// Whether responses have due times and calls are recorded.
     pub fn is_timed(&self) -> bool {
         !matches!(self, Self::Bare)
     }
 
-    /// Decides about a call that arrived at `now`.
+    /// Decides when and how to answer a call that arrived at `now`.
     pub fn decide(&mut self, now: Nanos) -> Due {
         match self {
             Self::Bare => Due {
@@ -73,17 +73,17 @@ impl Behaviour {
     }
 }
 
-/// A server that does nothing in the last part of every period, as if it collected garbage.
+/// A server that does nothing in the last part of every period, as if it were collecting garbage.
 #[derive(Debug, Clone)]
 pub struct Stall {
     start: Nanos,
     every: Nanos,
     length: Nanos,
-    /// Serves one call at a time, each for this time; `None` serves all at once in no time.
+    /// The time that a call takes, one call at a time; `None` serves all calls concurrently, in no time.
     service: Option<Nanos>,
-    /// The end of the last call's service.
+    /// When the service of the last call ends.
     free_at: Nanos,
-    /// One call in this number is refused; 0 refuses none.
+    /// One in this many calls is refused; 0 refuses none.
     refuse_one_in: u64,
     calls: u64,
 }
@@ -125,7 +125,7 @@ impl Stall {
         }
     }
 
-    /// The first time from `now` on at which the server does not stall.
+    /// The first time, from `now` on, at which the server is not stalling.
     fn working_from(&self, now: Nanos) -> Nanos {
         let phase = (now - self.start) % self.every;
         if phase < self.every - self.length {
@@ -135,7 +135,7 @@ impl Stall {
         }
     }
 
-    /// When work of this length ends if it can begin at `now`. A stall interrupts it.
+    /// When work of this length ends if it can start at `now`. Stalls interrupt it.
     fn work(&self, now: Nanos, length: Nanos) -> Nanos {
         let (mut at, mut left) = (self.working_from(now), length);
         loop {
@@ -151,9 +151,9 @@ impl Stall {
 
 /// A delay for each call, from a known distribution.
 ///
-/// The n-th call gets the quantile at the fractional part of n times the golden ratio. Such a sequence fills
-/// the distribution evenly, so the truth needs no sample: after N calls each percentile is accurate to about
-/// 1/N.
+/// The n-th call is delayed by the quantile at the fractional part of n times the golden ratio. This sequence
+/// fills the distribution evenly, so the truth needs no sampling: after N calls, each percentile is accurate to
+/// about 1/N.
 #[derive(Debug, Clone)]
 pub struct Delay {
     shape: Shape,
@@ -162,7 +162,7 @@ pub struct Delay {
 
 impl Delay {
     fn next(&mut self) -> Nanos {
-        // 2^64 divided by the golden ratio: the product wraps around like the fractional part.
+        // 2^64 divided by the golden ratio. The product wraps around just like the fractional part.
         const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
         self.calls += 1;
         let part = self.calls.wrapping_mul(STEP) as f64 / 2f64.powi(64);
@@ -185,7 +185,7 @@ enum Shape {
 }
 
 impl Shape {
-    /// Parses `constant:10ms`, `uniform:5ms:25ms` or `bimodal:5ms:50ms:0.2`; the last number is the fraction of
+    /// Parses `constant:10ms`, `uniform:5ms:25ms` or `bimodal:5ms:50ms:0.2`. The last number is the fraction of
     /// calls with the longer delay.
     fn read(text: &str) -> Result<Self, String> {
         let parts: Vec<&str> = text.split(':').collect();
@@ -268,7 +268,7 @@ mod tests {
         let mut stall = stall(Some(2 * MILLISECOND), 0);
         assert_eq!(answered_ms(&mut stall, 10), 12.0);
         assert_eq!(answered_ms(&mut stall, 11), 14.0);
-        // A stall interrupts a call at 900 ms, with 1 ms left to do.
+        // A stall interrupts a call at 900 ms, with 1 ms of work left.
         assert_eq!(answered_ms(&mut stall, 899), 1001.0);
         assert_eq!(answered_ms(&mut stall, 950), 1003.0);
     }

@@ -2,7 +2,7 @@
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Nanoseconds of the host's monotonic clock.
+/// Nanoseconds on the host's monotonic clock.
 pub type Nanos = u64;
 
 /// Nanoseconds in a millisecond.

@@ -1,4 +1,4 @@
-//! One connection: parses calls from the bytes that it reads, and writes their responses.
+//! A connection: parses calls from the bytes that it reads, and writes their responses.
 
 use std::io::{self, Write as _};
 use std::net::TcpStream;
@@ -11,16 +11,16 @@ use crate::http1::{self, Http1};
 use crate::http2::{Http2, Incoming, PREFACE, Stream};
 use crate::record::{Answered, Record};
 
-/// The size of a read.
+/// The maximum number of bytes per read.
 const READ_BYTES: usize = 64 * 1024;
 
-/// A connection's protocol, known from its first bytes.
+/// A connection's protocol, detected from its first bytes.
 #[derive(Debug)]
 enum Speech {
     Unknown,
     Http1 {
-        /// Whether a call is being answered. HTTP/1.1 responds in order, so that the response to another call
-        /// could not be sent at its intended time.
+        /// Whether a call is being answered. HTTP/1.1 responds in order, so the response to a second call could
+        /// not be sent at its intended time.
         is_busy: bool,
     },
     Http2(Http2),
@@ -38,10 +38,10 @@ pub(crate) struct Connection {
     socket: TcpStream,
     speech: Speech,
     input: Vec<u8>,
-    /// Bytes at the front of `input` that have been processed.
+    /// The number of bytes at the front of `input` that have been processed.
     taken: usize,
     output: Vec<u8>,
-    /// Bytes at the front of `output` that have been written to the kernel.
+    /// The number of bytes at the front of `output` that have been written to the kernel.
     written: usize,
     /// The calls whose responses are in `output`, if they are recorded.
     unwritten: Vec<Answered>,
@@ -61,7 +61,7 @@ impl Connection {
     }
 
     /// Reads what has arrived, and returns when the kernel received the last of it. All connections share
-    /// `buffer`, so an idle one holds none.
+    /// `buffer`, so idle connections need no buffer of their own.
     pub(crate) fn read(
         &mut self,
         buffer: &mut Vec<u8>,
@@ -138,13 +138,13 @@ impl Connection {
         }
     }
 
-    /// Remembers to record the last response when it has been written.
+    /// Schedules the last response to be recorded once it is written.
     pub(crate) fn record_when_written(&mut self, call: Answered) {
         self.unwritten.push(call);
     }
 
-    /// Writes the output, in one step if the kernel accepts it all. Returns whether everything is written; if
-    /// not, call it again when the socket accepts more.
+    /// Writes the output, in a single write if the kernel accepts all of it. Returns whether everything was
+    /// written. If not, call it again when the socket is writable.
     pub(crate) fn write(&mut self, record: &mut Record) -> io::Result<bool> {
         while self.written < self.output.len() {
             match self.socket.write(&self.output[self.written..]) {
@@ -171,7 +171,7 @@ impl Connection {
         !self.output.is_empty()
     }
 
-    /// Whether the last [`write`](Self::write) left output.
+    /// Whether the last [`write`](Self::write) left output unwritten.
     pub(crate) fn is_blocked(&self) -> bool {
         self.written < self.output.len()
     }
@@ -183,7 +183,7 @@ impl AsFd for Connection {
     }
 }
 
-/// Whether a connection that begins with `bytes` uses HTTP/2; `None` until that is clear.
+/// Whether a connection that begins with `bytes` uses HTTP/2; `None` while that is still unclear.
 fn recognise(bytes: &[u8]) -> Option<bool> {
     if bytes.starts_with(PREFACE) {
         return Some(true);
@@ -201,7 +201,7 @@ mod tests {
 
     use super::*;
 
-    /// A connection and the client's end of it.
+    /// A connection and its client's end.
     fn connected() -> (Connection, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         arrival::stamp(&listener).unwrap();
@@ -228,7 +228,7 @@ mod tests {
     fn bytes_arrive_before_they_are_read() {
         let (mut connection, mut client) = connected();
         let (mut buffer, mut record) = (Vec::new(), Record::default());
-        // The kernel starts to timestamp some time after it was asked to.
+        // The kernel starts to timestamp only some time after the request.
         let is_told = (0..100).any(|_| {
             client.write_all(b"GET").unwrap();
             let sent = clock::now();

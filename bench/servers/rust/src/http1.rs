@@ -1,8 +1,8 @@
-//! HTTP/1.1, as far as load generators use it: no chunked requests.
+//! HTTP/1.1, to the extent that load generators use it: no chunked requests.
 
 use crate::behaviour::Response;
 
-/// The message in JSON.
+/// The message as JSON.
 const JSON: &str = r#"{"message":"Hello, world."}"#;
 
 /// The maximum size of a head in bytes.
@@ -36,14 +36,14 @@ impl Http1 {
     }
 }
 
-/// The length of the first request in `bytes`, head and body; `None` until its head is complete.
+/// The length of the first request in `bytes`, including its body; `None` until the head is complete.
 ///
 /// # Errors
 /// If this server does not support the request.
 pub(crate) fn request_bytes(bytes: &[u8]) -> Result<Option<usize>, &'static str> {
     let Some(head) = bytes.windows(4).position(|window| window == b"\r\n\r\n") else {
         return if bytes.len() > MAX_HEAD_BYTES {
-            Err("a request's head does not end")
+            Err("a request head that is too long")
         } else {
             Ok(None)
         };

@@ -1,7 +1,7 @@
-//! gRPC over HTTP/2, as far as it is needed to respond to every unary call with the same message.
+//! gRPC over HTTP/2, to the extent needed to respond to every unary call with the same message.
 //!
-//! Header blocks are not decoded: the response does not depend on them. The responses' own blocks do not use
-//! the dynamic table, so neither side's table matters.
+//! Header blocks are not decoded because the response does not depend on them. The responses' own header blocks
+//! do not use the dynamic table, so neither side's table matters.
 
 use std::collections::VecDeque;
 
@@ -10,19 +10,19 @@ use crate::behaviour::Response;
 /// The client's connection preface (RFC 9113, 3.4).
 pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// The length of a frame's header (RFC 9113, 4.1).
+/// The length of a frame header (RFC 9113, 4.1).
 const FRAME_HEADER_BYTES: usize = 9;
 
-/// The maximum frame size for clients, as this server's settings leave it (RFC 9113, 6.5.2).
+/// The maximum size of a client's frames, which this server's settings leave at the default (RFC 9113, 6.5.2).
 const MAX_FRAME_BYTES: usize = 16_384;
 
-/// The size of a window before any setting or update (RFC 9113, 6.9.2).
+/// The initial size of a window, before any setting or update (RFC 9113, 6.9.2).
 const FIRST_WINDOW: i64 = 65_535;
 
 /// The maximum size of a window (RFC 9113, 6.9.1).
 const MAX_WINDOW: u32 = (1 << 31) - 1;
 
-/// The connection's window is updated after this number of received bytes.
+/// The number of received bytes after which the connection's window is updated.
 const REFILL_BYTES: u32 = 1 << 30;
 
 const DATA: u8 = 0;
@@ -39,42 +39,42 @@ const END_HEADERS: u8 = 4;
 
 const INITIAL_WINDOW_SIZE: u16 = 4;
 
-/// `HelloReply { message: "Hello, world." }` of contract/proto/hello.proto, as a gRPC message: not compressed,
-/// 4 bytes of length, then field 1 with its 13 bytes.
+/// `HelloReply { message: "Hello, world." }` from contract/proto/hello.proto as a gRPC message: the
+/// uncompressed flag, 4 bytes of length, then field 1 with its 13 bytes.
 const MESSAGE: &[u8] = b"\0\0\0\0\x0f\x0a\x0dHello, world.";
 
-/// `:status: 200` and `content-type: application/grpc`: index 8, and the name with index 31, of the static
-/// table (RFC 7541, appendix A).
+/// `:status: 200` and `content-type: application/grpc`: index 8, and index 31 for the name, in the static table
+/// (RFC 7541, appendix A).
 const HEAD_BLOCK: &[u8] = b"\x88\x0f\x10\x10application/grpc";
 
-/// A stream's number.
+/// A stream identifier.
 pub(crate) type Stream = u32;
 
 /// What a client's frame completes.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Incoming {
-    /// A whole call.
+    /// A complete call.
     Call(Stream),
-    /// The client cancels the call.
+    /// The client's cancellation of a call.
     Cancel(Stream),
 }
 
-/// One connection's state.
+/// The state of one connection.
 #[derive(Debug)]
 pub(crate) struct Http2 {
-    /// How many bytes of DATA the client's window allows.
+    /// How many bytes of DATA the client's window still allows.
     send_window: i64,
-    /// Bytes of DATA that were received since the last window update.
+    /// How many bytes of DATA were received since the last window update.
     received: u32,
-    /// Whether the stream ends with the unfinished header block, if there is one.
+    /// Whether the unfinished header block, if there is one, ends the stream.
     unfinished_head: Option<bool>,
-    /// Streams whose responses wait for the client's window.
+    /// Streams whose responses are waiting for the client's window.
     waiting: VecDeque<Stream>,
 }
 
 impl Http2 {
-    /// Writes the server's preface. It opens the windows so far that streams need no updates, and the
-    /// connection few.
+    /// Writes the server's preface. It makes the windows so large that streams need no updates, and the
+    /// connection only a few.
     pub(crate) fn new(out: &mut Vec<u8>) -> Self {
         frame(
             out,
@@ -202,7 +202,7 @@ impl Http2 {
     }
 }
 
-/// Streams' windows are not tracked, so each must be large enough for a response.
+/// Stream windows are not tracked, so each must be large enough for a response.
 fn check_settings(payload: &[u8]) -> Result<(), &'static str> {
     for setting in payload.chunks(6) {
         if setting.len() != 6 {
@@ -233,7 +233,7 @@ fn number(bytes: &[u8]) -> u32 {
 mod tests {
     use super::*;
 
-    /// A client's frames after the preface, and the server's state and output.
+    /// A client's frames after the preface, with the server's state and output.
     struct Talk {
         http2: Http2,
         out: Vec<u8>,

@@ -1,8 +1,8 @@
-//! Servers with known behaviour, for testing load generators.
+//! Servers with known behavior, for testing load generators.
 //!
-//! One event loop on one thread serves HTTP/1.1 and gRPC over HTTP/2 (with prior knowledge) on one port. The
-//! servers differ in one value, a [`behaviour::Behaviour`]: when a call is answered, and whether it is refused.
-//! Every call gets the same response, which is encoded in advance.
+//! A single-threaded event loop serves HTTP/1.1 and gRPC over HTTP/2 (with prior knowledge) on one port. The
+//! servers differ only in their [`behaviour::Behaviour`], which decides when a call is answered and whether it
+//! is refused. Every call gets the same response, which is encoded in advance.
 
 pub mod arguments;
 mod arrival;

@@ -1,18 +1,18 @@
-//! The server's own record: the actual times, besides the intended ones.
+//! The server's own record: actual times, as opposed to the intended ones.
 
 use std::fmt::Write as _;
 
 use crate::clock::{Nanos, SECOND};
 
-/// The reported percentiles, in tenths of a per cent.
+/// The percentiles to report, in tenths of a percent.
 const PERCENTILES: [usize; 5] = [500, 950, 990, 999, 1000];
 
 /// A call whose response is being written.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Answered {
-    /// When its last byte arrived.
+    /// When the call's last byte arrived.
     pub(crate) came: Nanos,
-    /// When its response was due.
+    /// When the response was due.
     pub(crate) due: Nanos,
 }
 
@@ -31,13 +31,13 @@ pub struct Record {
     pub read_bytes: u64,
     /// Bytes written to all connections.
     pub written_bytes: u64,
-    /// How many calls at the start are left out of the values below.
+    /// The number of calls, from the start, that are excluded from the values below.
     unrecorded: u64,
     /// When the first and the last recorded call arrived.
     arrivals: Option<(Nanos, Nanos)>,
     arrived: u64,
-    /// From a call's arrival to the due time of its response. Empty if the server does not record times, since
-    /// each call adds a number.
+    /// From a call's arrival to the due time of its response. Empty if the server does not record times,
+    /// because every call adds a value.
     meant: Vec<Nanos>,
     /// From a call's arrival until its response was written.
     delays: Vec<Nanos>,
@@ -46,8 +46,8 @@ pub struct Record {
 }
 
 impl Record {
-    /// A record without the times of the first `unrecorded` calls: a load generator may test the server before
-    /// its load begins.
+    /// Creates a record that excludes the times of the first `unrecorded` calls, with which a load generator
+    /// may test the server before its load.
     pub fn without_first(unrecorded: u64) -> Self {
         Self {
             unrecorded,
@@ -55,7 +55,7 @@ impl Record {
         }
     }
 
-    /// Adds a call that arrived at `came`. Returns whether its response is to be recorded.
+    /// Adds a call that arrived at `came`. Returns whether to record its response.
     pub(crate) fn came(&mut self, came: Nanos) -> bool {
         self.calls += 1;
         if self.calls <= self.unrecorded {
@@ -115,7 +115,7 @@ impl Record {
     }
 }
 
-/// The percentiles of sorted values by nearest rank, as a JSON object; `null` if there are none.
+/// The nearest-rank percentiles of sorted values as a JSON object, or `null` if there are no values.
 fn percentiles(sorted: &[Nanos]) -> String {
     if sorted.is_empty() {
         return "null".to_owned();

@@ -20,30 +20,30 @@ use crate::http1::Http1;
 use crate::http2::{Incoming, Stream};
 use crate::record::{Answered, Record};
 
-/// The maximum number of events that are read from the kernel at once.
+/// The maximum number of events to fetch from the kernel per wait.
 const EVENTS: usize = 1024;
 
-/// The loop stops sleeping this long before a response is due: a sleeping thread wakes late, a spinning one
-/// does not. The time is short, since a thread with real-time priority must not spin all the time (sched(7)).
+/// How long before a response is due the loop stops sleeping: a sleeping thread wakes late, but a spinning one
+/// does not. The time is short because a thread with real-time priority must not spin all the time (sched(7)).
 const SPIN: Nanos = MILLISECOND / 5;
 
-/// The id of the standard input's events; connections are numbered from 0.
+/// The id of events on standard input. Connections are numbered from 0.
 const STDIN: u64 = u64::MAX;
 
-/// The event of the listening socket.
+/// The id of events on the listening socket.
 const LISTENER: u64 = u64::MAX - 1;
 
-/// How many responses are prepared before they are written: responses of one connection share a write, but the
-/// first need not wait for all.
+/// How many responses are prepared before they are written. Responses on the same connection share a write, but
+/// the first one should not have to wait for all of them.
 const BATCH: usize = 128;
 
-/// A response that is due later. The order of the fields is the order of responses: those that are due
-/// together, as at a stall's end, go to the earliest calls first.
+/// A response that is due later. The order of the fields is the order of responses: of those that are due at
+/// the same time, for example at the end of a stall, the earliest calls come first.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Pending {
     due: Nanos,
     came: Nanos,
-    /// The call; connection numbers are never reused.
+    /// The call. Connection numbers are never reused.
     call: (u64, Stream),
     is_refused: bool,
     is_recorded: bool,
@@ -56,13 +56,13 @@ pub struct Server {
     listener: TcpListener,
     connections: HashMap<u64, Connection>,
     opened: u64,
-    /// The only connection of a server that responds at once. It is not registered with epoll; see
+    /// The only connection of a server that responds immediately. It is not registered with epoll; see
     /// [`Server::wait_alone`].
     alone: Option<u64>,
     behaviour: Behaviour,
     pending: BinaryHeap<Reverse<Pending>>,
     cancelled: HashSet<(u64, Stream)>,
-    /// Connections with responses that are not written yet.
+    /// Connections with unwritten responses.
     unwritten: Vec<u64>,
     http1: Http1,
     record: Record,
@@ -70,13 +70,13 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server that already listens, on a free port of the loopback interface.
+    /// Creates a server that is already listening, on a free port of the loopback interface.
     ///
     /// # Errors
-    /// Those of the kernel; standard input must be a pipe.
+    /// If the kernel refuses. Standard input must be a pipe.
     pub fn new(behaviour: Behaviour, record: Record) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
-        // The standard library's backlog of 128 is too short for thousands of simultaneous connections.
+        // The standard library's backlog of 128 is too short for thousands of concurrent connection attempts.
         rustix::net::listen(&listener, 4096)?;
         listener.set_nonblocking(true)?;
         if behaviour.is_timed() {
@@ -101,19 +101,19 @@ impl Server {
         })
     }
 
-    /// The address that the server listens on.
+    /// The address on which the server listens.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// If the kernel cannot tell the address.
     pub fn address(&self) -> io::Result<std::net::SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// Serves until standard input closes, and returns the record. For each byte on standard input, `tell` gets
-    /// the record so far.
+    /// Serves until standard input closes, and returns the record. For each byte on standard input, calls
+    /// `tell` with the record so far.
     ///
     /// # Errors
-    /// Those of the kernel, unless they concern only one connection.
+    /// If an operation fails that does not concern just one connection.
     pub fn run(mut self, tell: &mut dyn FnMut(&Record)) -> io::Result<Record> {
         let mut events = Vec::with_capacity(EVENTS);
         loop {
@@ -149,8 +149,8 @@ impl Server {
         Ok(())
     }
 
-    /// Waits for the sockets themselves. A client that wakes an epoll pays for that with every call, and the
-    /// answering half of the floor, with which this server is compared, waits for its socket too.
+    /// Waits on the sockets themselves. A client that wakes an epoll instance pays for that on every call. The
+    /// answering half of the floor, with which this server is compared, waits on its socket too.
     fn wait_alone(
         &self,
         id: u64,
@@ -180,7 +180,7 @@ impl Server {
         Ok(())
     }
 
-    /// How long to sleep: not at all shortly before a response is due, without limit if none is.
+    /// How long to sleep: not at all if a response is due shortly, and without limit if none is due.
     fn sleep(&self) -> Option<Timespec> {
         let Reverse(next) = self.pending.peek()?;
         let left = next.due.saturating_sub(now() + SPIN);
@@ -217,7 +217,7 @@ impl Server {
         }
     }
 
-    /// Serves what arrived on a connection. A connection that fails is closed, and the reason is reported.
+    /// Handles what arrived on a connection. A connection that fails is closed, and the reason is printed.
     fn serve(&mut self, id: u64) {
         match self.try_serve(id) {
             Ok(Life::Open) => {}
@@ -236,7 +236,7 @@ impl Server {
         let came = match connection.read(&mut self.buffer, &mut self.record) {
             Ok((Life::Open, came)) => came,
             Ok((Life::Closed, _)) => return Ok(Life::Closed),
-            // Many clients end a connection like this.
+            // Many clients close a connection like this.
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {
                 return Ok(Life::Closed);
             }
@@ -264,7 +264,7 @@ impl Server {
                         }));
                     }
                 }
-                // Without pending responses, the cancelled call was already answered.
+                // If no responses are pending, the cancelled call has already been answered.
                 Incoming::Cancel(stream) if !self.pending.is_empty() => {
                     self.cancelled.insert((id, stream));
                 }
@@ -275,7 +275,7 @@ impl Server {
         Ok(Life::Open)
     }
 
-    /// Responds to the calls that are due, and writes the responses in batches.
+    /// Responds to the calls that are due, writing the responses in batches.
     fn respond_to_due(&mut self) {
         let mut made = 0;
         while let Some(pending) = self.pop_due() {
@@ -325,11 +325,12 @@ impl Server {
 
     fn pop_due(&mut self) -> Option<Pending> {
         let next = self.pending.peek_mut()?;
-        // The clock is read for each response, since writing takes time.
+        // Read the clock for each response, because writing takes time.
         (next.0.due <= now()).then(|| PeekMut::pop(next).0)
     }
 
-    /// Writes a connection's responses, and watches for space if the kernel does not accept all.
+    /// Writes a connection's responses. If the kernel does not accept all of them, watches for the socket to
+    /// become writable.
     fn write(&mut self, id: u64) {
         let Some(connection) = self.connections.get_mut(&id) else {
             return;
@@ -348,7 +349,7 @@ impl Server {
         }
     }
 
-    /// Closing the socket also removes it from epoll.
+    /// Closes a connection, which also removes it from epoll.
     fn close(&mut self, id: u64) {
         self.connections.remove(&id);
         self.alone = self.alone.filter(|alone| *alone != id);
@@ -359,7 +360,7 @@ fn watch(epoll: &OwnedFd, source: impl AsFd, data: u64, flags: EventFlags) -> io
     Ok(epoll::add(epoll, source, EventData::new_u64(data), flags)?)
 }
 
-/// The events that a connection waits for: input, and space if output is left.
+/// The events that a connection waits for: input and, if output is left, space for it.
 fn wanted(is_blocked: bool) -> EventFlags {
     if is_blocked {
         EventFlags::IN | EventFlags::OUT
@@ -368,7 +369,7 @@ fn wanted(is_blocked: bool) -> EventFlags {
     }
 }
 
-/// Reads a byte of standard input; `None` at its end.
+/// Reads a byte from standard input; `None` at the end.
 fn read_byte() -> io::Result<Option<u8>> {
     let mut byte = [0];
     Ok((rustix::io::read(io::stdin(), &mut byte)? > 0).then_some(byte[0]))

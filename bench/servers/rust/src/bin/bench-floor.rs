@@ -1,15 +1,15 @@
-//! The floor: what no client can beat here. Two bare loops send and answer the bytes of a call, without
+//! The floor: what no client can beat on this machine. Two bare loops exchange the bytes of a call without
 //! framing, parsing or waiting for events.
 //!
-//! - `bench-floor answer connections=N request=BYTES response=BYTES` prints its address as a line of
-//!   JSON, and serves until standard input closes.
-//! - `bench-floor call ADDRESS connections=N request=BYTES response=BYTES calls=N` prints calls,
-//!   their time and their mean latency as a line of JSON.
+//! - `bench-floor answer connections=N request=BYTES response=BYTES` prints its address as a line of JSON, and
+//!   serves until its standard input closes.
+//! - `bench-floor call ADDRESS connections=N request=BYTES response=BYTES calls=N` prints the number of calls,
+//!   the elapsed time and the mean latency as a line of JSON.
 //!
 //! Both halves use their connections in turn with blocking reads and writes, so a call costs the client one
-//! write and one read and nothing else. The calling half is like the one with which a run calibrates its floor
-//! (docs/method.md): its reads and writes have timeouts, which cost the kernel something, and it times each
-//! call.
+//! write and one read and nothing else. The calling half resembles the one with which a run calibrates its
+//! floor (docs/method.md): its reads and writes have timeouts, which cost the kernel some time, and it times
+//! each call.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -51,7 +51,7 @@ fn run() -> Result<(), String> {
             arguments.end()?;
             call(&address, &shape, calls).map_err(|error| error.to_string())
         }
-        other => Err(format!("unknown mode {other}: answer or call")),
+        other => Err(format!("unknown mode {other}: it must be answer or call")),
     }
 }
 
@@ -92,7 +92,7 @@ fn respond(shape: &Shape) -> io::Result<()> {
             stream.set_nodelay(true)?;
             streams.push(stream);
         }
-        // Ends when the client has made its calls and closes its connections.
+        // Ends when the client has completed its calls and closes its connections.
         while streams.iter_mut().all(|stream| {
             stream.read_exact(&mut request).is_ok() && stream.write_all(&response).is_ok()
         }) {}
@@ -107,7 +107,7 @@ fn call(address: &SocketAddr, shape: &Shape, calls: usize) -> io::Result<()> {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(TIMEOUT))?;
         stream.set_write_timeout(Some(TIMEOUT))?;
-        // Each stream with the start time of its last call.
+        // Each stream, with the start time of its last call.
         streams.push((stream, clock::now()));
     }
     let rounds = calls.div_ceil(shape.connections).max(1);

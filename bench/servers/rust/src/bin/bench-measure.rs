@@ -1,11 +1,12 @@
-//! Runs a program and reports what it used: `bench-measure REPORT PROGRAM …`, where REPORT is a file for one
-//! JSON object. The program runs on the same cores.
+//! Runs a program and reports its resource usage: `bench-measure REPORT PROGRAM …`, where REPORT is the file
+//! for the report, a JSON object. The program runs on the same cores.
 //!
-//! With `resident=MS` before the program, its resident memory is read every MS milliseconds, and the median is
-//! reported: the memory while it runs, without that for starting and reporting.
+//! With `resident=MS` before the program, its resident memory is sampled every MS milliseconds, and the median
+//! is reported. The median reflects the memory while the program runs, without peaks from starting and
+//! reporting.
 //!
-//! The peak memory that the kernel reports for a process begins with that of the process that started it. This
-//! program is small, so that it does not change the figures of small programs.
+//! The peak memory that the kernel reports for a process includes that of the process that started it. This
+//! program is small, so it does not affect the figures of small programs.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -69,7 +70,7 @@ fn milliseconds(argument: &str) -> Result<Duration, String> {
     }
 }
 
-/// Waits for a program's end, and returns the median of its resident memory until then, in KiB.
+/// Waits for a program to exit. Returns the median of its resident memory while it ran, in KiB.
 fn watch(child: &mut Child, every: Duration) -> (io::Result<ExitStatus>, Option<u64>) {
     let mut seen = Vec::new();
     loop {
@@ -86,7 +87,7 @@ fn watch(child: &mut Child, every: Duration) -> (io::Result<ExitStatus>, Option<
     }
 }
 
-/// A process's `VmRSS` (proc(5)).
+/// Returns a process's `VmRSS` (proc(5)) in KiB.
 fn resident_kib(process: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status
@@ -95,11 +96,11 @@ fn resident_kib(process: u32) -> Option<u64> {
     line.trim().strip_suffix(" kB")?.trim().parse().ok()
 }
 
-/// The usage of all child processes that have ended.
+/// Returns the resource usage of all child processes that have exited.
 fn usage_of_children() -> libc::rusage {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the pointer is to a whole `rusage`, which the call fills in; if the call fails, all zeros is a
-    // valid one.
+    // SAFETY: the pointer is to a whole `rusage`, which the call fills in. If the call fails, all zeros is a
+    // valid value.
     unsafe {
         libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr());
         usage.assume_init()

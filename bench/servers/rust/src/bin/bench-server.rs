@@ -1,15 +1,15 @@
-//! A server with known behaviour: `bench-server NAME …`.
+//! A server with known behavior: `bench-server NAME …`.
 //!
-//! - `bare`: responds to each call at once, in one write;
+//! - `bare`: responds to each call immediately, in one write.
 //! - `stall [every=1s] [length=100ms] [service=200us] [refuse-one-in=10]`: does nothing in the last part of
-//!   every period; with `service`, serves one call at a time, each for this time;
-//! - `delay shape=constant:10ms|uniform:5ms:25ms|bimodal:5ms:50ms:0.2`: each response after a delay.
+//!   every period. With `service`, serves one call at a time, and each call takes this long.
+//! - `delay shape=constant:10ms|uniform:5ms:25ms|bimodal:5ms:50ms:0.2`: delays each response.
 //!
-//! With `unrecorded=N`, the times of stall and delay do not include the first N calls.
+//! With `unrecorded=N`, the times of `stall` and `delay` exclude the first N calls.
 //!
 //! It listens on a free port of the loopback interface for both HTTP/1.1 and gRPC, prints a line of JSON with
 //! its addresses, serves until its standard input (a pipe) closes, and prints a line of JSON with its record.
-//! For each byte on its standard input it prints a line with its counts so far.
+//! For each byte on its standard input, it prints a line with its counts so far.
 
 use std::io;
 use std::process::ExitCode;
