@@ -1,4 +1,4 @@
-//! Compressed messages: bounds, damage, and a comparison with another reader.
+//! Compressed messages: limits, damage, and a comparison with another reader.
 
 use std::io::Read;
 
@@ -7,11 +7,12 @@ use rpcgauge_message::{BrokenLimit, Compression, Compressor, DecodeError, Decomp
 use crate::meter;
 use crate::script::Args;
 
-/// Decompresses any bytes as gzip or zstd. The first byte chooses which, and whether the limits are small.
+/// Decompresses arbitrary bytes as gzip or zstd. The first byte selects the format and whether the limits are
+/// small.
 ///
-/// Checks that the output is within the limits, that a decompressor which has seen damage gives the same
-/// result, and that compressing the output and decompressing it again restores it. For gzip it also compares
-/// with flate2's reader.
+/// Checks that the output is within the limits, that a decompressor that has seen damage yields the same
+/// result, and that compressing and decompressing the output restores it. For gzip, also compares with flate2's
+/// reader.
 pub fn decompress(input: &[u8]) {
     let mut args = Args(input);
     let choice = args.u8();
@@ -32,8 +33,8 @@ pub fn decompress(input: &[u8]) {
     let mut out = Vec::new();
     meter::reset();
     let result = meter::metered(|| fresh.decompress(bytes, &mut out));
-    // The output and one byte, the error's text, and what zlib-rs allocates for each (32 KiB window). This
-    // allocator does not see zstd's memory.
+    // The output plus one byte, the error's text, and what zlib-rs allocates for each decompressor (a 32 KiB
+    // window). zstd's memory is invisible to this allocator.
     let most = limits.max_message_bytes + (64 << 10);
     assert!(meter::peak() <= most as u64, "{} held", meter::peak());
 
@@ -57,7 +58,7 @@ pub fn decompress(input: &[u8]) {
     }
 }
 
-/// Checks that the output is restored after it is compressed and decompressed again.
+/// Checks that compressing and decompressing the output restores it.
 fn check_again(compression: Compression, limits: Limits, message: &[u8]) {
     let mut compressed = Vec::new();
     Compressor::new(compression)
@@ -66,7 +67,7 @@ fn check_again(compression: Compression, limits: Limits, message: &[u8]) {
     let mut out = Vec::new();
     let again = Decompressor::new(compression, limits)
         .and_then(|mut d| d.decompress(&compressed, &mut out));
-    // Small limits refuse data that compresses too well.
+    // Small limits reject data that compresses too well.
     match again {
         Ok(()) => assert_eq!(out, message),
         Err(DecodeError::Limit(BrokenLimit::Inflation(_))) => {}
@@ -74,7 +75,7 @@ fn check_again(compression: Compression, limits: Limits, message: &[u8]) {
     }
 }
 
-/// Checks that flate2's reader gets the same, and accepts nothing more.
+/// Checks that flate2's reader yields the same output, and accepts nothing that we refuse.
 fn check_gzip(compression: Compression, bytes: &[u8], expected: Option<&[u8]>) {
     if compression != Compression::GZIP {
         return;

@@ -1,4 +1,4 @@
-//! A client connected to a server that may send anything, and checks of what must always hold.
+//! A client connected to a server that may send anything, with checks for invariants.
 
 use std::io::IoSlice;
 use std::sync::LazyLock;
@@ -14,11 +14,11 @@ const MAX_BODY: usize = 100_000;
 
 static ZEROS: [u8; MAX_BODY] = [0; MAX_BODY];
 
-/// The lengths of request bodies, in bytes: empty, short, passed by reference, some frames, many frames.
+/// The lengths of request bodies in bytes: empty, short, passed by reference, a few frames, many frames.
 const BODY_LENGTHS: [usize; 6] = [0, 1, 100, 4096, 40_000, MAX_BODY];
 
-/// The number of the head that is longer than a frame. Encoding it takes long, so only one value of a byte
-/// chooses it.
+/// The number of the head that is longer than a frame. Encoding it is slow, so only one value of a byte selects
+/// it.
 pub const LONG_HEAD: u8 = 0xff;
 
 static LONG: LazyLock<Head> = LazyLock::new(|| {
@@ -37,13 +37,13 @@ static HEADS: LazyLock<[Head; 5]> = LazyLock::new(|| {
     .map(|builder| builder.build().expect("a head that can be sent"))
 });
 
-/// The progress of a call, by its events.
+/// How far a call has progressed, according to its events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Stage {
     Started,
     FirstByte,
     Head,
-    /// The head with the end of the response.
+    /// The head, which also ended the response.
     HeadEnds,
     Trailers,
     Ended,
@@ -58,7 +58,7 @@ struct Call {
 /// A call that was started.
 #[derive(Debug, Clone, Copy)]
 pub struct Started {
-    /// The size of the request's body in bytes.
+    /// The size of the request body in bytes.
     pub body: usize,
 }
 
@@ -69,14 +69,14 @@ struct Notes {
     protocol: Protocol,
     limits: Limits,
     log: Vec<u8>,
-    /// The call to whose body the end of the log belongs: pieces of one body are joined.
+    /// The call whose body is at the end of the log: consecutive pieces of a body are joined.
     body_of: Option<Token>,
     /// Indexed by token.
     calls: Vec<Call>,
     closing: bool,
 }
 
-/// A client with all its input and output.
+/// A client with all of its input and output.
 #[derive(Debug)]
 pub struct Conversation {
     client: Client,
@@ -91,7 +91,7 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    /// A new connection, with the way to cut its input.
+    /// Opens a new connection whose input will be cut as specified.
     pub fn new(protocol: Protocol, limits: Limits, cut: Cut) -> Conversation {
         meter::reset();
         let client = meter::metered(|| Client::new(protocol, limits.clone()));
@@ -112,7 +112,7 @@ impl Conversation {
         }
     }
 
-    /// Starts a call with the head and the body of these numbers.
+    /// Starts a call with the head and the body that these numbers select.
     pub fn start(&mut self, head: u8, body: u8) {
         let head = match head {
             LONG_HEAD => &LONG,
@@ -166,7 +166,7 @@ impl Conversation {
         self.check();
     }
 
-    /// Consumes at most `n` bytes of output; all of it if `n` is 0.
+    /// Consumes at most `n` bytes of output, or all of it if `n` is 0.
     pub fn take(&mut self, n: u16) {
         let mut left = match n {
             0 => usize::MAX,
@@ -194,7 +194,7 @@ impl Conversation {
         self.check();
     }
 
-    /// Ends the transport, orderly or not.
+    /// Ends the transport, cleanly or not.
     pub fn end(&mut self, orderly: bool) {
         let (client, notes) = (&mut self.client, &mut self.notes);
         meter::metered(|| {
@@ -206,8 +206,8 @@ impl Conversation {
         self.check();
     }
 
-    /// Consumes all output, ends the transport, and checks that every call ended once, and that no more bytes
-    /// were counted than received.
+    /// Consumes all output and ends the transport. Checks that every call ended exactly once, and that no more
+    /// bytes were counted than received.
     pub fn finish(&mut self) {
         self.take(0);
         assert!(self.client.traffic().received.total() <= self.given.len() as u64);
@@ -218,12 +218,12 @@ impl Conversation {
         }
     }
 
-    /// Everything that the caller could see: the log and the output.
+    /// Everything that the caller could observe: the log and the output.
     pub fn seen(&self) -> (&[u8], &[u8]) {
         (&self.notes.log, &self.taken)
     }
 
-    /// Checks what must always hold, and records the visible state.
+    /// Checks the invariants, and records the visible state.
     fn check(&mut self) {
         let client = &self.client;
         let (in_flight, capacity) = (client.in_flight(), client.capacity());
@@ -236,7 +236,8 @@ impl Conversation {
         assert!(!self.notes.closing || capacity == 0, "after Closing");
         let sent = client.traffic().sent;
         assert_eq!(sent.total(), self.taken.len() as u64, "{sent:?}");
-        // How much of a damaged part is interpreted before the damage is detected depends on the cuts.
+        // How much of a damaged part is interpreted before the damage is detected depends on how the input is
+        // cut.
         let received = if self.notes.closing || client.is_closed() {
             0
         } else {
@@ -254,9 +255,9 @@ impl Conversation {
         self.notes.log.extend(state.map(u64::to_le_bytes).concat());
     }
 
-    /// Checks memory against a bound from the limits: the input that may be held, twice for buffers that grow
-    /// by doubling, and the output that may be queued. The bound is generous, since the check is for unbounded
-    /// growth.
+    /// Checks memory against a bound derived from the limits: the input that may be held (twice, for buffers
+    /// that grow by doubling) plus the output that may be queued. The bound is generous because the check is
+    /// for unbounded growth.
     fn check_memory(&self) {
         let limits = &self.notes.limits;
         let heads = limits.max_head_bytes.min(self.given.len());
@@ -351,7 +352,7 @@ impl Notes {
     }
 }
 
-/// Limits to choose from: the defaults, and limits that short inputs reach.
+/// Limits to choose from: the defaults, limits that short inputs reach, and others.
 pub fn limits(choice: u8) -> Limits {
     let small = Limits {
         max_head_bytes: 600,
@@ -373,7 +374,7 @@ pub fn limits(choice: u8) -> Limits {
     match choice % 4 {
         0 => Limits::default(),
         1 => small,
-        // A window below the protocol's default, and table sizes other than the default.
+        // A window below the protocol's default, and non-default table sizes.
         2 => Limits {
             stream_window: 100,
             header_table_size: 8192,

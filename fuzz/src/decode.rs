@@ -1,4 +1,4 @@
-//! Decoding of messages in every encoding, with generated and dynamic code.
+//! Decoding messages in every encoding, with generated and dynamic code.
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -11,12 +11,12 @@ use rpcgauge_message::{
 use crate::meter;
 use crate::script::Args;
 
-/// A folder of the repository.
+/// The path of a folder in the repository.
 fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
 }
 
-/// The types of the workloads' responses, which have generated code, then two types with every kind of field.
+/// The workloads' response types, which have generated code, followed by two types with every kind of field.
 pub static TYPES: LazyLock<[MessageType; 8]> = LazyLock::new(|| {
     let workload = |spec| Workload::new(&spec).expect("a workload");
     let response = |spec| workload(spec).response_type().clone();
@@ -36,32 +36,32 @@ pub static TYPES: LazyLock<[MessageType; 8]> = LazyLock::new(|| {
     ]
 });
 
-/// A bit of the first byte: allow only a few levels of nesting.
+/// A bit of the first byte that allows only a few levels of nesting.
 pub const SHALLOW: u8 = 0x80;
 
-/// Decodes any bytes as protobuf, or as JSON in protobuf. First byte: bits 0 to 2 choose the type ([`TYPES`]),
-/// bit 3 the second encoding, and [`SHALLOW`] the depth.
+/// Decodes arbitrary bytes as protobuf, or as JSON in protobuf. In the first byte, bits 0 to 2 select the type
+/// ([`TYPES`]), bit 3 selects the second encoding, and [`SHALLOW`] selects the depth.
 pub fn decode_protobuf(input: &[u8]) {
     decode(input, [Encoding::Protobuf, Encoding::Hybrid]);
 }
 
-/// Decodes any bytes as JSON with either kind of names. The first byte is as in [`decode_protobuf`].
+/// Decodes arbitrary bytes as JSON with either kind of names. The first byte is as in [`decode_protobuf`].
 pub fn decode_json(input: &[u8]) {
     decode(input, [Encoding::Json, Encoding::JsonProtoNames]);
 }
 
-/// Decodes any bytes as MessagePack. The first byte is as in [`decode_protobuf`].
+/// Decodes arbitrary bytes as MessagePack. The first byte is as in [`decode_protobuf`].
 pub fn decode_msgpack(input: &[u8]) {
     decode(input, [Encoding::Msgpack; 2]);
 }
 
-/// Decodes any bytes as CBOR. The first byte is as in [`decode_protobuf`].
+/// Decodes arbitrary bytes as CBOR. The first byte is as in [`decode_protobuf`].
 pub fn decode_cbor(input: &[u8]) {
     decode(input, [Encoding::Cbor; 2]);
 }
 
-/// Checks that a decoded message can be written in protobuf and reads back the same, that generated and dynamic
-/// code decode the same, that an error is one line, and that memory stays within the documented multiple of the
+/// Checks that a decoded message can be written in protobuf and reads back unchanged, that generated and
+/// dynamic code agree, that errors are one line, and that memory stays within the documented multiple of the
 /// input's size.
 fn decode(input: &[u8], encodings: [Encoding; 2]) {
     let mut args = Args(input);
@@ -87,8 +87,9 @@ fn decode(input: &[u8], encodings: [Encoding; 2]) {
     }
 }
 
-/// Checks that generated and dynamic code decode the same, or both refuse. In JSON, MessagePack and CBOR, each
-/// accepts forms that the other does not: one uses serde's derives, the other protobuf's JSON.
+/// Checks that generated and dynamic code decode the same message or both refuse. In JSON, MessagePack and
+/// CBOR, each accepts forms that the other does not, because one uses serde's derives and the other protobuf's
+/// JSON.
 fn check_agreement(
     message_type: &MessageType,
     encoding: Encoding,
@@ -99,12 +100,12 @@ fn check_agreement(
         (Ok(generated), Ok(dynamic)) => assert_eq!(first_difference(generated, dynamic), None),
         (Err(_), Err(_)) => {}
         _ if encoding != Encoding::Protobuf => {}
-        // They need different amounts of memory, so one can reach the limit before the other.
+        // The two need different amounts of memory, so one may hit the limit before the other.
         (Ok(_), Err(DecodeError::Limit(BrokenLimit::Memory(_))))
         | (Err(DecodeError::Limit(BrokenLimit::Memory(_))), Ok(_)) => {}
         // Inside a map entry, the dynamic library (buffa-descriptor 0.9.2) reads key and value as if they had
-        // the right wire type. Anywhere else, a field with a wrong one is kept as an unknown field, and is
-        // still there when the message is written.
+        // the correct wire type. Elsewhere, it keeps a field with the wrong wire type as an unknown field,
+        // which would still be present in the written message.
         (Err(DecodeError::Malformed { what, .. }), Ok(dynamic)) if what.contains("wire type") => {
             let written = dynamic
                 .to_bytes(Encoding::Protobuf)
@@ -117,7 +118,7 @@ fn check_agreement(
     }
 }
 
-/// Decodes a message and checks how much memory that takes.
+/// Decodes a message and checks how much memory that needs.
 fn check_memory(
     message_type: &MessageType,
     bytes: &[u8],
@@ -132,19 +133,18 @@ fn check_memory(
     read
 }
 
-/// The memory that a message of any size may take per level: a list may reserve space for the 1,024 elements
-/// that it announces, and the innermost level holds the text of an error.
+/// The memory per level that a message of any size may use. A list may reserve space for the 1,024 elements
+/// that it announces, and the innermost level holds an error's text.
 const MEMORY_FOR_A_LEVEL: usize = 256 << 10;
 
-/// The memory for a byte of input: a list that grows by doubling takes three times the size of its elements.
+/// The memory per byte of input. A list that grows by doubling needs three times the size of its elements.
 const MEMORY_PER_BYTE: usize = 3 * rpcgauge_message::limits::MEMORY_PER_BYTE;
 
-/// Checks that a decoded message can be written in protobuf, and reads back the same from every encoding that
+/// Checks that a decoded message can be written in protobuf, and reads back unchanged from every encoding that
 /// can represent it.
 fn check_forms(message: Message, encoding: Encoding) {
-    // A damaged map entry can lack its value. The library then uses 0, which a closed enum may not have; it
-    // writes the 0, and reads it as an unknown field. So protobuf is read again, the second time without
-    // damage.
+    // A damaged map entry may lack its value. The library then uses 0, which a closed enum may not define, and
+    // reads the 0 that it wrote as an unknown field. So protobuf is read a second time, now without the damage.
     let message = match encoding {
         Encoding::Protobuf => written_and_read(&message),
         _ => message,
@@ -156,7 +156,7 @@ fn check_forms(message: Message, encoding: Encoding) {
     check_mapped(&message);
 }
 
-/// Encodes the message in protobuf, and decodes it again.
+/// Encodes the message in protobuf and decodes it again.
 pub(crate) fn written_and_read(message: &Message) -> Message {
     let written = message
         .to_bytes(Encoding::Protobuf)
@@ -170,12 +170,12 @@ pub(crate) fn written_and_read(message: &Message) -> Message {
 /// Checks that the message can be read from every encoding that can represent it.
 pub(crate) fn check_mapped(message: &Message) {
     for encoding in Encoding::ALL {
-        // Encoding refuses damaged payloads of an `Any`, and times that JSON cannot represent.
+        // Encoding fails for damaged payloads of an `Any` and for times that JSON cannot represent.
         if let Ok(bytes) = message.to_bytes(encoding) {
             let back = message
                 .message_type()
                 .decode(&bytes, encoding, &Limits::DEFAULT);
-            // serde's derives write NaN as null in JSON, and do not accept null as a number.
+            // serde's derives write NaN as null in JSON, but do not accept null as a number.
             let null =
                 message.code() == CodeKind::Generated && bytes.windows(5).any(|w| w == b":null");
             assert!(back.is_ok() || null, "{encoding}: {back:?}");

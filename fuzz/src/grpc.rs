@@ -1,4 +1,4 @@
-//! gRPC: responses with their messages and status, and texts in headers.
+//! gRPC: responses with their messages and status, and header text.
 
 use std::time::Duration;
 
@@ -10,21 +10,21 @@ use rpcgauge_wire::http2::hpack::{DecodedFields, Decoder, Encoder, FieldList};
 
 use crate::script::{Args, Cut, Script};
 
-/// The kinds of steps, each of which adds something to a response; higher numbers wrap around.
+/// The kinds of steps, each of which adds something to a response. Higher numbers wrap around.
 pub mod step {
     /// A field of the head. Arguments: the number of its name, then its value.
     pub const HEAD: u8 = 0;
     /// Bytes of the body.
     pub const BODY: u8 = 1;
-    /// A trailer. Arguments as for a field of the head.
+    /// A trailer. Arguments: the same as for a field of the head.
     pub const TRAILER: u8 = 2;
-    /// A message. Arguments: its flag, then its payload; its length is inserted in between.
+    /// A message. Arguments: its flag, then its payload. Its length is inserted between the two.
     pub const MESSAGE: u8 = 3;
     /// The number of kinds.
     pub const COUNT: u8 = 4;
 }
 
-/// The names of fields that matter to a response, and of one that does not.
+/// The names of fields that matter to a response, and one that does not.
 const NAMES: [&[u8]; 5] = [
     b"content-type",
     b"grpc-status",
@@ -82,7 +82,7 @@ impl Response {
         response
     }
 
-    /// What a caller sees of the response if its body arrives in such pieces: the payload and the outcome.
+    /// What a caller sees of the response if its body arrives in these pieces: the payload and the outcome.
     fn seen(&self, cut: Cut) -> (Vec<u8>, Code, String, StatusSource) {
         let mut response = UnaryResponse::new(MAX_MESSAGE);
         let mut payload = Vec::new();
@@ -99,7 +99,7 @@ impl Response {
                 }
             }
         }
-        // If the response is refused, how much of its payload was seen before depends on the cuts.
+        // How much of a refused response's payload was seen before the refusal depends on the cuts.
         if refused.is_some() {
             payload.clear();
         }
@@ -116,7 +116,7 @@ impl Response {
     }
 }
 
-/// Outside of its crate, fields can only be made by decoding a field block.
+/// Outside of their crate, fields can be created only by decoding a field block.
 fn decoded(list: &FieldList) -> DecodedFields {
     let mut block = Vec::new();
     Encoder::new(0).encode(list.iter(), &mut block);
@@ -128,7 +128,7 @@ fn decoded(list: &FieldList) -> DecodedFields {
 }
 
 /// Checks that the outcome of a unary response does not depend on how its body is cut, that it is OK only for
-/// exactly one whole message, and that its messages are those that a simple parser finds.
+/// exactly one complete message, and that a simple parser finds the same messages.
 pub fn grpc_answer(input: &[u8]) {
     let response = Response::read(input);
     let whole = response.seen(Cut::WHOLE);
@@ -149,7 +149,7 @@ pub fn grpc_answer(input: &[u8]) {
     }
 }
 
-/// Whole messages with their flags; then whether the body may end there, or the violation.
+/// Complete messages with their flags, then either whether the body may end there or the violation.
 type Messages = (Vec<(bool, Vec<u8>)>, Result<bool, GrpcViolation>);
 
 fn deframed(body: &[u8], cut: Cut) -> Messages {
@@ -177,7 +177,7 @@ fn deframed(body: &[u8], cut: Cut) -> Messages {
     (found, Ok(deframer.is_between_messages()))
 }
 
-/// The same, with a simple parser.
+/// Does the same with a simple parser.
 fn messages(body: &[u8]) -> Messages {
     let mut found = Vec::new();
     let mut rest = body;
@@ -200,7 +200,7 @@ fn messages(body: &[u8]) -> Messages {
     (found, Ok(rest.is_empty()))
 }
 
-/// Checks the texts in gRPC's headers: `grpc-status`, `grpc-message` and `grpc-timeout`.
+/// Checks the text in gRPC's headers: `grpc-status`, `grpc-message` and `grpc-timeout`.
 pub fn grpc_text(input: &[u8]) {
     check_code(input);
     check_message(input);
@@ -218,7 +218,7 @@ fn check_code(value: &[u8]) {
 fn check_message(value: &[u8]) {
     let mut text = "old".to_owned();
     decode_message(value, &mut text);
-    // Text without escapes is unchanged, and text that a server encodes is restored.
+    // Text without escapes is unchanged, and text encoded by a server is restored.
     if !value.contains(&b'%') {
         assert_eq!(text, String::from_utf8_lossy(value));
     }
@@ -258,7 +258,8 @@ fn check_timeout(input: &[u8]) {
         assert!(nanos > 99_999_998 * size);
         return;
     }
-    // It is rounded up by less than one unit, and the unit is the finest in which eight digits suffice.
+    // The amount is rounded up by less than one unit, and the unit is the finest for which eight digits
+    // suffice.
     assert!((nanos..nanos + size).contains(&(amount * size)), "{text}");
     assert!(place == 0 || nanos.div_ceil(UNITS[place - 1].1) > 99_999_999);
 }

@@ -1,4 +1,4 @@
-//! HPACK: decodes any blocks, and the blocks of our encoder, with our decoder and with another library.
+//! HPACK: decodes arbitrary blocks and our encoder's blocks, both with our decoder and with another library.
 
 use loona_hpack::decoder::{DecoderError as TheirError, IntegerDecodingError};
 use rpcgauge_wire::http2::hpack::{DecodedFields, Decoder, Encoder, FieldList, HpackError};
@@ -6,14 +6,15 @@ use rpcgauge_wire::http2::hpack::{DecodedFields, Decoder, Encoder, FieldList, Hp
 use crate::meter;
 use crate::script::{Args, Script};
 
-/// The kinds of steps; higher numbers wrap around.
+/// The kinds of steps. Higher numbers wrap around.
 pub mod step {
-    /// For [`super::hpack_decode`], a field block in the payload; for [`super::hpack_encode`], the end of a
+    /// For [`super::hpack_decode`], a field block in the payload. For [`super::hpack_encode`], the end of a
     /// block with the fields so far.
     pub const BLOCK: u8 = 0;
-    /// Changes the allowed table size. Arguments: two bytes.
+    /// Changes the allowed table size. Arguments: the size in two bytes.
     pub const ALLOW: u8 = 1;
-    /// A field of a block, for [`super::hpack_encode`]. Arguments: the length of its name, its name, its value.
+    /// A field of a block, for [`super::hpack_encode`]. Arguments: the length of its name, its name, and its
+    /// value.
     pub const FIELD: u8 = 2;
     /// The number of kinds.
     pub const COUNT: u8 = 3;
@@ -25,8 +26,8 @@ const MAX_LIST: u32 = 4000;
 type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
 
 /// Decodes the blocks of one connection. Checks that another library reads the same fields from blocks that we
-/// accept, that it refuses blocks that we refuse, except for rules that only one of us has, and that lists and
-/// tables stay within their bounds.
+/// accept and refuses blocks that we refuse, except where only one of the two enforces a rule. Also checks that
+/// lists and tables stay within their limits.
 pub fn hpack_decode(input: &[u8]) {
     let script = Script::read(input);
     meter::reset();
@@ -45,7 +46,7 @@ pub fn hpack_decode(input: &[u8]) {
         let result = meter::metered(|| ours.decode(block, &mut fields));
         match (result, theirs.decode(block)) {
             (Ok(()), Ok(list)) => check_same(&fields, &list),
-            // It does not accept integers of six bytes, or blocks that only change the table.
+            // The other library does not accept six-byte integers, or blocks that only change the table size.
             (Ok(()), Err(TheirError::SizeUpdateAtEnd)) => return,
             (
                 Ok(()),
@@ -54,7 +55,7 @@ pub fn hpack_decode(input: &[u8]) {
                 return;
             }
             (Ok(()), Err(error)) => panic!("it refuses what we accept: {error}"),
-            // It accepts changes of the table anywhere, and blocks without a change that is due.
+            // The other library accepts table size changes anywhere, and blocks that lack a required change.
             (Err(HpackError::TableSize | HpackError::TableSizePosition), Ok(_)) => return,
             (Err(error), Ok(_)) => panic!("it accepts what we refuse: {error}"),
             (Err(_), Err(_)) => break,
@@ -63,8 +64,8 @@ pub fn hpack_decode(input: &[u8]) {
     check_memory(input.len());
 }
 
-/// Checks the peak memory. The decoded text of a block is at most 8/5 of its size (the shortest Huffman code
-/// has five bits) plus the list. A field of the list takes 16 bytes and counts as 32. The table's text is in a
+/// Checks the peak memory. A block's decoded text is at most 8/5 of its size (the shortest Huffman code has
+/// five bits) plus the list. A field in the list needs 16 bytes but counts as 32. The table's text is in a
 /// buffer of up to twice its size. All of these grow by doubling.
 fn check_memory(longest: usize) {
     const MAX_TABLE: usize = 1 << 16;
@@ -88,8 +89,8 @@ fn check_same(fields: &DecodedFields, theirs: &Pairs) {
     }
 }
 
-/// Encodes lists of fields with our encoder, while the table size changes, and checks that our decoder and
-/// another library read the same fields. Setup: the table size that the encoder prefers, two bytes.
+/// Encodes lists of fields with our encoder while the table size changes. Checks that our decoder and another
+/// library read the same fields. Setup: the encoder's preferred table size, two bytes.
 pub fn hpack_encode(input: &[u8]) {
     let script = Script::read(input);
     let mut encoder = Encoder::new(Args(&script.setup).u16().into());
@@ -108,7 +109,7 @@ pub fn hpack_encode(input: &[u8]) {
             }
             step::BLOCK => {
                 let list = std::mem::take(&mut list);
-                // Every request has a field.
+                // Skip empty lists, because every request has a field.
                 if list.iter().next().is_some() {
                     check_block(&list, &mut encoder, &mut ours, &mut theirs);
                 }

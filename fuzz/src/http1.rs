@@ -1,25 +1,25 @@
-//! HTTP/1.1: a connection and its calls, and heads compared with another parser.
+//! HTTP/1.1: a connection with its calls, and heads compared with another parser.
 
 use rpcgauge_wire::{Client, Event, Head, Limits, Protocol};
 
 use crate::conversation::{self, Conversation};
 use crate::script::{Args, Cut, Script};
 
-/// The kinds of steps; higher numbers wrap around.
+/// The kinds of steps. Higher numbers wrap around.
 pub mod step {
     /// Server: sends the payload unchanged.
     pub const BYTES: u8 = 0;
-    /// Client: starts a call. Arguments: the number of its head and that of its body's length.
+    /// Client: starts a call. Arguments: the numbers of its head and of its body's length.
     pub const START: u8 = 1;
     /// Client: cancels a call. Arguments: its number.
     pub const CANCEL: u8 = 2;
-    /// Client: writes output. Arguments: the number of bytes in two bytes; 0 for all.
+    /// Client: writes output. Arguments: the number of bytes in two bytes, or 0 for all.
     pub const TAKE: u8 = 3;
     /// Client: shuts down.
     pub const SHUT_DOWN: u8 = 4;
-    /// Does nothing. It stays, so that the numbers in recorded seeds keep their meaning.
+    /// Does nothing. It remains so that the numbers in recorded seeds keep their meaning.
     pub const NOTHING: u8 = 5;
-    /// The transport ends. Arguments: 1 if it ends with an error.
+    /// Ends the transport. Arguments: 1 to end it with an error.
     pub const END: u8 = 6;
     /// Server: sends a correctly framed chunk of the payload.
     pub const CHUNK: u8 = 7;
@@ -27,8 +27,8 @@ pub mod step {
     pub const COUNT: u8 = 8;
 }
 
-/// Runs a connection with several calls, and checks that the caller sees the same however the server's bytes
-/// are cut. Setup: limits, length of the pieces, calls started at once.
+/// Runs a connection with several calls. Checks that the caller sees the same no matter how the server's bytes
+/// are cut. Setup: the limits, the length of the pieces, and whether to start a call at the beginning.
 pub fn http1(input: &[u8]) {
     let script = Script::read(input);
     let whole = play(&script, Cut::WHOLE);
@@ -70,8 +70,8 @@ fn play(script: &Script, cut: Cut) -> Conversation {
     talk
 }
 
-/// Parses the first head of a response with httparse too: checks that httparse accepts what we accept, with the
-/// same status and fields. (It accepts more: we are strict where RFC 9112 lets a client be strict.)
+/// Parses the first head of a response with httparse as well. Checks that httparse accepts what we accept, with
+/// the same status and fields. (httparse accepts more: we are strict where RFC 9112 lets a client be strict.)
 pub fn http1_head(input: &[u8]) {
     const MAX_FIELDS: usize = 64;
     let limits = Limits {

@@ -1,4 +1,4 @@
-//! The bodies of the fuzz targets: each accepts any bytes, and panics if a property does not hold.
+//! The bodies of the fuzz targets. Each accepts arbitrary bytes, and panics if a property is violated.
 //! `docs/fuzzing.md` describes the targets and how to run them.
 
 pub mod compress;
@@ -25,7 +25,7 @@ pub use reflection::reflection;
 /// A target's body.
 pub type Target = fn(&[u8]);
 
-/// Every target, by the name of its program and of its folders.
+/// Every target, by the name of its binary and of its folders.
 pub const TARGETS: [(&str, Target); 14] = [
     ("decode_cbor", decode_cbor),
     ("decode_json", decode_json),

@@ -1,7 +1,7 @@
 //! Measures how much memory a piece of code holds.
 //!
-//! Only memory that is allocated while [`metered`] runs is counted, so that the harness's own records do not
-//! change the result. The counters are per thread.
+//! Only memory allocated while [`metered`] runs is counted, so that the harness's own records do not affect the
+//! result. The counters are per thread.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -15,7 +15,7 @@ thread_local! {
 }
 
 fn count(bytes: i64) {
-    // At a thread's end its thread-locals are gone, and there is nothing left to measure.
+    // While a thread exits, its thread-locals are gone, and there is nothing left to measure.
     if ON.try_with(Cell::get) == Ok(true) {
         let held = HELD.get() + bytes;
         HELD.set(held);
@@ -23,7 +23,7 @@ fn count(bytes: i64) {
     }
 }
 
-// SAFETY: every call goes to the system's allocator unchanged.
+// SAFETY: every call is passed on unchanged to the system allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size() as i64);
@@ -55,12 +55,12 @@ pub fn reset() {
     PEAK.set(0);
 }
 
-/// Counts the memory that `run` allocates and frees.
+/// Runs `run`, counting the memory that it allocates and frees.
 pub fn metered<T>(run: impl FnOnce() -> T) -> T {
     switched(true, run)
 }
 
-/// Excludes the memory that `run` allocates and frees from the count of an enclosing [`metered`].
+/// Runs `run`, excluding the memory that it allocates and frees from an enclosing [`metered`].
 pub fn unmetered<T>(run: impl FnOnce() -> T) -> T {
     switched(false, run)
 }
@@ -72,12 +72,12 @@ fn switched<T>(on: bool, run: impl FnOnce() -> T) -> T {
     result
 }
 
-/// The peak of the memory held since [`reset`], in bytes.
+/// The peak memory since [`reset`], in bytes.
 pub fn peak() -> u64 {
     PEAK.get().max(0) as u64
 }
 
-/// The memory that was allocated since [`reset`] and is still held, in bytes.
+/// The memory that was allocated since [`reset`] and has not been freed, in bytes.
 pub fn held() -> u64 {
     HELD.get().max(0) as u64
 }

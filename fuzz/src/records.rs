@@ -1,10 +1,10 @@
-//! Lines of JSON that other programs write for this one.
+//! JSON lines that other programs write for this one.
 
 use rpcgauge_contract::{Answer, Record as CallRecord, Reply};
 use rpcgauge_study::record::Record;
 
-/// Reads a line of `trials.jsonl`, which people and tools may have edited, a subject's reply, a client's answer
-/// and its records. Checks that what is read can be written, and reads back the same.
+/// Reads a line of `trials.jsonl`, which people and tools may have edited, a subject's reply, and a client's
+/// answer and records. Checks that what was read can be written, and reads back unchanged.
 pub fn records(input: &[u8]) {
     if let Ok(record) = serde_json::from_slice::<Record>(input) {
         let text = serde_json::to_string(&record).expect("a record can be written");

@@ -1,8 +1,8 @@
 //! Structured inputs, encoded as bytes.
 //!
-//! An input is some setup bytes, then steps. Each step begins with [`MARK`] and the number of its kind; its
-//! payload continues to the next mark. A mark inside a payload is doubled. So fuzzers can insert, remove and
-//! change bytes anywhere, and the steps after them stay the same.
+//! An input consists of setup bytes followed by steps. Each step begins with [`MARK`] and the number of its
+//! kind, and its payload extends to the next mark. A mark inside a payload is doubled. Fuzzers can therefore
+//! insert, remove and change bytes anywhere without affecting the steps that follow.
 
 /// The byte that begins a step.
 pub const MARK: u8 = 0xfe;
@@ -10,7 +10,7 @@ pub const MARK: u8 = 0xfe;
 /// One step of a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// What the step does; each target has its own numbers.
+    /// What the step does. Each target has its own numbers.
     pub kind: u8,
     /// The step's arguments.
     pub payload: Vec<u8>,
@@ -26,7 +26,7 @@ pub struct Script {
 }
 
 impl Script {
-    /// Parses any bytes.
+    /// Parses arbitrary bytes.
     pub fn read(input: &[u8]) -> Script {
         let mut setup = Vec::new();
         let mut steps: Vec<Step> = Vec::new();
@@ -57,7 +57,7 @@ impl Script {
     }
 }
 
-/// Reads numbers from the front of bytes; zeros when no bytes are left.
+/// Reads numbers from the front of a byte slice. When no bytes are left, reads zeros.
 #[derive(Debug, Clone, Copy)]
 pub struct Args<'a>(pub &'a [u8]);
 
@@ -83,7 +83,7 @@ impl<'a> Args<'a> {
         u32::from(self.u16()) << 16 | u32::from(self.u16())
     }
 
-    /// One of these values, chosen by the next byte.
+    /// One of these values, selected by the next byte.
     pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[usize::from(self.u8()) % from.len()]
     }
@@ -94,15 +94,15 @@ impl<'a> Args<'a> {
     }
 }
 
-/// How the bytes of a step are cut into pieces for a parser: the length of the pieces.
+/// How the bytes of a step are cut for a parser: the length of the pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cut(pub usize);
 
 impl Cut {
-    /// Not cut.
+    /// Leaves the bytes whole.
     pub const WHOLE: Cut = Cut(usize::MAX);
 
-    /// The pieces, none of which is empty.
+    /// Returns the pieces, none of which is empty.
     pub fn pieces(self, bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
         bytes.chunks(self.0)
     }

@@ -1,6 +1,6 @@
 //! Checks HPACK against the stories of http2jp/hpack-test-case: headers of real sites, compressed by several
-//! encoders. The `httlib-hpack` package contains them, the lock file has its checksum, and they are read from
-//! where cargo unpacks it.
+//! encoders. The `httlib-hpack` package contains the stories, and the lock file has its checksum. The stories
+//! are read from where cargo unpacks the package.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,14 +1,14 @@
-//! Runs every target with its seeds and with changed seeds: a short run without the fuzzer.
+//! Runs every target on its seeds and on mutated seeds: a short run without the fuzzer.
 
 use std::fs;
 use std::path::Path;
 
 use rpcgauge_fuzz::{TARGETS, reflection};
 
-/// The number of changed inputs for each target.
+/// The number of mutated inputs for each target.
 const CHANGED: u64 = 3000;
 
-/// The maximum length of a changed input in bytes; seeds may be longer.
+/// The maximum length of a mutated input in bytes. Seeds themselves may be longer.
 const MAX: usize = 4096;
 
 fn seeds(target: &str) -> Vec<Vec<u8>> {
@@ -24,7 +24,7 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
     paths.iter().map(read).collect()
 }
 
-/// Numbers that are the same in every run (SplitMix64).
+/// Pseudo-random numbers that are the same on every run (SplitMix64).
 struct Numbers(u64);
 
 impl Numbers {
@@ -41,7 +41,7 @@ impl Numbers {
     }
 }
 
-/// A seed with a few bytes changed, inserted, removed or doubled, or with a part of another seed.
+/// A seed with a few bytes changed, inserted, removed or duplicated, or with a part of another seed.
 fn changed(seeds: &[Vec<u8>], numbers: &mut Numbers) -> Vec<u8> {
     let mut input = seeds[numbers.below(seeds.len())].clone();
     for _ in 0..=numbers.below(4) {

@@ -1,4 +1,4 @@
-//! Checks that the client's output is valid HTTP/2, and within what the server allowed.
+//! Checks that the client's output is valid HTTP/2 and stays within what the server has allowed.
 
 use std::collections::BTreeMap;
 
@@ -9,15 +9,15 @@ use crate::conversation::Started;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// The protocol's defaults until SETTINGS change them (RFC 9113 §6.5.2).
+/// The protocol's defaults until SETTINGS changes them (RFC 9113 §6.5.2).
 const WINDOW: u64 = 65_535;
 const FRAME_SIZE: usize = 16_384;
 
-/// The settings for each stream's window and for the maximum frame size.
+/// The identifiers of the settings for each stream's window and for the maximum frame size.
 const INITIAL_WINDOW_SIZE: u16 = 0x4;
 const MAX_FRAME_SIZE: u16 = 0x5;
 
-/// A frame header and payload.
+/// A frame's header fields and payload.
 struct Seen<'a> {
     kind: u8,
     flags: u8,
@@ -25,7 +25,7 @@ struct Seen<'a> {
     payload: &'a [u8],
 }
 
-/// Takes the next whole frame from the front.
+/// Removes the next complete frame from the front.
 fn next<'a>(bytes: &mut &'a [u8]) -> Option<Seen<'a>> {
     let [l0, l1, l2, kind, flags, s0, s1, s2, s3, after @ ..] = *bytes else {
         return None;
@@ -41,12 +41,12 @@ fn next<'a>(bytes: &mut &'a [u8]) -> Option<Seen<'a>> {
     })
 }
 
-/// The maximum that the server may have allowed: as if every change of a window had come first, and none had
-/// decreased it.
+/// The most that the server may have allowed: as if every window change had come first, and none had decreased
+/// the window.
 struct Allowed {
     connection: u64,
     each_stream: u64,
-    /// Increments by WINDOW_UPDATE, by stream.
+    /// The total increment by WINDOW_UPDATE for each stream.
     more: BTreeMap<u32, u64>,
     frame_size: usize,
 }
@@ -97,11 +97,11 @@ struct Stream {
     reset: bool,
 }
 
-/// Checks all output of the client, given its input. Calls use the streams 1, 3, 5 and so on, in the order in
+/// Checks all of the client's output, given its input. Calls use streams 1, 3, 5 and so on, in the order in
 /// which they were started.
 pub(super) fn check(taken: &[u8], given: &[u8], started: &[Started]) {
     let Some(mut rest) = taken.strip_prefix(PREFACE) else {
-        // Output that was not written when the transport ends is dropped, including the preface.
+        // Output that has not been written when the transport ends is dropped, including the preface.
         return assert!(PREFACE.starts_with(taken), "the preface comes first");
     };
     let mut sent = Sent::new(allowed(given), started);
@@ -116,7 +116,7 @@ struct Sent<'a> {
     started: &'a [Started],
     decoder: Decoder,
     streams: Vec<Stream>,
-    /// The stream of an unfinished field block, and the block so far.
+    /// The stream of the unfinished field block, and the block so far.
     open_block: Option<(u32, Vec<u8>)>,
     /// The number of DATA bytes on all streams.
     data: u64,
@@ -126,7 +126,7 @@ struct Sent<'a> {
 impl<'a> Sent<'a> {
     fn new(allowed: Allowed, started: &'a [Started]) -> Sent<'a> {
         let mut decoder = Decoder::new();
-        // The server chooses a size up to the one that the client announces; here every size is allowed.
+        // The server may choose any size up to the one that the client announces. Here, every size is allowed.
         decoder.set_allowed_size(u32::MAX);
         Sent {
             allowed,
@@ -167,8 +167,8 @@ impl<'a> Sent<'a> {
             }
             kind::DATA => self.data(frame),
             kind::RST_STREAM => {
-                // PRIORITY of a wrong size makes the client reset the frame's stream, even one that it has not
-                // opened.
+                // A PRIORITY frame of the wrong size makes the client reset that frame's stream, even if the
+                // client has not opened it.
                 if let Some(stream) = self.streams.get_mut((frame.stream / 2) as usize) {
                     stream.reset = true;
                 }
@@ -193,7 +193,7 @@ impl<'a> Sent<'a> {
         assert!(self.data <= self.allowed.connection, "the window");
     }
 
-    /// Appends the next part of a field block, and decodes the block when it is complete.
+    /// Appends the next part of a field block, and decodes the block once it is complete.
     fn block(&mut self, frame: &Seen<'_>, mut block: Vec<u8>) {
         block.extend_from_slice(frame.payload);
         if frame.flags & flag::END_HEADERS == 0 {

@@ -33,14 +33,14 @@ pub struct Frame {
     pub kind: u8,
     /// See [`flag`].
     pub flags: u8,
-    /// The stream's number.
+    /// The stream identifier.
     pub stream: u32,
     /// The frame's payload.
     pub payload: Vec<u8>,
 }
 
 impl Frame {
-    /// A frame with a copy of the payload.
+    /// Creates a frame with a copy of the payload.
     pub fn new(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Frame {
         Frame {
             kind,
@@ -50,7 +50,7 @@ impl Frame {
         }
     }
 
-    /// SETTINGS with these identifiers and values.
+    /// Creates SETTINGS with these identifiers and values.
     pub fn settings(settings: &[(u16, u32)]) -> Frame {
         let mut payload = Vec::new();
         for (id, value) in settings {
@@ -60,12 +60,12 @@ impl Frame {
         Frame::new(kind::SETTINGS, 0, 0, &payload)
     }
 
-    /// The acknowledgement of SETTINGS.
+    /// Creates the acknowledgement of SETTINGS.
     pub fn settings_ack() -> Frame {
         Frame::new(kind::SETTINGS, flag::ACK, 0, &[])
     }
 
-    /// The frame's bytes on the wire.
+    /// Encodes the frame.
     pub fn bytes(&self) -> Vec<u8> {
         let length = (self.payload.len() as u32).to_be_bytes();
         let stream = self.stream.to_be_bytes();
@@ -74,8 +74,8 @@ impl Frame {
     }
 }
 
-/// The stream for a byte: below 0x80 one of the first calls' streams, which are 1, 3, 5 and so on; then any low
-/// number; 0xff is the maximum stream number.
+/// Maps a byte to a stream. Values below 0x80 select one of the first calls' streams, which are 1, 3, 5 and so
+/// on. Higher values select any low number, and 0xff selects the maximum stream number.
 pub fn stream(byte: u8) -> u32 {
     match byte {
         0..0x80 => u32::from(byte % 8) * 2 + 1,
@@ -84,7 +84,7 @@ pub fn stream(byte: u8) -> u32 {
     }
 }
 
-/// Fields that responses have, and some that they must not have.
+/// Fields that responses contain, and some that they must not contain.
 const FIELDS: [(&str, &str); 24] = [
     (":status", "200"),
     ("content-type", "application/grpc"),
@@ -113,7 +113,7 @@ const FIELDS: [(&str, &str); 24] = [
 ];
 
 /// Encodes a block of the fields with these numbers. A number from 0x80 on repeats the previous field (number -
-/// 0x80) times, for which a block needs only one byte each.
+/// 0x80) times; each repetition takes only one byte in the block.
 pub fn fields(numbers: &[u8], encoder: &mut Encoder) -> Vec<u8> {
     let mut list = FieldList::default();
     let mut last = FIELDS[0];
@@ -132,7 +132,7 @@ pub fn fields(numbers: &[u8], encoder: &mut Encoder) -> Vec<u8> {
     block
 }
 
-/// Returns the bytes of a server's step.
+/// Returns the bytes that a server's step sends.
 pub(super) fn frames(kind: u8, mut args: Args<'_>, encoder: &mut Encoder) -> Vec<u8> {
     match kind {
         step::HEADERS => {
@@ -177,7 +177,8 @@ pub(super) fn frames(kind: u8, mut args: Args<'_>, encoder: &mut Encoder) -> Vec
     }
 }
 
-/// A block in HEADERS and CONTINUATION, with `first` bytes in each frame; all of it in one if `first` is 0.
+/// Splits a block into HEADERS and CONTINUATION frames with `first` bytes each, or uses a single frame if
+/// `first` is 0.
 fn headers(flags: u8, stream: u32, first: u8, block: &[u8]) -> Vec<u8> {
     let size = match usize::from(first) {
         0 => block.len(),

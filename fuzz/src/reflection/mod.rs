@@ -1,4 +1,4 @@
-//! Fetches a service's schema from a server that may send any responses.
+//! Fetches a service's schema from a server that may send arbitrary responses.
 
 mod responses;
 
@@ -25,25 +25,25 @@ use crate::script::{Args, Script};
 
 /// Bits of the first byte.
 pub mod setup {
-    /// Limits files to a small number and size.
+    /// Limits files to a small number and total size.
     pub const SMALL: u8 = 0x01;
-    /// When the responses are used up, each requested file imports another one.
+    /// When the responses are exhausted, each requested file imports another one.
     pub const ENDLESS: u8 = 0x02;
 }
 
-/// The method that is looked up in each schema to get an unknown one.
+/// A method to look up in each schema that does not exist there.
 const UNKNOWN: &str = "a.S/Unknown";
 
 /// The maximum number of methods whose messages are checked.
 const METHODS: usize = 4;
 
-/// Runs a client that fetches a service's schema, with a server's responses. Setup: bits ([`setup`]), then the
-/// service's name. Steps: [`step`].
+/// Runs a client that fetches a service's schema, given a server's responses. Setup: bits ([`setup`]), then the
+/// service's name. Steps: see [`step`].
 ///
-/// Checks that, however files arrive (damaged, duplicated, in cycles, endless), nothing is requested twice and
-/// nothing beyond the bounds is accepted; memory is bounded by the size of the responses; an error is one line
-/// without control characters. A schema does not depend on the order of its files, its messages can be written
-/// and read, and a server that describes it can be read again.
+/// Checks that nothing is requested twice and nothing beyond the limits is accepted, however files arrive
+/// (damaged, duplicated, in cycles, endlessly). Memory must be bounded by the size of the responses, and errors
+/// must be one line without control characters. A schema must not depend on the order of its files, its
+/// messages must be readable and writable, and the same client must be able to fetch it from a server again.
 pub fn reflection(input: &[u8]) {
     let case = Case::read(input);
     check_kept(&case.responses);
@@ -53,15 +53,15 @@ pub fn reflection(input: &[u8]) {
     }
 }
 
-/// Returns the outcome of an input, to check that a seed is still what its name says.
+/// Returns the outcome of an input, for checking that seeds still do what their names say.
 ///
 /// # Errors
-/// What the server does instead of sending a schema.
+/// Returns what the server does instead of sending a schema.
 pub fn outcome(input: &[u8]) -> Result<Schema, ReflectionError> {
     Case::read(input).ask()
 }
 
-/// A server, and the service that is requested from it.
+/// A server, and the service to request from it.
 struct Case {
     is_small: bool,
     is_endless: bool,
@@ -111,14 +111,14 @@ impl Case {
     }
 }
 
-/// The memory that fetching may take for any responses: it compiles the well-known types.
+/// The memory that fetching may use regardless of the responses: it compiles the well-known types.
 const BASE_MEMORY: usize = 16 << 20;
 
-/// The memory for a byte of a response. A field of a message takes a few bytes in a descriptor and some hundred
-/// bytes in a schema; nested names are written in full.
+/// The memory per byte of a response. A field of a message needs a few bytes in a descriptor but a few hundred
+/// in a schema, where nested names are written in full.
 const MEMORY_PER_BYTE: usize = 1000;
 
-/// Responds as the script says.
+/// Responds according to the script.
 struct Server<'a> {
     answers: std::slice::Iter<'a, Vec<u8>>,
     is_endless: bool,
@@ -142,7 +142,7 @@ impl Server<'_> {
     }
 }
 
-/// Checks that `Files` keeps no more than the bytes and the names of files.
+/// Checks that `Files` retains no more than the files' bytes and names.
 fn check_kept(responses: &Responses) {
     let files: Vec<Vec<u8>> = responses
         .bodies
@@ -170,10 +170,10 @@ fn check_kept(responses: &Responses) {
     drop(kept);
 }
 
-/// For the first node of a tree and similar overhead.
+/// The memory for the first node of a tree and similar overhead.
 const BASE_KEPT: usize = 4 << 10;
 
-/// An import takes at least three bytes in a file, and an entry in a tree.
+/// An import needs at least three bytes in a file, and an entry in a tree.
 const KEPT_PER_BYTE: usize = 50;
 
 fn check_line(error: &dyn std::fmt::Display) {
@@ -204,7 +204,7 @@ fn check_schema(schema: &Schema, service: &str, payloads: &[Vec<u8>]) {
     }
 }
 
-/// Checks that the same files make the same schema in any order, even if they are added twice.
+/// Checks that the same files form the same schema in any order, even if they are added twice.
 fn check_order(schema: &Schema) {
     let set = FileDescriptorSet::decode_from_slice(schema.descriptor_set()).expect("files");
     let mut again = Files::default();
@@ -226,7 +226,7 @@ fn check_reflected(schema: &Schema, service: &str, questions: &[Vec<u8>]) {
     });
     match asked {
         Ok(_) => {}
-        // A file may use a type that it does not import, and no file may have the service.
+        // A file may use a type that it does not import, and the service may not be in any file.
         Err(FetchError::Reflection(error)) => check_line(&error),
         Err(FetchError::Call(error)) => panic!("{error}"),
     }
@@ -242,10 +242,10 @@ fn check_reflected(schema: &Schema, service: &str, questions: &[Vec<u8>]) {
     }
 }
 
-/// Checks that messages of a type that a server has sent can be read and written.
+/// Checks that messages whose type comes from a server can be read and written.
 fn check_messages(message_type: &MessageType, payloads: &[Vec<u8>], is_plain: bool) {
     let limits = Limits::DEFAULT;
-    // The empty message, which is refused only if it lacks a required field.
+    // The empty message is refused only if it lacks a required field.
     let nothing = Vec::new();
     for bytes in payloads.iter().chain([&nothing]) {
         match message_type.decode(bytes, Encoding::Protobuf, &limits) {
@@ -269,15 +269,15 @@ fn check_messages(message_type: &MessageType, payloads: &[Vec<u8>], is_plain: bo
     }
 }
 
-/// Checks that a refusal is one line; for an empty message it must name a required field.
+/// Checks that a refusal is one line. For an empty message, it must name a required field.
 fn check_refusal(error: &DecodeError, bytes: &[u8]) {
     check_line(error);
     let is_required = error.to_string().contains("a required field is missing");
     assert!(is_required || !bytes.is_empty(), "{error}");
 }
 
-/// Whether messages read back the same from encodings other than protobuf. They do not if two fields of a
-/// message share a name, as proto2 allows, if a field shares its number with an extension, or if the file is in
+/// Whether messages read back unchanged from encodings other than protobuf. They may not if two fields of a
+/// message share a name, which proto2 allows, if a field and an extension share a number, or if the file is in
 /// the package of the well-known types, which need not be the real ones.
 fn is_plain(file: &FileDescriptorProto) -> bool {
     let package = file.package.as_deref().unwrap_or_default();

@@ -13,31 +13,31 @@ use buffa_descriptor::generated::descriptor::{
 
 use crate::script::{Args, Script, Step};
 
-/// The kinds of steps; higher numbers wrap around. Several texts in a payload are separated by colons; the last
-/// ones may be left out.
+/// The kinds of steps. Higher numbers wrap around. Multiple strings in a payload are separated by colons;
+/// trailing ones may be omitted.
 pub mod step {
-    /// Begins a response of files, to which the next steps belong.
+    /// Begins a response with files, which the next steps add.
     pub const FILES: u8 = 0;
-    /// A file, encoded.
+    /// An encoded file.
     pub const ENCODED: u8 = 1;
-    /// A file in parts, to which the next steps belong. Arguments: its syntax, then its name.
+    /// A file in parts, which the next steps add. Arguments: its syntax, then its name.
     pub const FILE: u8 = 2;
     /// The file's package.
     pub const PACKAGE: u8 = 3;
     /// The name of a file that the file imports.
     pub const IMPORT: u8 = 4;
-    /// Begins a message in the file or in the open message; the next steps belong to it. Arguments: options,
+    /// Begins a message in the file or in the open message, to which the next steps belong. Arguments: options,
     /// then its name.
     pub const MESSAGE: u8 = 5;
     /// Ends the open message.
     pub const END: u8 = 6;
-    /// A field of the open message. Arguments: type, bits, number (4 bytes), index of its oneof; then its name,
-    /// the name of its type, its JSON name, and the message that it extends.
+    /// A field of the open message. Arguments: type, bits, number (4 bytes) and oneof index; then its name, its
+    /// type's name, its JSON name, and the message that it extends.
     pub const FIELD: u8 = 7;
     /// A oneof of the open message.
     pub const ONEOF: u8 = 8;
-    /// A range of extension numbers of the open message. Arguments: the first, and the one after the last (4
-    /// bytes each).
+    /// A range of extension numbers of the open message. Arguments: the first number and the number after the
+    /// last one (4 bytes each).
     pub const RANGE: u8 = 9;
     /// An enum in the file or in the open message. Arguments: whether duplicate numbers are allowed, then its
     /// name.
@@ -46,18 +46,18 @@ pub mod step {
     pub const VALUE: u8 = 11;
     /// A service of the file.
     pub const SERVICE: u8 = 12;
-    /// A method of the last service. Arguments: which sides stream, then its name, the type of its request and
-    /// that of its response.
+    /// A method of the last service. Arguments: which sides stream, then its name, its request type and its
+    /// response type.
     pub const METHOD: u8 = 13;
     /// Adds the last file again.
     pub const AGAIN: u8 = 14;
-    /// A response with the names of services.
+    /// A response that lists services.
     pub const SERVICES: u8 = 15;
     /// An error response. Arguments: its code, then its message.
     pub const ERROR: u8 = 16;
-    /// A response, encoded.
+    /// An encoded response.
     pub const ANSWER: u8 = 17;
-    /// Bytes to be read as a message, and as a request.
+    /// Bytes to read both as a message and as a request.
     pub const PAYLOAD: u8 = 18;
     /// The number of kinds.
     pub const COUNT: u8 = 19;
@@ -65,9 +65,9 @@ pub mod step {
 
 /// Bits of a field.
 pub mod bit {
-    /// The label; the default is optional.
+    /// The label `required`; the default is `optional`.
     pub const REQUIRED: u8 = 0x01;
-    /// The label.
+    /// The label `repeated`.
     pub const REPEATED: u8 = 0x02;
     /// proto3's `optional`.
     pub const PRESENT: u8 = 0x04;
@@ -81,11 +81,11 @@ pub mod bit {
 
 /// Bits of a message's options.
 pub mod option {
-    /// Whether it is the entry of a map field.
+    /// Whether it is a map entry.
     pub const MAP_ENTRY: u8 = 0x01;
     /// Whether it has the wire format of a MessageSet.
     pub const MESSAGE_SET: u8 = 0x02;
-    /// Whether JSON names may clash.
+    /// Whether JSON names may conflict.
     pub const CLASHES: u8 = 0x04;
 }
 
@@ -99,7 +99,7 @@ pub(super) struct Responses {
 impl Responses {
     pub(super) fn read(script: &Script) -> Responses {
         let mut responses = Responses::default();
-        // The files of the open response, and the file in parts.
+        // The files of the open response, and the file being built from parts.
         let mut files: Option<Vec<Vec<u8>>> = None;
         let mut parts: Option<Parts> = None;
         for step in &script.steps {
@@ -151,13 +151,13 @@ impl Responses {
     }
 }
 
-/// Appends a field of length-delimited bytes.
+/// Appends a length-delimited field.
 fn put(number: u32, bytes: &[u8], out: &mut Vec<u8>) {
     Tag::new(number, WireType::LengthDelimited).encode(out);
     encode_bytes(bytes, out);
 }
 
-/// A message with one field of bytes.
+/// A message with a single bytes field.
 fn wrapped(number: u32, bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     put(number, bytes, &mut out);
@@ -189,7 +189,7 @@ pub(super) fn answer_error(code: u8, message: &[u8]) -> Vec<u8> {
     wrapped(7, &error)
 }
 
-/// A file that imports another one.
+/// A file that imports another file.
 pub(super) fn importing(name: &str, import: String) -> Vec<u8> {
     FileDescriptorProto {
         name: Some(name.to_owned()),
@@ -199,10 +199,10 @@ pub(super) fn importing(name: &str, import: String) -> Vec<u8> {
     .encode_to_vec()
 }
 
-/// A file that is built from steps.
+/// A file that is being built from steps.
 struct Parts {
     file: FileDescriptorProto,
-    /// The messages that have not ended, each nested in the one before it.
+    /// The messages that have not ended yet, each nested in the one before it.
     open: Vec<DescriptorProto>,
 }
 
@@ -324,7 +324,7 @@ impl Parts {
         field.extendee = texts.next().flatten();
         let (fields, extensions) = match self.open.last_mut() {
             Some(message) => (&mut message.field, &mut message.extension),
-            // Outside of messages there can only be extensions.
+            // Outside of messages, there can only be extensions.
             None => return self.file.extension.push(field),
         };
         if has(bit::EXTENSION) {
