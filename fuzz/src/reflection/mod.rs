@@ -43,7 +43,8 @@ const METHODS: usize = 4;
 /// Checks that nothing is requested twice and nothing beyond the limits is accepted, however files arrive
 /// (damaged, duplicated, in cycles, endlessly). Memory must be bounded by the size of the responses, and errors
 /// must be one line without control characters. A schema must not depend on the order of its files, its
-/// messages must be readable and writable, and the same client must be able to fetch it from a server again.
+/// messages must be readable and writable, and it must be possible to fetch it again from a server that
+/// describes it.
 pub fn reflection(input: &[u8]) {
     let case = Case::read(input);
     check_kept(&case.responses);
