@@ -176,7 +176,7 @@ mod tests {
         );
         assert_eq!(
             refused("br"),
-            "unknown compression \"br\"; known are none, gzip, gzip:1 to gzip:9, zstd, zstd:1 to zstd:19"
+            "unknown compression \"br\"; expected one of none, gzip, gzip:1 to gzip:9, zstd, zstd:1 to zstd:19"
         );
     }
 

@@ -128,7 +128,7 @@ mod tests {
         );
         assert_eq!(
             "xml".parse::<Encoding>().unwrap_err().to_string(),
-            "unknown encoding \"xml\"; known are protobuf, json, json-proto-names, protojson, \
+            "unknown encoding \"xml\"; expected one of protobuf, json, json-proto-names, protojson, \
              msgpack, cbor, hybrid"
         );
     }

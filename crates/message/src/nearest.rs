@@ -49,7 +49,7 @@ impl Nearest {
         let nearest = Self::of(name, candidates.clone());
         let known: Vec<&str> = candidates.into_iter().collect();
         if nearest.is_empty() && (1..=LISTED).contains(&known.len()) {
-            Self(format!("; known are {}", known.join(", ")))
+            Self(format!("; expected one of {}", known.join(", ")))
         } else {
             nearest
         }
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn few_names_are_listed_when_none_is_similar() {
         let hint = Nearest::or_known("x", ["tcp", "unix-socket"]);
-        assert_eq!(hint.to_string(), "; known are tcp, unix-socket");
+        assert_eq!(hint.to_string(), "; expected one of tcp, unix-socket");
         assert_eq!(
             Nearest::or_known("unix", ["tcp", "unix-socket"]).to_string(),
             r#"; did you mean "unix-socket"?"#

@@ -280,11 +280,11 @@ fn required_fields_and_closed_enums_of_proto2_are_checked() {
         ),
         (
             r#"{"id":1,"size":2}"#,
-            "$.size: unknown closed enum value; known are SMALL, LARGE",
+            "$.size: unknown closed enum value; expected one of SMALL, LARGE",
         ),
         (
             r#"{"id":1,"[legacy.tracee]":""}"#,
-            "$[\"[legacy.tracee]\"]: legacy.Request has no field \"[legacy.tracee]\"; known are id, name, size, entry, sizes, packed, byName",
+            "$[\"[legacy.tracee]\"]: legacy.Request has no field \"[legacy.tracee]\"; expected one of id, name, size, entry, sizes, packed, byName",
         ),
     ];
     for (sample, error) in refused {

@@ -110,7 +110,7 @@ impl Measure {
             "errors" => Ok(Self::Errors),
             "goodput" => Ok(Self::Goodput),
             _ => Err(format!(
-                "there is no measure \"{word}\"; known are p50 to p100, mean, max, errors and goodput"
+                "there is no measure \"{word}\"; expected p50 to p100, mean, max, errors or goodput"
             )),
         }
     }
@@ -261,7 +261,7 @@ mod tests {
                 "neither 1% nor 100%"
             );
         }
-        insta::assert_snapshot!(why("latency<1ms"), @r#""latency<1ms" is not an objective: there is no measure "latency"; known are p50 to p100, mean, max, errors and goodput; write it like 'p99<20ms', 'errors<0.1%' or 'goodput>500'"#);
+        insta::assert_snapshot!(why("latency<1ms"), @r#""latency<1ms" is not an objective: there is no measure "latency"; expected p50 to p100, mean, max, errors or goodput; write it like 'p99<20ms', 'errors<0.1%' or 'goodput>500'"#);
         insta::assert_snapshot!(why("mean<-1ms"), @r#""mean<-1ms" is not an objective: "-1ms" does not begin with a non-negative number; write it like 'p99<20ms', 'errors<0.1%' or 'goodput>500'"#);
     }
 

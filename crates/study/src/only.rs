@@ -59,6 +59,6 @@ mod tests {
             of(&["grpc", "grcp"]).unwrap_err(),
             "--only: no variant's name is or contains \"grcp\"; did you mean \"grpc\"?"
         );
-        assert!(of(&[""]).unwrap_err().contains("known are rest-json"));
+        assert!(of(&[""]).unwrap_err().contains("expected one of rest-json"));
     }
 }

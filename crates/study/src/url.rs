@@ -309,12 +309,12 @@ mod tests {
         };
         insta::assert_snapshot!(why("localhost:50051"), @r#""localhost:50051" is not a target: it has no scheme"#);
         insta::assert_snapshot!(why("grcp://localhost:1"), @r#""grcp://localhost:1" is not a target: there is no scheme "grcp"; did you mean "grpc" or "grpcs"?"#);
-        insta::assert_snapshot!(why("tcp://localhost:1"), @r#""tcp://localhost:1" is not a target: there is no scheme "tcp"; known are grpc, grpcs, http, https"#);
+        insta::assert_snapshot!(why("tcp://localhost:1"), @r#""tcp://localhost:1" is not a target: there is no scheme "tcp"; expected one of grpc, grpcs, http, https"#);
         insta::assert_snapshot!(why("grpc://localhost/a.B/C"), @r#""grpc://localhost/a.B/C" is not a target: it has no port"#);
         insta::assert_snapshot!(why("grpc://localhost:1/a.B"), @r#""grpc://localhost:1/a.B" is not a target: "/a.B" names no gRPC method (/package.Service/Method)"#);
         insta::assert_snapshot!(why("http://u:p@h/"), @r#""http://…@h/" is not a target: it holds a user name; give credentials in the header 'authorization: …'"#);
         insta::assert_snapshot!(why("u:p@h:1/x"), @r#""…@h:1/x" is not a target: it has no scheme"#);
-        insta::assert_snapshot!(why("ftp://u:p@h/"), @r#""ftp://…@h/" is not a target: there is no scheme "ftp"; known are grpc, grpcs, http, https"#);
+        insta::assert_snapshot!(why("ftp://u:p@h/"), @r#""ftp://…@h/" is not a target: there is no scheme "ftp"; expected one of grpc, grpcs, http, https"#);
         insta::assert_snapshot!(why("http://:80/"), @r#""http://:80/" is not a target: it has no host"#);
         insta::assert_snapshot!(why("http://h:99999/"), @r#""http://h:99999/" is not a target: its port is not a number from 1 to 65535"#);
         insta::assert_snapshot!(why("http://u:pass/word@h/"), @r#""http://…@h/" is not a target: its port is not a number from 1 to 65535"#);

@@ -25,7 +25,7 @@ fn examples() -> Vec<&'static str> {
 
 /// The keys that a table can have, as the error about an unknown key lists them.
 fn known(refusal: &str) -> Vec<String> {
-    let (_, keys) = refusal.split_once("; known are ").expect(refusal);
+    let (_, keys) = refusal.split_once("; expected one of ").expect(refusal);
     keys.split(", ").map(str::to_owned).collect()
 }
 

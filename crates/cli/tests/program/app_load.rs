@@ -100,7 +100,7 @@ fn tags_choose_what_users_do() {
     assert!(!printed.contains("\npage "), "{printed}");
     let refused = load("one,two");
     assert_eq!(refused.code, Some(3), "{refused:?}");
-    let line = "no task of the locustfile has the tag \"two\"; known are one";
+    let line = "no task of the locustfile has the tag \"two\"; available tags: one";
     assert!(refused.stderr.contains(line), "{refused:?}");
 }
 

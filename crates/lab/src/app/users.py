@@ -156,7 +156,7 @@ def main(locustfile, host, users, spawn_rate, *tags):
     known = sorted(set().union(*map(tags_of, kinds)))
     for tag in tags:
         if tag not in known:
-            return reply(error=f"no task of the locustfile has the tag \"{tag}\"; known are {', '.join(known) or 'none'}")
+            return reply(error=f"no task of the locustfile has the tag \"{tag}\"; available tags: {', '.join(known) or 'none'}")
     if tags:
         # Users without a task could not start.
         kinds = [kind for kind in kinds if not tags_of(kind).isdisjoint(tags)]

@@ -168,7 +168,7 @@ fn what_is_wrong_with_a_template_has_its_place() {
     insta::assert_snapshot!(refused("{\"a\": {{name}"), @r#"line 1, column 7: the placeholder is not closed; end it with }}, or write {{"{{"}} for the two braces themselves"#);
     insta::assert_snapshot!(refused("{{random_int 5 1}}"), @"line 1, column 1: {{random_int A B}} takes two 64-bit integers, the smaller one first");
     insta::assert_snapshot!(refused("{{n 5}}"), @"line 1, column 1: {{n}} takes no arguments");
-    insta::assert_snapshot!(refused("{{}}"), @r#"line 1, column 1: unknown placeholder ""; known are n, uuid, random_int, base64, city, name"#);
+    insta::assert_snapshot!(refused("{{}}"), @r#"line 1, column 1: unknown placeholder ""; expected one of n, uuid, random_int, base64, city, name"#);
     insta::assert_snapshot!(refused("{{base64}}"), @"line 1, column 1: {{base64 X}} takes a column or another placeholder");
     insta::assert_snapshot!(refused("{{base64 base64 n}}"), @"line 1, column 1: {{base64 X}} takes a column or another placeholder");
     insta::assert_snapshot!(refused("{{base64 nam}}"), @r#"line 1, column 1: unknown placeholder "nam"; did you mean "name" or "n"?"#);

@@ -163,7 +163,7 @@ impl Schema {
             0 => "; the files have no service".to_owned(),
             1..=LISTED => format!("; use {}", or_list(names)),
             more => format!(
-                "; known are {} and {} more",
+                "; expected one of {} and {} more",
                 names[..LISTED].join(", "),
                 more - LISTED
             ),

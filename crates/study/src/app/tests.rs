@@ -160,7 +160,7 @@ fn each_value_of_each_setting_is_in_a_configuration_to_check() {
     );
     assert_eq!(
         wrong("calls", "soap"),
-        "calls cannot be \"soap\"; known are rest, grpc"
+        "calls cannot be \"soap\"; expected one of rest, grpc"
     );
 }
 
@@ -284,7 +284,7 @@ fn what_does_not_fit_is_refused_with_its_place() {
         (
             "unit = \"s\"\nrequest = \"page\"",
             "unit = \"1\"\nbetter = \"most\"",
-            "unknown value \"most\"; known are less, more",
+            "unknown value \"most\"; expected one of less, more",
         ),
         (
             "[load]",

@@ -46,7 +46,7 @@ fn unknown_keys_get_the_nearest() {
     assert_snapshot!(with_question("protocol = \"grpc\""), @r#"my.toml:2:1: the file has no key "protocol"; it is a setting: write it under [base]"#);
     assert_snapshot!(with_question("[base]\nprotcol = \"grpc\""), @r#"my.toml:3:1: [base] has no key "protcol"; did you mean "protocol"?"#);
     assert_snapshot!(with_question("[base]\nin_flight = 3"), @r#"my.toml:3:1: [base] has no key "in_flight"; did you mean "in-flight"?"#);
-    assert_snapshot!(with_question("[workload]\nname = \"echo\"\nsize = 3"), @r#"my.toml:4:1: [workload] has no key "size"; known are name, n"#);
+    assert_snapshot!(with_question("[workload]\nname = \"echo\"\nsize = 3"), @r#"my.toml:4:1: [workload] has no key "size"; expected one of name, n"#);
     assert_snapshot!(with_question("[[variants]]\nname = \"a\"\ntransprot = \"tcp\""), @r#"my.toml:4:1: [variants] has no key "transprot"; did you mean "transport"?"#);
     assert_snapshot!(with_question("[[pairs]]\nof = \"a\"\nagainst = \"b\"\nmetrics = \"goodput\""), @r#"my.toml:5:1: [pairs] has no key "metrics"; did you mean "metric"?"#);
     assert_snapshot!(with_question("[[groups]]\nname = \"a\"\nencoding = \"json\""), @r#"my.toml:4:1: [groups] has no key "encoding"; it is a setting: write it under [groups.base]"#);

@@ -102,7 +102,7 @@ fn what_is_wrong_is_told_with_its_place() {
     assert_snapshot!(refused("run =", "runs ="), @r#"subject.toml:5:1: the file has no key "runs"; did you mean "run"?"#);
     assert_snapshot!(refused("ready-timeout", "ready-time"), @r#"subject.toml:6:1: the file has no key "ready-time"; did you mean "ready-timeout"?"#);
     assert_snapshot!(refused("build =", "encodings = [\"json\"]\nbuild ="), @r#"subject.toml:4:1: the file has no key "encodings"; it belongs to a stack: write it under [[stacks]]"#);
-    assert_snapshot!(refused("least", "at-least"), @r#"subject.toml:13:1: [toolchain] has no key "at-least"; known are name, programs, folders, version, least, install"#);
+    assert_snapshot!(refused("least", "at-least"), @r#"subject.toml:13:1: [toolchain] has no key "at-least"; expected one of name, programs, folders, version, least, install"#);
     assert_snapshot!(refused("least = \"3.10\"", "least = \"3.x\""), @r#"subject.toml:13:9: "3.x" is not a version; write it as 3.10"#);
     assert_snapshot!(refused("setting =", "seting ="), @r#"subject.toml:32:1: [stacks.recommended] has no key "seting"; did you mean "setting"?"#);
     assert_snapshot!(refused("name = \"python\"", "name = \"My Python\""), @r#"subject.toml:2:8: the name "My Python" must consist of lower-case letters, digits and - or ., and begin with a letter or digit"#);
@@ -123,7 +123,7 @@ fn what_is_wrong_is_told_with_its_place() {
     assert_snapshot!(refused("[messages]\ngenerate = [[\"venv/bin/python\", \"generate.py\", \"{messages}\"]]\n", ""), @r#"subject.toml:5:7: {messages} needs [messages] with "generate", which fills that folder"#);
     assert_snapshot!(refused("generate = ", "generates = "), @r#"subject.toml:8:1: [messages] has no key "generates"; did you mean "generate"?"#);
     assert_snapshot!(refused("{ json = \"json\" }", "{ json = \"jsn\" }"), @r#"subject.toml:30:10: "codecs": "jsn" is not a codec of this subject with the encoding json; did you mean "json"?"#);
-    assert_snapshot!(refused("{ json = \"json\" }", "{ json = \"http\" }"), @r#"subject.toml:30:10: "codecs": "http" is not a codec of this subject with the encoding json; known are json"#);
+    assert_snapshot!(refused("{ json = \"json\" }", "{ json = \"http\" }"), @r#"subject.toml:30:10: "codecs": "http" is not a codec of this subject with the encoding json; expected one of json"#);
     assert_snapshot!(refused("{ json = \"json\" }", "{ cbor = \"json\" }"), @r#"subject.toml:30:10: "codecs" has cbor, which is not an encoding of "http""#);
     assert_snapshot!(refused("encodings = [\"json\"]\nworkloads", "encodings = [\"cbor\"]\nworkloads"), @r#"subject.toml:30:10: "codecs": "json" is not a codec of this subject with the encoding json"#);
     assert_snapshot!(refused("roles = [\"codec\"]", "roles = [\"codec\"]\ncodecs = { json = \"json\" }"), @r#"subject.toml:37:10: "codecs" applies to servers and clients; leave it out"#);

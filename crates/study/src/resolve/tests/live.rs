@@ -219,7 +219,7 @@ fn what_contradicts_is_refused_with_what_to_do() {
     insta::assert_snapshot!(keys("headers = [\"authorization: $NOT_SET\"]"), @r#"my.toml:5:12: the environment variable "NOT_SET" is not set"#);
     insta::assert_snapshot!(keys("headers = [\"password\"]"), @"my.toml:5:12: a header field is written as 'name: value'");
     insta::assert_snapshot!(refused("# Is it fast?\n[service]\ninsecure = true\n"), @r#"my.toml:1:1: [service] needs a "target"; write target = "grpc://HOST:PORT/package.Service/Method" or "http://HOST:PORT/path""#);
-    insta::assert_snapshot!(at("ftp://h/", ""), @r#"my.toml:4:10: "ftp://h/" is not a target: there is no scheme "ftp"; known are grpc, grpcs, http, https; write it like grpc://localhost:50051/shop.Orders/Get or http://localhost:8080/orders"#);
+    insta::assert_snapshot!(at("ftp://h/", ""), @r#"my.toml:4:10: "ftp://h/" is not a target: there is no scheme "ftp"; expected one of grpc, grpcs, http, https; write it like grpc://localhost:50051/shop.Orders/Get or http://localhost:8080/orders"#);
     let said = |settings: &str| refused(&service(GRPC, "", settings, ""));
     insta::assert_snapshot!(said("http = \"1.1\""), @r#"my.toml:7:8: variant "base": gRPC needs HTTP/2; write http = "2", or leave it out"#);
     insta::assert_snapshot!(said("rate = 0.001\ntime = \"10s\""), @r#"my.toml:7:8: variant "base": a rate of 0.001 per second makes no call in the 10s of a trial; give a higher rate or more time"#);

@@ -102,5 +102,5 @@ fn a_group_has_its_own_word() {
         ["two-a, two-b and two-a-again share a server process (go/services)"]
     );
     let error = refused(&text.replace("\"own\"", "\"mine\""));
-    assert!(error.contains("known are shared, own"), "{error}");
+    assert!(error.contains("expected one of shared, own"), "{error}");
 }

@@ -36,7 +36,7 @@ fn stage_times_of_many_calls_in_flight() {
 #[test]
 fn names_that_are_not_there() {
     assert_snapshot!(two_and("[[pairs]]\nof = \"grcp\"\nagainst = \"rest-json\""), @r#"my.toml:13:6: there is no variant "grcp"; did you mean "grpc"?"#);
-    assert_snapshot!(two_and("[[claims]]\nof = \"grpc\"\nagainst = \"soap\"\nmetric = \"goodput\"\nsource = \"s\"\nsays = \"t\"\npublished = { of = 1, against = 2, unit = \"ms\" }"), @r#"my.toml:14:11: there is no variant "soap"; known are grpc, rest-json"#);
+    assert_snapshot!(two_and("[[claims]]\nof = \"grpc\"\nagainst = \"soap\"\nmetric = \"goodput\"\nsource = \"s\"\nsays = \"t\"\npublished = { of = 1, against = 2, unit = \"ms\" }"), @r#"my.toml:14:11: there is no variant "soap"; expected one of grpc, rest-json"#);
     assert_snapshot!(refused(&format!("question = \"Is it?\"\na-a = \"rest\"\n{TWO}")), @r#"my.toml:2:7: there is no variant "rest"; did you mean "rest-json"?"#);
     assert_snapshot!(one_with("protocol = \"grpc\"\nserver = \"refrence\""), @r#"my.toml:6:10: variant "base": there is no server "refrence"; did you mean "reference"? (--subjects DIR adds your own)"#);
 }
@@ -87,7 +87,7 @@ fn what_a_role_has_no_use_for() {
     assert_snapshot!(one_with("codec = \"python/json\"\noperation = \"decode\"\nprotocol = \"rest\""), @r#"my.toml:7:12: variant "base": "protocol" applies to calls, and a codec makes none; leave it out"#);
     assert_snapshot!(one_with("codec = \"python/json\""), @r#"my.toml:5:9: variant "base": it has no operation; write operation = "encode" or "decode""#);
     assert_snapshot!(one_with("codec = \"reference\"\noperation = \"encode\""), @r#"my.toml:5:9: variant "base": it has no encoding, and the codec has several; write encoding = "json""#);
-    assert_snapshot!(one_with("codec = \"reference\"\noperation = \"juggle\""), @r#"my.toml:6:13: unknown operation "juggle"; known are encode, decode"#);
+    assert_snapshot!(one_with("codec = \"reference\"\noperation = \"juggle\""), @r#"my.toml:6:13: unknown operation "juggle"; expected one of encode, decode"#);
 }
 
 #[test]
