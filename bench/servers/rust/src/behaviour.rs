@@ -48,7 +48,9 @@ impl Behaviour {
                     calls: 0,
                 }))
             }
-            _ => Err(format!("{name} is not a server: it must be bare, stall or delay")),
+            _ => Err(format!(
+                "{name} is not a server: it must be bare, stall or delay"
+            )),
         }
     }
 

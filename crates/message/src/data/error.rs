@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DataError {
     /// There is nothing to send: neither a row nor a template.
-    #[error("there are no rows; provide a file with at least one row, or a message without rows")]
+    #[error("there are no rows; provide a file with at least one row, or omit the file")]
     NoRows,
     /// A placeholder in the template that is unclosed, unknown or malformed.
     #[error("line {line}, column {column}: {what}")]

@@ -260,8 +260,9 @@ impl RowReader {
             Wrong::Row(what) => return DataError::row(self.line(), what),
             Wrong::Reading(error) if error == TOO_LONG => {
                 let most = self.max_row_bytes;
-                let what =
-                    format!("a row of more than {most} bytes; is a quote unclosed or a line break missing?");
+                let what = format!(
+                    "a row of more than {most} bytes; is a quote unclosed or a line break missing?"
+                );
                 DataError::row(self.line(), what)
             }
             Wrong::Reading(error) => DataError::Unreadable(error),

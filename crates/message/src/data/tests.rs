@@ -208,7 +208,7 @@ fn what_is_wrong_with_rows_has_its_place() {
     let taken = Rows::in_memory(b"uuid\n1\n", RowFormat::Csv).unwrap();
     insta::assert_snapshot!(data("{{uuid}}", Some(taken)).unwrap_err(), @r#"line 1, column 1: the rows have a column "uuid", and {{uuid}} is built in; rename the column"#);
     let none = Rows::in_memory(b"a\n", RowFormat::Csv).unwrap();
-    insta::assert_snapshot!(data("{{a}}", Some(none)).unwrap_err(), @"there are no rows; provide a file with at least one row, or a message without rows");
+    insta::assert_snapshot!(data("{{a}}", Some(none)).unwrap_err(), @"there are no rows; provide a file with at least one row, or omit the file");
 }
 
 proptest! {

@@ -32,9 +32,11 @@ impl<'a> WriteMessage<'a> {
 }
 
 fn deeper<E: Error>(depth: usize) -> Result<usize, E> {
-    depth
-        .checked_sub(1)
-        .ok_or_else(|| E::custom(format_args!("the message nests deeper than {MAX_DEPTH} levels")))
+    depth.checked_sub(1).ok_or_else(|| {
+        E::custom(format_args!(
+            "the message nests deeper than {MAX_DEPTH} levels"
+        ))
+    })
 }
 
 impl Serialize for WriteMessage<'_> {

@@ -224,7 +224,8 @@ fn a_row_without_end_is_not_taken_into_memory() {
     let endless = format!("a,b\n1,2\n\"{}", "x\n".repeat(200_000));
     let on_disk = file(endless.as_bytes());
     let bounded = Rows::in_file_bounded(on_disk.path(), RowFormat::Csv, 100_000).unwrap();
-    let words = "line 3: a row of more than 100000 bytes; is a quote unclosed or a line break missing?";
+    let words =
+        "line 3: a row of more than 100000 bytes; is a quote unclosed or a line break missing?";
     let refused = bounded.clone().indexed().unwrap_err().to_string();
     assert_eq!(refused, words);
     let seen = texts(whole(bounded, Order::InTurn), 3);
