@@ -70,7 +70,7 @@ mod int64 {
         type Value = i64;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a 64-bit integer as a number or as text")
+            f.write_str("a 64-bit integer as a number or a string")
         }
 
         fn visit_i64<E: de::Error>(self, number: i64) -> Result<i64, E> {

@@ -167,19 +167,19 @@ fn a_sample_that_does_not_fit_is_refused_with_its_path() {
         ),
         (
             r#"{"placedAt":"yesterday"}"#,
-            "$.placedAt: missing or malformed timezone, expected a time as in \"2026-11-20T12:00:00.5Z\" (RFC 3339)",
+            "$.placedAt: missing or malformed timezone, expected a time such as \"2026-11-20T12:00:00.5Z\" (RFC 3339)",
         ),
         (
             r#"{"ttl":"5"}"#,
-            "$.ttl: missing 's' suffix, expected a duration in seconds as in \"1.5s\"",
+            "$.ttl: missing 's' suffix, expected a duration in seconds such as \"1.5s\"",
         ),
         (
             r#"{"changed":"order_id"}"#,
-            "$.changed: FieldMask JSON path is not canonical lowerCamelCase, expected field paths as in \"user.displayName,photo\"",
+            "$.changed: FieldMask JSON path is not canonical lowerCamelCase, expected field paths such as \"user.displayName,photo\"",
         ),
         (
             r#"{"thumbnail":"%"}"#,
-            "$.thumbnail: invalid value: string \"%\", expected bytes (in JSON as base64)",
+            "$.thumbnail: invalid value: string \"%\", expected bytes (base64 in JSON)",
         ),
         (r#"{"byShelf":{"top":{}}}"#, "$.byShelf: invalid int64 key"),
         (

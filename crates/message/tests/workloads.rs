@@ -343,7 +343,7 @@ fn impossible_workloads_are_refused() {
     );
     assert_eq!(
         broken(|own| own.response = serde_json::json!({"placedAt": 5})),
-        "response sample: $.placedAt: invalid value: integer `5`, expected a time as in \
+        "response sample: $.placedAt: invalid value: integer `5`, expected a time such as \
          \"2026-11-20T12:00:00.5Z\" (RFC 3339)"
     );
     assert!(broken(|own| own.method = "shop.Orders/List".to_owned()).contains("server-streaming"));

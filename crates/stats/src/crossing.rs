@@ -1,9 +1,9 @@
 //! The message size beyond which the other of two variants becomes the better one.
 //!
 //! ```text
-//! cost │        of ·        Between two neighbouring sizes a cost is interpolated linearly: an amount
-//!      │      ·  · against  per call and one per item. So is the difference of two costs, and
-//!      │   ·  ·             where that is 0 the lines cross.
+//! cost │        of ·        Between neighboring sizes, costs are interpolated linearly: a cost per
+//!      │      ·  · against  call plus a cost per item. The difference of two costs is therefore
+//!      │   ·  ·             linear too, and the lines cross where it is 0.
 //!      │ ·  ·
 //!      └─────────── size    The interval contains the sizes at which the difference may be 0.
 //! ```

@@ -38,8 +38,7 @@ pub fn median(values: &[f64]) -> Result<f64, StatsError> {
 /// [`StatsError::Empty`] or [`StatsError::NotFinite`].
 pub fn mad(values: &[f64]) -> Result<f64, StatsError> {
     let centre = median(values)?;
-    // Two finite values can be farther apart than the largest f64, to which the distance is
-    // limited.
+    // The distance between two finite values can exceed the largest f64, so clamp it.
     let distances: Vec<f64> = values
         .iter()
         .map(|v| (v - centre).abs().min(f64::MAX))

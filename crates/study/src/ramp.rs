@@ -112,7 +112,7 @@ mod tests {
         insta::assert_snapshot!(why("100/10s"), @r#""100/10s" is not a ramp: "100/10s" is not a number of calls per second; write it like 100,200,400:10s or 0..1000:30s,1000:1m"#);
         insta::assert_snapshot!(why("100:10s,"), @r#""100:10s," is not a ramp: "" is not a number of calls per second; write it like 100,200,400:10s or 0..1000:30s,1000:1m"#);
         insta::assert_snapshot!(why("100:10"), @r#""100:10" is not a ramp: "10" is not a time; write it as 150ms, 10s or 1m30s; write it like 100,200,400:10s or 0..1000:30s,1000:1m"#);
-        insta::assert_snapshot!(why("-5..10:10s"), @r#""-5..10:10s" is not a ramp: each rate of a ramp must be 0 to 1e9 calls per second; write it like 100,200,400:10s or 0..1000:30s,1000:1m"#);
+        insta::assert_snapshot!(why("-5..10:10s"), @r#""-5..10:10s" is not a ramp: each rate in a ramp must be 0 to 1e9 calls per second; write it like 100,200,400:10s or 0..1000:30s,1000:1m"#);
         insta::assert_snapshot!(why("0:10s,100:10s"), @r#""0:10s,100:10s" is not a ramp: the first part of a ramp must be a step or a slope, not a pause; write it like 100,200,400:10s or 0..1000:30s,1000:1m"#);
         insta::assert_snapshot!(why("1e-300..1e-200:1s"), @r#""1e-300..1e-200:1s" is not a ramp: the number of calls in a ramp must be at least 1; write it like 100,200,400:10s or 0..1000:30s,1000:1m"#);
         let long = format!("{}1..2:1s", "1..2,".repeat(20));

@@ -76,16 +76,16 @@ impl RampPart {
         let mut times = parts.iter().map(|part| part.time_ms);
         let begins_with_a_pause = |first: &Self| first.from == 0.0 && first.to == 0.0;
         let (what, allowed) = if parts.is_empty() {
-            ("the number of a ramp's parts", "at least 1")
+            ("the number of parts in a ramp", "at least 1")
         } else if !rates.all(|rate| rate == 0.0 || is_rate(rate)) {
-            ("each rate of a ramp", "0 to 1e9 calls per second")
+            ("each rate in a ramp", "0 to 1e9 calls per second")
         } else if !times.all(|ms| (1..=MAX_MS).contains(&ms)) {
-            ("the time of each part of a ramp", "1ms to 24h")
+            ("the time of each part in a ramp", "1ms to 24h")
         } else if parts.first().is_some_and(begins_with_a_pause) {
             ("the first part of a ramp", "a step or a slope, not a pause")
         } else if parts.iter().flat_map(RampPart::steps).count() > MAX_STEPS {
             let allowed = "at most 200 (a part whose rate changes has 10)";
-            ("the number of a ramp's steps", allowed)
+            ("the number of steps in a ramp", allowed)
         } else if parts.iter().map(RampPart::calls).sum::<f64>() < 1.0 {
             ("the number of calls in a ramp", "at least 1")
         } else {
@@ -124,26 +124,26 @@ mod tests {
     fn an_invalid_ramp_is_refused() {
         let level = part(1.0, 1.0, 1_000);
         let table = [
-            (vec![], "the number of a ramp's parts must be at least 1"),
+            (vec![], "the number of parts in a ramp must be at least 1"),
             (
                 vec![level, part(-1.0, 1.0, 10)],
-                "each rate of a ramp must be 0 to 1e9 calls per second",
+                "each rate in a ramp must be 0 to 1e9 calls per second",
             ),
             (
                 vec![level, part(1.0, f64::NAN, 10)],
-                "each rate of a ramp must be 0 to 1e9 calls per second",
+                "each rate in a ramp must be 0 to 1e9 calls per second",
             ),
             (
                 vec![part(1.0, 2e9, 10)],
-                "each rate of a ramp must be 0 to 1e9 calls per second",
+                "each rate in a ramp must be 0 to 1e9 calls per second",
             ),
             (
                 vec![level, part(1.0, 1.0, 0)],
-                "the time of each part of a ramp must be 1ms to 24h",
+                "the time of each part in a ramp must be 1ms to 24h",
             ),
             (
                 vec![part(1.0, 1.0, MAX_MS + 1)],
-                "the time of each part of a ramp must be 1ms to 24h",
+                "the time of each part in a ramp must be 1ms to 24h",
             ),
             (
                 vec![part(0.0, 0.0, 10), level],
@@ -155,11 +155,11 @@ mod tests {
             ),
             (
                 vec![level; 201],
-                "the number of a ramp's steps must be at most 200 (a part whose rate changes has 10)",
+                "the number of steps in a ramp must be at most 200 (a part whose rate changes has 10)",
             ),
             (
                 vec![part(0.0, 1.0, 1); 21],
-                "the number of a ramp's steps must be at most 200 (a part whose rate changes has 10)",
+                "the number of steps in a ramp must be at most 200 (a part whose rate changes has 10)",
             ),
         ];
         for (parts, why) in table {

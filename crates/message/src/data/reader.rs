@@ -155,7 +155,7 @@ impl RowReader {
         }
         // The row existed when the index was built.
         self.next()?
-            .ok_or_else(|| DataError::unreadable("the file has become shorter"))
+            .ok_or_else(|| DataError::unreadable("the file was truncated"))
     }
 
     /// Returns the next row; `None` at the end.
@@ -326,7 +326,7 @@ fn csv_columns(records: &mut csv::Reader<Bounded>) -> Result<StringRecord, DataE
     let columns = columns.map_err(|error| match Wrong::of_csv(&error, &unknown) {
         Wrong::Row(what) => DataError::row(1, what),
         Wrong::Reading(what) if what == TOO_LONG => {
-            DataError::row(1, "the line that names the columns does not end")
+            DataError::row(1, "the line with the column names is too long")
         }
         Wrong::Reading(what) => DataError::Unreadable(what),
     })?;

@@ -269,7 +269,7 @@ impl<'de> Visitor<'de> for AnyKey {
     type Value = Cow<'de, str>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a key that is text, an integer, true or false")
+        f.write_str("a string, integer or boolean as the key")
     }
 
     fn visit_bool<E: Error>(self, v: bool) -> Result<Self::Value, E> {

@@ -102,11 +102,11 @@ fn read_error(types: &Types, index: MessageIndex, fault: Fault, said: &str) -> R
             match WellKnown::of(descriptor) {
                 Some(WellKnown::Wrapper(scalar)) => wanted(wanted_of(scalar)),
                 Some(WellKnown::Timestamp) => {
-                    wanted("a time as in \"2026-11-20T12:00:00.5Z\" (RFC 3339)")
+                    wanted("a time such as \"2026-11-20T12:00:00.5Z\" (RFC 3339)")
                 }
-                Some(WellKnown::Duration) => wanted("a duration in seconds as in \"1.5s\""),
+                Some(WellKnown::Duration) => wanted("a duration in seconds such as \"1.5s\""),
                 Some(WellKnown::FieldMask) => {
-                    wanted("field paths as in \"user.displayName,photo\"")
+                    wanted("field paths such as \"user.displayName,photo\"")
                 }
                 Some(_) => said.clone(),
                 None if is_message_set(descriptor.options()) => MESSAGE_SET.to_owned(),
@@ -289,6 +289,6 @@ const fn wanted_of(scalar: ScalarType) -> &'static str {
         T::Double => "a number, \"NaN\", \"Infinity\" or \"-Infinity\"",
         T::Bool => "true or false",
         T::String => "a string",
-        T::Bytes => "bytes (in JSON as base64)",
+        T::Bytes => "bytes (base64 in JSON)",
     }
 }

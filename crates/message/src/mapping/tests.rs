@@ -222,7 +222,7 @@ fn other_forms_are_accepted_and_damage_is_refused() {
         json(r#"{"leafs":{"anInt64":"9223372036854775808.0"}}"#),
         json(r#"{"leafs":{"anInt64":"1e99999999999999999999"}}"#),
         json(r#"{"leafs":{"anInt64":"15e-1"}}"#),
-        // 2^53 + 2 as a double: neighbouring doubles are 2 apart there.
+        // 2^53 + 2 as a double: adjacent doubles are 2 apart there.
         (
             Encoding::Msgpack,
             b"\x81\xa5leafs\x81\xa7anInt64\xcb\x43\x40\0\0\0\0\0\x01".as_slice(),

@@ -152,7 +152,8 @@ fn option(name: &str, path: &Path) -> OsString {
 fn run(mut command: Command, out: &Path) -> io::Result<Outcome> {
     let (status, words) = output(&mut command)?;
     if status.success() {
-        let no_set = |error| Outcome::Refused(format!("it did not write a descriptor set ({error})"));
+        let no_set =
+            |error| Outcome::Refused(format!("it did not write a descriptor set ({error})"));
         return Ok(whole_file::read(out).map_or_else(no_set, Outcome::Compiled));
     }
     // These messages mean that the compiler predates the edition.

@@ -31,7 +31,9 @@ pub(super) fn import_name(file: &Path, includes: &[PathBuf]) -> Result<PathBuf, 
         what,
     };
     if file.is_dir() {
-        return Err(wrong("is a folder; specify the .proto files in it".to_owned()));
+        return Err(wrong(
+            "is a folder; specify the .proto files in it".to_owned(),
+        ));
     }
     if !file.exists() {
         let by_import = |include: &PathBuf| file.is_relative() && include.join(file).is_file();

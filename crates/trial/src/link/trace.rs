@@ -36,18 +36,20 @@ impl Trace {
                 what,
             };
             let ms = text.trim_ascii().parse();
-            let ms = ms.map_err(|_| wrong("a line must be a time in whole ms, such as 12"))?;
+            let ms = ms.map_err(|_| wrong("expected a time in whole ms, such as 12"))?;
             if at_ms.last().is_some_and(|last| *last > ms) {
-                return Err(wrong("this time is before the one in the line above"));
+                return Err(wrong(
+                    "this time is earlier than the one on the previous line",
+                ));
             }
             if at_ms.len() == MAX_OPPORTUNITIES {
-                return Err(wrong("a trace has at most 4,000,000 lines"));
+                return Err(wrong("a trace can have at most 4,000,000 lines"));
             }
             at_ms.push(ms);
         }
         match at_ms.last() {
             None => Err("it is empty"),
-            Some(0) => Err("it must last 1 ms or longer"),
+            Some(0) => Err("it must last at least 1 ms"),
             Some(_) => Ok(()),
         }
         .map_err(|what| TraceError { line: None, what })?;
@@ -108,26 +110,23 @@ mod tests {
     fn an_invalid_trace_is_refused_with_its_line() {
         for (text, wrong) in [
             ("", "it is empty"),
-            ("0\n0\n", "it must last 1 ms or longer"),
+            ("0\n0\n", "it must last at least 1 ms"),
             (
                 "5\n3\n",
-                "line 2: this time is before the one in the line above",
+                "line 2: this time is earlier than the one on the previous line",
             ),
             (
                 "5\n\n6\n",
-                "line 2: a line must be a time in whole ms, such as 12",
+                "line 2: expected a time in whole ms, such as 12",
             ),
-            (
-                "-1\n",
-                "line 1: a line must be a time in whole ms, such as 12",
-            ),
+            ("-1\n", "line 1: expected a time in whole ms, such as 12"),
             (
                 "1\n2.5\n",
-                "line 2: a line must be a time in whole ms, such as 12",
+                "line 2: expected a time in whole ms, such as 12",
             ),
             (
                 "4294967296\n",
-                "line 1: a line must be a time in whole ms, such as 12",
+                "line 1: expected a time in whole ms, such as 12",
             ),
         ] {
             let error = Trace::parse("x", text).unwrap_err();

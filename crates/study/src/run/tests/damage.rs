@@ -226,9 +226,9 @@ fn a_plan_is_held_to_the_bounds_of_a_study() {
             "{told}"
         );
     }
-    assert_snapshot!(schedule(ramp(json!([part(-1.0, 1.0, 10)]))), @r#"variant "tcp": each rate of a ramp must be 0 to 1e9 calls per second"#);
-    assert_snapshot!(schedule(ramp(json!([]))), @r#"variant "tcp": the number of a ramp's parts must be at least 1"#);
-    assert_snapshot!(schedule(ramp(json!([part(1.0, 1.0, 0)]))), @r#"variant "tcp": the time of each part of a ramp must be 1ms to 24h"#);
+    assert_snapshot!(schedule(ramp(json!([part(-1.0, 1.0, 10)]))), @r#"variant "tcp": each rate in a ramp must be 0 to 1e9 calls per second"#);
+    assert_snapshot!(schedule(ramp(json!([]))), @r#"variant "tcp": the number of parts in a ramp must be at least 1"#);
+    assert_snapshot!(schedule(ramp(json!([part(1.0, 1.0, 0)]))), @r#"variant "tcp": the time of each part in a ramp must be 1ms to 24h"#);
     assert_snapshot!(plan_with("/variants/0/settings/deadline_ms", json!(0)), @r#"variant "tcp": "deadline" must be at least 1ms"#);
     assert_snapshot!(plan_with("/variants/0/settings/stop", json!({"time_ms": u64::MAX})), @r#"variant "tcp": "time" must be at most 24h"#);
     assert_snapshot!(plan_with("/variants/0/settings/connections", json!(0)), @r#"variant "tcp": "connections" must be a whole number from 1 to 65536, not 0"#);
