@@ -1,4 +1,4 @@
-//! The errors of a run and of a trial, with whose fault they are.
+//! Errors that stop a run or fail a single trial, and who is at fault.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,27 +10,27 @@ use thiserror::Error;
 use crate::machine::placement::PlacementError;
 use crate::run::RecordsError;
 
-/// Why a run could not continue at all. What was recorded before stays valid.
+/// An error that stops the whole run. Trials recorded earlier remain valid.
 #[derive(Debug, Error)]
 pub enum LabError {
-    /// A record could not be kept.
-    #[error("could not keep a record of the run: {0}")]
+    /// A record could not be written.
+    #[error("could not write a record of the run: {0}")]
     Records(#[from] RecordsError),
-    /// The machine does not show or allow what trials need.
+    /// Client and server could not be placed on cores.
     #[error(transparent)]
     Placement(#[from] PlacementError),
-    /// The plan contradicts itself: it was written by hand or damaged.
-    #[error("the plan is damaged: {0}; make it again from its study")]
+    /// The plan is inconsistent because it was edited by hand or damaged.
+    #[error("the plan is damaged: {0}; regenerate it from its study")]
     Plan(String),
-    /// What would be measured next cannot be compared with what is recorded.
+    /// New trials would not be comparable with the recorded ones.
     #[error(
         "{0}, so new trials cannot be compared with the recorded ones; start a new run, and compare both with `rpcgauge diff`"
     )]
     Changed(#[from] Difference),
-    /// A folder for sockets or logs could not be made.
-    #[error("could not make the folder {}: {}; choose another with TMPDIR or --out", .0.display(), .1)]
+    /// A folder for sockets or logs could not be created.
+    #[error("could not create the folder {}: {}; choose another with TMPDIR or --out", .0.display(), .1)]
     Folder(PathBuf, #[source] io::Error),
-    /// Emulated links cannot be made here.
+    /// An emulated link could not be created.
     #[error(transparent)]
     Link(#[from] LinkError),
 }
@@ -42,18 +42,18 @@ pub(crate) type TrialResult<T = ()> = Result<T, TrialFailure>;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{reason}")]
 pub struct TrialFailure {
-    /// One line: what, where, and what to do.
+    /// One line: what failed, where, and what to do about it.
     pub reason: String,
-    /// Whose fault it is.
+    /// Who is at fault.
     pub fault: Fault,
-    /// Requests that the trial had sent before it failed; `None` if unknown.
+    /// Requests sent before the failure; `None` if unknown.
     pub requests_sent: Option<u64>,
     /// The last lines of the subject's log.
     pub log: String,
 }
 
 impl TrialFailure {
-    /// A failure without a log, before anything was sent.
+    /// A failure with no log, from before any request was sent.
     pub fn new(fault: Fault, reason: impl Into<String>) -> Self {
         Self {
             reason: reason.into(),
@@ -63,21 +63,21 @@ impl TrialFailure {
         }
     }
 
-    /// The same failure, with the last lines of the subject's log.
+    /// Adds the last lines of the subject's log.
     #[must_use]
     pub fn with_log(mut self, log: String) -> Self {
         self.log = log;
         self
     }
 
-    /// The same failure, with the number of requests that the trial had sent.
+    /// Sets the number of requests sent before the failure.
     #[must_use]
     pub(crate) fn after(mut self, requests_sent: Option<u64>) -> Self {
         self.requests_sent = requests_sent;
         self
     }
 
-    /// The failure as it is recorded.
+    /// Converts the failure to the form in which it is recorded.
     pub(crate) fn into_outcome(self) -> TrialOutcome {
         TrialOutcome::Failed {
             reason: self.reason,

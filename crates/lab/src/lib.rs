@@ -1,5 +1,5 @@
-//! Carries out a plan: starts the subjects, verifies each one, places the processes, measures the floors, runs
-//! the trials block by block, and appends each record as it comes.
+//! Executes a plan: starts and verifies the subjects, places the processes, measures the floors, runs the
+//! trials block by block, and writes each record as soon as it is complete.
 //!
 //! ```text
 //! Lab::run
@@ -11,7 +11,7 @@
 //!         with the floors under them
 //! ```
 //!
-//! The lab judges nothing and draws nothing: its records go to [`Records`], and its events to an
+//! The lab neither evaluates nor presents results: it passes records to [`Records`] and events to an
 //! [`Observer`]. Only this crate starts processes.
 
 pub mod app;

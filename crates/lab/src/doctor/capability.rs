@@ -1,4 +1,4 @@
-//! Privileges and toolchains: which this machine has, and what each unlocks.
+//! The privileges and toolchains that this machine has, and what each one enables.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -18,7 +18,7 @@ use crate::subjects::tools::find;
 pub(super) struct Capability {
     pub(super) name: String,
     pub(super) found: bool,
-    /// If found, its version or path; otherwise why not.
+    /// Its version or path if found; otherwise the reason it was not.
     pub(super) detail: String,
     pub(super) unlocks: String,
 }
@@ -34,7 +34,7 @@ impl Capability {
     }
 }
 
-/// Every privilege that a part of rpcgauge needs.
+/// Every privilege that some part of rpcgauge needs.
 pub(super) fn privileges(links: Result<String, String>) -> Vec<Capability> {
     vec![
         Capability::new(
@@ -50,7 +50,7 @@ pub(super) fn privileges(links: Result<String, String>) -> Vec<Capability> {
         Capability::new(
             "peak memory reset",
             peak_reset(),
-            "each trial's own peak memory, not the process's since its start",
+            "peak memory per trial instead of per process lifetime",
         ),
         Capability::new(
             "emulated links",
@@ -89,7 +89,7 @@ fn peak_reset() -> Result<String, String> {
 
 const EDITIONS: &str = ".proto files with editions";
 
-/// The tools that rpcgauge itself uses, and what each unlocks.
+/// The tools that rpcgauge itself uses, and what each one enables.
 fn own() -> [(Tool, String); 3] {
     let (rust, protoc) = (env!("CARGO_PKG_RUST_VERSION"), FIRST_PROTOC.to_string());
     let rust_unlocks = "building rpcgauge itself";
@@ -112,7 +112,7 @@ fn own() -> [(Tool, String); 3] {
     })
 }
 
-/// Looks for all tools at the same time: some take a while to print their version.
+/// Looks for all tools concurrently, because some are slow to print their version.
 pub(super) fn toolchains(subjects: &Subjects) -> Vec<Capability> {
     let of_subjects = subjects.all().map(|package| package.manifest());
     let of_subjects = of_subjects.flat_map(|subject| {
@@ -136,7 +136,7 @@ pub(super) fn toolchains(subjects: &Subjects) -> Vec<Capability> {
     .collect()
 }
 
-/// A tool's version and path, or why it cannot be used here and what to do.
+/// A tool's version and path, or why it cannot be used here and how to fix that.
 fn state(tool: &Tool) -> Result<String, String> {
     let found = find(tool)?;
     let shown = format!("{} {}", found.version, found.path.display());

@@ -1,4 +1,4 @@
-//! Finds out what this machine can measure, with how much noise, and what would unlock more.
+//! Determines what this machine can measure, how noisy it is, and what would enable more.
 
 mod capability;
 mod noise;
@@ -21,15 +21,15 @@ use crate::machine::placement::Placements;
 use crate::subject::SubjectCommand;
 use crate::subjects::Subjects;
 
-/// What the doctor found. `Display` is the text for a terminal.
+/// What the doctor found. `Display` formats it for a terminal.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Findings {
     environment: Environment,
-    /// Privileges, whether this program has them, and what each unlocks.
+    /// Privileges: whether this program has each one, and what it enables.
     privileges: Vec<Capability>,
-    /// Toolchains, whether they are installed, and what each unlocks.
+    /// Toolchains: whether each one is installed, and what it enables.
     toolchains: Vec<Capability>,
-    /// Whether busy cores are stopped; `None` if that was not measured.
+    /// Whether the kernel or host stops busy cores; `None` if not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     busy_cores: Option<BusyCores>,
     /// The result of a short A/A run; `None` if there was none.
@@ -37,11 +37,11 @@ pub struct Findings {
     noise: Option<NoiseResult>,
 }
 
-/// How long other programs are watched, at least.
+/// The minimum time for which other programs are watched.
 const WATCH: Duration = Duration::from_millis(250);
 
-/// Examines the machine. `links` says whether emulated links can be made. With `measure_noise` it also keeps
-/// the cores busy for a second, and runs a short A/A of some seconds against the reference subject.
+/// Examines the machine. `links` is `Ok` if emulated links can be created. With `measure_noise`, also keeps
+/// the cores busy for a second and runs an A/A test of a few seconds against the reference subject.
 pub fn examine(
     reference: &SubjectCommand,
     subjects: &Subjects,

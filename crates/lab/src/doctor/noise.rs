@@ -1,4 +1,4 @@
-//! Measures how much two measurements of the same thing differ here.
+//! Measures how much two measurements of the same call differ on this machine.
 
 use std::sync::atomic::AtomicBool;
 
@@ -16,7 +16,7 @@ use crate::machine::placement::Placements;
 use crate::run::{Lab, Options};
 use crate::subject::SubjectCommand;
 
-/// The result of a short A/A run: the same call under two names, in turn.
+/// The result of a short A/A run, which alternates the same call under two names.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Noise {
     pub(super) placement: Placement,
@@ -25,13 +25,14 @@ pub(super) struct Noise {
     pub(super) pairs: u32,
     /// The median of the trials' median latencies.
     pub(super) latency_p50_ns: f64,
-    /// The median difference of a pair: the longer over the shorter median latency, minus 1; 0.02 for 2%.
+    /// The median difference within a pair: the longer median latency over the shorter, minus 1 (0.02 is
+    /// 2%).
     pub(super) typical: f64,
-    /// The largest difference of a pair.
+    /// The largest difference within a pair.
     pub(super) largest: f64,
 }
 
-/// The noise, or why it could not be measured, in one line.
+/// The noise, or a one-line reason why it could not be measured.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub(super) enum NoiseResult {
@@ -54,7 +55,7 @@ fn try_measure(reference: &SubjectCommand) -> Result<Noise, String> {
     let plan = plan(placements.pair().map_or(1, |_| 2))?;
     let logs = Scratch::make().map_err(|error| error.to_string())?;
     let options = Options::new(reference.clone(), logs.folder().to_owned());
-    // Only the first placement: the others would check a verdict, and there is none.
+    // One placement is enough: the others only confirm a verdict, and the doctor gives none.
     let main = plan.placements.first().copied().unwrap_or(Placement::Free);
     let trials = plan.trials.iter().filter(|t| t.placement == main);
     let trials: Vec<TrialSpec> = trials.cloned().collect();
@@ -69,7 +70,7 @@ fn try_measure(reference: &SubjectCommand) -> Result<Noise, String> {
     judge(main, &trials.collect::<Vec<_>>())
 }
 
-/// Combines the pairs' ratios.
+/// Computes the difference within each pair, and summarizes the differences.
 fn judge(placement: Placement, trials: &[TrialRecord]) -> Result<Noise, String> {
     let medians: Vec<f64> = trials
         .iter()
@@ -100,7 +101,7 @@ fn median_latency(trial: &TrialRecord) -> Result<f64, String> {
     }
 }
 
-/// The middle value; the upper one of the two if there is an even number of values.
+/// The median; for an even number of values, the upper of the middle two.
 fn middle(values: &mut [f64]) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(0.0)

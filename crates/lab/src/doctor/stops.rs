@@ -1,15 +1,15 @@
-//! Finds out whether a core that is kept busy is stopped again and again, as it is under a quota.
+//! Detects whether a busy core is stopped periodically, as a CPU quota does.
 //!
-//! The system renews a quota on processor time at fixed intervals, usually every 100 ms. A core that has used
-//! it up is stopped until then:
+//! A quota on processor time is renewed at fixed intervals, usually every 100 ms. A core that has used up its
+//! quota stays stopped until the next renewal:
 //!
 //! ```text
 //! |== runs ==|.stopped.|== runs ==|.stopped.|== runs ==|.stopped.|
 //! 0                    100                  200                  300 ms
 //! ```
 //!
-//! So the stops of a quota end at the same point of every period. Other programs and interrupts stop a core at
-//! any point.
+//! Stops caused by a quota therefore end at the same point of every period. Other programs and interrupts stop
+//! a core at arbitrary points.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -22,25 +22,25 @@ use serde::Serialize;
 use crate::machine::placement::{CoreSet, Placements};
 use crate::machine::process::thread_waited;
 
-/// How long cores are kept busy: for ten periods.
+/// How long the cores are kept busy: ten periods.
 const WATCH: Duration = Duration::from_secs(1);
 
 /// The default period of control groups and hypervisors.
 const PERIOD: Duration = Duration::from_millis(100);
 
-/// The minimum length of a gap in a busy loop that counts as a stop: interrupts are shorter.
+/// Gaps in the busy loop count only from this length on. Interrupts are shorter.
 const GAP: Duration = Duration::from_micros(100);
 
-/// Stops that are shorter than this are not taken for a quota's.
+/// Stops shorter than this are not attributed to a quota.
 const MIN_STOP: Duration = Duration::from_millis(1);
 
-/// Stops count as periodic if they end within this time of each other in the period.
+/// Stops are periodic if their ends fall within this distance of each other in the period.
 const PLACE: Duration = Duration::from_millis(2);
 
-/// A quota must stop a core in at least this fraction of the periods: in some it may not be used up.
+/// The minimum fraction of periods with a stop. Below 1 because the quota may not be used up in every period.
 const MIN_PERIODS: f64 = 0.8;
 
-/// What happened to cores that were kept busy.
+/// What was observed while the cores were kept busy.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct BusyCores {
     pub(super) watched_ms: u64,
@@ -49,11 +49,11 @@ pub(super) struct BusyCores {
     pub(super) stops: Option<Stops>,
 }
 
-/// Stops that recur at one point of each period.
+/// Stops that recur at the same point of each period.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Stops {
     pub(super) period_ms: u64,
-    /// The median time for which a core is stopped in a period.
+    /// The median length of the stop in a period, ms.
     pub(super) stopped_ms: f64,
     pub(super) by: StoppedBy,
 }
@@ -62,9 +62,9 @@ pub(super) struct Stops {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum StoppedBy {
-    /// The host, without this kernel's knowledge.
+    /// The host, invisibly to this kernel.
     Host,
-    /// This kernel, which ran other threads or enforced a quota itself.
+    /// This kernel, because it ran other threads or enforced a quota.
     Kernel,
 }
 
@@ -92,16 +92,16 @@ impl fmt::Display for Stops {
     }
 }
 
-/// A time in which a busy loop made no progress.
+/// An interval in which the busy loop made no progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Gap {
-    /// Its end, measured from the beginning of the watch.
+    /// Its end, relative to the start of the watch.
     end: Duration,
     length: Duration,
     by: StoppedBy,
 }
 
-/// Keeps the cores busy that a trial would use, and looks for stops.
+/// Keeps the cores that a trial would use busy, and looks for periodic stops.
 pub(super) fn watch(placements: &Placements) -> Option<BusyCores> {
     let two = placements.layout(Placement::TwoCores);
     let layout = two
@@ -109,7 +109,7 @@ pub(super) fn watch(placements: &Placements) -> Option<BusyCores> {
         .ok()?;
     let mut sides = vec![&layout.client, &layout.server];
     sides.dedup();
-    // Both at once, since one core may not use up a quota.
+    // Both cores must be busy at the same time, because one alone may not use up a quota.
     let found: Vec<Stops> = thread::scope(|scope| {
         let loops = sides
             .iter()
@@ -125,9 +125,9 @@ pub(super) fn watch(placements: &Placements) -> Option<BusyCores> {
     })
 }
 
-/// Keeps one core busy. Returns when it was stopped.
+/// Keeps one core busy and returns the gaps in which it was stopped.
 fn busy(core: &CoreSet) -> Vec<Gap> {
-    // If the thread cannot be bound, any other core will do.
+    // If the thread cannot be bound, any core will do.
     let _ = core.bind_this_thread();
     let waited = || thread_waited().unwrap_or_default();
     let mut gaps = Vec::new();
@@ -143,7 +143,7 @@ fn busy(core: &CoreSet) -> Vec<Gap> {
         last = now;
         if length >= GAP {
             let waited_now = waited();
-            // When the host lets the core continue, this thread may still wait for its turn.
+            // After the host resumes the core, this thread may still have to wait for its turn.
             let queued = waited_now.saturating_sub(waited_before).min(length);
             add(now - queued, length - queued, StoppedBy::Host);
             add(now, queued, StoppedBy::Kernel);
@@ -153,7 +153,7 @@ fn busy(core: &CoreSet) -> Vec<Gap> {
     gaps
 }
 
-/// The stops of a quota: of the host's, if there is one, or else of the kernel's.
+/// The stops caused by a host quota if there is one, otherwise by a kernel quota.
 fn stops(gaps: &[Gap]) -> Option<Stops> {
     [StoppedBy::Host, StoppedBy::Kernel]
         .into_iter()
@@ -167,8 +167,8 @@ fn stops(gaps: &[Gap]) -> Option<Stops> {
         })
 }
 
-/// The median stop at the point of the period at which most time was lost; `None` unless most periods have a
-/// stop there and at least half of the lost time was lost there.
+/// The median stop at the point of the period where the most time was lost. `None` unless most periods have a
+/// stop at that point, and those stops make up at least half of the lost time.
 fn quota(gaps: &[Gap]) -> Option<Duration> {
     let lost = |gaps: &[Gap]| gaps.iter().map(|gap| gap.length).sum::<Duration>();
     let at = |place: Duration| -> Vec<Gap> {
@@ -180,8 +180,8 @@ fn quota(gaps: &[Gap]) -> Option<Duration> {
         .map(|gap| gap.end)
         .max_by_key(|&place| lost(&at(place)))?;
     let mut found = at(place);
-    // Periods are counted from half a period before the point, so that a stop that ends a little early still
-    // belongs to its period.
+    // Periods start half a period before the point, so that a stop that ends slightly early still belongs to
+    // its own period.
     let offset = PERIOD / 2 + PERIOD - remainder(place);
     let period_of = |gap: &Gap| (gap.end + offset).as_nanos() / PERIOD.as_nanos();
     let hit: BTreeSet<u128> = found.iter().map(period_of).collect();
@@ -192,13 +192,13 @@ fn quota(gaps: &[Gap]) -> Option<Duration> {
     is_quota.then(|| found[found.len() / 2].length)
 }
 
-/// Whether two times lie at the same point of the period.
+/// Whether two times fall at the same point of the period.
 fn is_at(time: Duration, place: Duration) -> bool {
     let past = remainder(time.abs_diff(place));
     past.min(PERIOD - past) <= PLACE
 }
 
-/// The time since the last period began, if the first one began with the watch.
+/// The time since the current period began, if the first period began with the watch.
 fn remainder(time: Duration) -> Duration {
     Duration::from_nanos((time.as_nanos() % PERIOD.as_nanos()) as u64)
 }
@@ -211,7 +211,7 @@ mod tests {
         Duration::from_secs_f64(ms / 1_000.0)
     }
 
-    /// A gap by its end and its length, ms.
+    /// A gap, given its end and length in ms.
     fn gap(end: f64, length: f64, by: StoppedBy) -> Gap {
         Gap {
             end: ms(end),
@@ -220,7 +220,7 @@ mod tests {
         }
     }
 
-    /// The stops of a quota that is renewed at 37 ms of each period, a little early or late.
+    /// The stops of a quota renewed 37 ms into each period, give or take 1 ms.
     fn quotas(by: StoppedBy) -> Vec<Gap> {
         let late = |period: u32| f64::from(period % 3) - 1.0;
         let stop = |period| {
@@ -233,7 +233,7 @@ mod tests {
         (0..10).map(stop).collect()
     }
 
-    /// Stops of one length, at equal intervals.
+    /// Stops of equal length at regular intervals.
     fn every(time: f64, length: f64, by: StoppedBy) -> Vec<Gap> {
         let ends = (1..)
             .map(|n| time * f64::from(n))
@@ -243,7 +243,8 @@ mod tests {
 
     #[test]
     fn stops_at_one_place_of_the_period_are_a_quota() {
-        // Another program takes turns with the loop on the core: these stops are not the host's.
+        // The kernel's stops come from another program that shares the core. They must not be attributed to
+        // the host.
         let gaps = [quotas(StoppedBy::Host), every(9.3, 4.0, StoppedBy::Kernel)].concat();
         let found = stops(&gaps).unwrap();
         assert_eq!((found.period_ms, found.stopped_ms.round()), (100, 25.0));
@@ -255,7 +256,7 @@ mod tests {
         );
         let found = stops(&quotas(StoppedBy::Kernel)).unwrap();
         assert_eq!(found.by, StoppedBy::Kernel);
-        // The quota is renewed just when the watch began.
+        // The quota is renewed exactly when the watch begins.
         assert!(stops(&every(100.0, 5.0, StoppedBy::Host)).is_some());
     }
 

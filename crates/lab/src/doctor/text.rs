@@ -1,4 +1,4 @@
-//! The findings as text for a terminal.
+//! Formats the findings for a terminal.
 
 use std::fmt;
 
@@ -35,7 +35,7 @@ impl Findings {
         let machine = &self.environment;
         let or_none = |text: &Option<String>, none: &str| text.clone().unwrap_or(none.to_owned());
         let busy = self.busy_cores.as_ref().map(|busy| match &busy.stops {
-            None => "were not seen to stop at fixed times".to_owned(),
+            None => "no periodic stops detected".to_owned(),
             Some(stops) => format!(
                 "are stopped for {:.1} ms in every {} ms",
                 stops.stopped_ms, stops.period_ms
@@ -50,7 +50,7 @@ impl Findings {
                 // Decimal, as in reports.
                 format!("{:.1} GB", machine.memory_bytes as f64 / 1e9),
             ),
-            ("virtual", or_none(&machine.virtualization, "no sign of it")),
+            ("virtual", or_none(&machine.virtualization, "not detected")),
             (
                 "frequency",
                 or_none(&machine.governor, "no governor reported"),
@@ -100,7 +100,7 @@ fn measured(f: &mut fmt::Formatter<'_>, noise: &Noise) -> fmt::Result {
     )
 }
 
-/// A percentage up to a factor of 2, and a factor beyond that.
+/// A percentage for less than a factor of 2; otherwise a factor.
 fn off(by: f64) -> String {
     if by < 1.0 {
         format!("{:.1}%", by * 100.0)

@@ -1,4 +1,4 @@
-//! What disturbed the calls while they were measured: other programs or a hypervisor took their cores.
+//! What disturbed the calls while they were measured: other programs or a hypervisor that took their cores.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -10,20 +10,20 @@ use super::steal::Ticks;
 use crate::machine::placement::Layout;
 use crate::machine::process::thread_waited;
 
-/// Tracks disturbances over a whole run: reads the machine's counters at its start and at its end, and in
-/// between only those of the measuring thread.
+/// Tracks disturbances over a whole run. The machine's counters are read only at the start and the end of the
+/// run; in between, only those of the measuring thread are read.
 #[derive(Debug)]
 pub(crate) struct Disturbances {
-    /// The machine's ticks at the start.
+    /// The machine's tick counts at the start.
     ticks: Option<Ticks>,
     others: Others,
-    /// The largest share of a trial for which the measuring thread waited for its core.
+    /// The largest share of any trial that the measuring thread spent waiting for its core.
     waited: f64,
 }
 
 impl Disturbances {
-    /// Starts tracking. What is measured runs on `cores`, and calls services at `targets`, which this program
-    /// has not started.
+    /// Starts tracking. The measured processes run on `cores` and call services at `targets`, which this
+    /// program did not start.
     pub(crate) fn start(cores: BTreeSet<usize>, targets: Vec<Address>) -> Self {
         Self {
             ticks: Ticks::now(),
@@ -32,13 +32,13 @@ impl Disturbances {
         }
     }
 
-    /// Notes how long the measuring thread waited in one trial.
+    /// Records how long the measuring thread waited during one trial.
     pub(crate) fn note(&mut self, waiting: Option<Waiting>) {
         let share = waiting.and_then(Waiting::share);
         self.waited = self.waited.max(share.unwrap_or(0.0));
     }
 
-    /// A line for each disturbance since the start; `when` names that time.
+    /// One line for each disturbance since the start; `when` names that period.
     pub(crate) fn warnings(&self, when: &str) -> Vec<String> {
         let steal = self.ticks.and_then(|ticks| ticks.warning(when));
         let others = self.others.warning(when, self.waited);
@@ -46,7 +46,7 @@ impl Disturbances {
     }
 }
 
-/// How long the calling thread waits for its core while others run there.
+/// Measures how long the calling thread waits for its core while other threads run there.
 #[derive(Debug)]
 pub(crate) struct Waiting {
     began: Instant,
@@ -54,8 +54,8 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
-    /// Starts tracking the calling thread. `None` if client and server share one core, since each waits for the
-    /// other there, or if the kernel does not show it.
+    /// Starts tracking the calling thread. `None` if client and server share one core, where each always waits
+    /// for the other, or if the kernel does not report waiting times.
     pub(crate) fn start(layout: &Layout) -> Option<Self> {
         let is_shared = layout.client == layout.server && layout.client.ids().len() == 1;
         Some(Self {
@@ -101,7 +101,7 @@ mod tests {
                 layout.client.bind_this_thread().unwrap();
                 let before = thread_waited();
                 let waiting = Waiting::start(&layout);
-                // Until the other thread had a turn.
+                // Spin until the other thread has had a turn.
                 while before.is_some() && thread_waited() == before {}
                 disturbances.note(waiting);
                 is_done.store(true, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Which build of rpcgauge this is.
+//! Identifies this build of rpcgauge.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 
 use ring::digest::{Context, SHA256};
 
-/// SHA-256 of this program's executable, in hexadecimal digits; `None` if it cannot be read. Reads the file of
-/// the running program, even if another one has replaced it.
+/// The SHA-256 of this program's executable, in hexadecimal; `None` if the file cannot be read. This is the
+/// file of the running program, even if it has since been replaced.
 pub(super) fn digest() -> Option<String> {
     static DIGEST: OnceLock<Option<String>> = OnceLock::new();
     let read = || File::open("/proc/self/exe").and_then(of_file).ok();
@@ -26,7 +26,7 @@ fn of_file(mut file: File) -> io::Result<String> {
     Ok(hexadecimal(context.finish().as_ref()))
 }
 
-/// Two digits for each byte.
+/// Formats each byte as two hexadecimal digits.
 pub(super) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,6 +1,7 @@
 //! Describes the machine that a run was measured on, for the report.
 //!
-//! Everything is read from files and the kernel; what a machine does not show is left out, never guessed.
+//! Everything is read from the kernel and the file system. What a machine does not reveal is left out, never
+//! guessed.
 
 mod disturbances;
 mod executable;
@@ -21,7 +22,7 @@ use crate::machine::cores;
 use crate::machine::idle::IdleHold;
 use crate::machine::process::ProcessMeter;
 
-/// Describes the machine as it is now. [`Disturbances`] covers what else runs on it.
+/// Describes the current state of the machine. [`Disturbances`] covers the other programs that run on it.
 pub(crate) fn examine(idle: Idle) -> Environment {
     let allowed = cores::allowed().unwrap_or_default();
     let governor = system::governor(&allowed);
@@ -46,18 +47,19 @@ pub(crate) fn examine(idle: Idle) -> Environment {
     }
 }
 
-/// Warns if the kernel cannot reset a process's peak memory: a trial's peak then includes all earlier trials.
+/// Warns if the kernel cannot reset a process's peak memory, in which case a trial's peak includes all earlier
+/// trials.
 fn peak_warning() -> Option<String> {
     let can_reset = ProcessMeter::of_self().is_ok_and(|meter| meter.reset_peak());
     (!can_reset).then(|| {
-        "peak memory cannot be reset (/proc/self/clear_refs): a trial's peak is the largest since \
+        "peak memory cannot be reset (/proc/self/clear_refs): a trial's peak covers the time since \
          its process started"
             .to_owned()
     })
 }
 
-/// The environment of a run that is resumed: as it began, with warnings of what is different now. A change that
-/// would make figures incomparable is refused elsewhere ([`Provenance`](rpcgauge_study::record::Provenance)).
+/// The environment of a resumed run: the original one, plus warnings about what has changed. A change that
+/// would make figures incomparable is rejected elsewhere ([`Provenance`](rpcgauge_study::record::Provenance)).
 pub(crate) fn continued(mut earlier: Environment, now: Environment) -> Environment {
     let governor = |of: &Environment| of.governor.clone().unwrap_or_else(|| "unknown".to_owned());
     let changes = [
@@ -83,7 +85,7 @@ pub(crate) fn continued(mut earlier: Environment, now: Environment) -> Environme
     earlier
 }
 
-/// The prefix of a warning about the resumed part of a run.
+/// The prefix of warnings about the resumed part of a run.
 const RESUMED: &str = "when the run was resumed";
 
 #[cfg(test)]
@@ -131,7 +133,7 @@ mod tests {
                 .iter()
                 .all(|warning| warning.lines().count() == 1)
         );
-        // Programs that ran earlier, such as the last run, disturb nothing.
+        // Programs that ran earlier, such as the previous run, do not disturb this one.
         let warnings = environment.warnings.join("\n");
         assert!(!warnings.contains("load average"), "{warnings}");
     }

@@ -1,4 +1,4 @@
-//! Finds the other programs that used the cores during a run.
+//! Finds other programs that used the cores during a run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -16,25 +16,26 @@ use crate::machine::process::{Stat, all_processes};
 /// more than this share of a core is named.
 const WAITED_SHARE: f64 = 0.01;
 
-/// A program that used more than this share of a measured core is named in any case: the server may have
-/// waited, or both sides if they share a core.
+/// A program that used more than this share of a measured core is named regardless of the measuring thread: the
+/// server may have waited, or both sides if they share a core.
 const BUSY_SHARE: f64 = 0.10;
 
-/// The kernel counts processor time in ticks of 10 ms: fewer ticks than this say nothing about a share.
+/// The kernel counts processor time in ticks of 10 ms. A share computed from fewer ticks than this is
+/// meaningless.
 const MIN_TICKS: u64 = 2;
 
-/// The maximum number of programs that are named.
+/// The maximum number of programs to name.
 const MAX_NAMED: usize = 3;
 
-/// The maximum number of ancestors that are followed: parents that are read while processes start and end might
+/// The maximum number of ancestors to follow. Parents are read while processes start and exit, so they could
 /// form a cycle.
 const MAX_ANCESTORS: usize = 64;
 
-/// The kernel's mark of its own threads (`PF_KTHREAD` of include/linux/sched.h). Their work may be
-/// part of the calls.
+/// The flag by which the kernel marks its own threads (`PF_KTHREAD` in include/linux/sched.h). Their work may
+/// be part of the calls.
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
-/// Tracks what other programs' processes use.
+/// Tracks the processor time that other programs use.
 #[derive(Debug)]
 pub(super) struct Others {
     cores: BTreeSet<usize>,
@@ -43,7 +44,7 @@ pub(super) struct Others {
 }
 
 impl Others {
-    /// Starts tracking what runs on `cores`, except services that listen at `targets`.
+    /// Starts tracking programs that run on `cores`, except services that listen at `targets`.
     pub(super) fn start(cores: BTreeSet<usize>, targets: Vec<Address>) -> Self {
         Self {
             cores,
@@ -52,7 +53,8 @@ impl Others {
         }
     }
 
-    /// Names the programs that took the cores. The measuring thread `waited` for this share of a trial.
+    /// Names the programs that took the cores. `waited` is the share of a trial that the measuring thread spent
+    /// waiting for its core.
     pub(super) fn warning(&self, when: &str, waited: f64) -> Option<String> {
         let used = Processes::now().used_since(&self.before, std::process::id());
         let mut named = disturbing(used, &self.cores, waited);
@@ -64,8 +66,8 @@ impl Others {
     }
 }
 
-/// The programs that disturb what runs on `cores`: those that ran there last come first, and the
-/// busiest of them before the others.
+/// The programs that disturb `cores`. Those last seen on these cores come first; within each group, the busiest
+/// come first.
 fn disturbing(mut used: Vec<Used>, cores: &BTreeSet<usize>, waited: f64) -> Vec<Used> {
     let was_there = |used: &Used| cores.contains(&used.core);
     used.retain(|used| {
@@ -97,14 +99,14 @@ fn named_in_a_line(used: &[Used], when: &str, waited: f64) -> Option<String> {
     })
 }
 
-/// What a process used, with those that it started and that have ended.
+/// The processor time used by a process and its children that have exited.
 #[derive(Debug, Clone, PartialEq)]
 struct Used {
     name: String,
     pid: u32,
-    /// The core that it ran on last.
+    /// The core it last ran on.
     core: usize,
-    /// 1.0 is all of one core.
+    /// 1.0 is one full core.
     share: f64,
 }
 
@@ -124,22 +126,22 @@ impl fmt::Display for Used {
     }
 }
 
-/// All processes at one time.
+/// A snapshot of all processes.
 #[derive(Debug)]
 struct Processes {
     at: Instant,
     by_pid: BTreeMap<u32, Process>,
 }
 
-/// A process, from proc(5)'s `stat`.
+/// A process, as described by `stat` in proc(5).
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Process {
     name: String,
     parent: u32,
     is_kernels: bool,
-    /// Its processor time, with that of its children that have ended.
+    /// Its processor time, plus that of its children that have exited.
     ticks: u64,
-    /// When it started: another process may get its id later.
+    /// When it started, because a later process may reuse its id.
     started: u64,
     core: usize,
 }
@@ -157,7 +159,7 @@ impl Processes {
         }
     }
 
-    /// What each process used since `before`, without `own` and the processes that it started.
+    /// What each process has used since `before`, except `own` and its descendants.
     fn used_since(&self, before: &Self, own: u32) -> Vec<Used> {
         let seconds = self.at.duration_since(before.at).as_secs_f64().max(1e-3);
         let inherited = self.inherited_since(before);
@@ -180,8 +182,8 @@ impl Processes {
         self.by_pid.iter().filter_map(used).collect()
     }
 
-    /// The earlier use of processes that have ended since `before`. It now counts for the nearest ancestor that
-    /// is left, which waited for them.
+    /// What processes that have exited since `before` had used by then. The kernel now attributes that time to
+    /// the nearest surviving ancestor, which waited for them.
     fn inherited_since(&self, before: &Self) -> BTreeMap<u32, u64> {
         let is_left = |pid: u32| {
             let started = |all: &Self| all.by_pid.get(&pid).map(|process| process.started);
@@ -198,7 +200,7 @@ impl Processes {
         inherited
     }
 
-    /// A process, its parent, and so on.
+    /// A process, its parent, its grandparent, and so on.
     fn ancestry(&self, pid: u32) -> impl Iterator<Item = u32> {
         let parent = |pid: &u32| self.by_pid.get(pid).map(|process| process.parent);
         successors(Some(pid), parent).take(MAX_ANCESTORS)
@@ -240,7 +242,7 @@ mod tests {
         }
     }
 
-    /// The result of two readings, a second apart.
+    /// The result of two readings taken one second apart.
     fn used<const A: usize, const B: usize>(
         before: [(u32, Process); A],
         after: [(u32, Process); B],
@@ -319,7 +321,7 @@ mod tests {
     #[test]
     fn time_from_before_is_left_out_when_its_process_ends() {
         let second = ticks_per_second() as u64;
-        // 1 waited for 2, which waited for 3: what both had used before now counts for 1.
+        // 1 waited for 2, which waited for 3, so the time that both had used earlier is now attributed to 1.
         let before = [(1, of(0, 0)), (2, of(1, 2 * second)), (3, of(2, second))];
         let after = [(1, of(0, 3 * second + second / 2))];
         assert_eq!(used(before, after), [(1, 0.5)]);

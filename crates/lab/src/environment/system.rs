@@ -1,5 +1,5 @@
-//! Describes the system: its processor, clock frequency and limits, and the virtual machine or container that
-//! it runs in.
+//! Describes the system: its processor, clock frequency and limits, and the virtual machine or container it
+//! runs in.
 
 use std::collections::BTreeSet;
 use std::env::consts::ARCH;
@@ -12,7 +12,7 @@ use super::executable::hexadecimal;
 use crate::machine::cores::{Core, choose_pair};
 use crate::machine::process::kib_field;
 
-/// The distribution and the kernel: `Debian GNU/Linux 12 (bookworm), Linux 6.1.0 x86_64`.
+/// The distribution and the kernel, for example `Debian GNU/Linux 12 (bookworm), Linux 6.1.0 x86_64`.
 pub(super) fn name() -> String {
     let release = text_of("/etc/os-release").or_else(|| text_of("/usr/lib/os-release"));
     let distribution = release.and_then(|text| distribution(&text));
@@ -21,7 +21,7 @@ pub(super) fn name() -> String {
     distribution.map_or(kernel.clone(), |name| format!("{name}, {kernel}"))
 }
 
-/// os-release(5)'s human-readable name.
+/// The human-readable name in os-release(5).
 fn distribution(release: &str) -> Option<String> {
     let value = release
         .lines()
@@ -29,7 +29,7 @@ fn distribution(release: &str) -> Option<String> {
     Some(value.trim_matches(['"', '\'']).to_owned()).filter(|name| !name.is_empty())
 }
 
-/// The processor's name as the system gives it; the architecture if it gives none.
+/// The processor's name as the system reports it, or the architecture if it reports none.
 pub(super) fn processor() -> String {
     let cpuinfo = text_of("/proc/cpuinfo").unwrap_or_default();
     model(&cpuinfo)
@@ -39,7 +39,7 @@ pub(super) fn processor() -> String {
 
 fn model(cpuinfo: &str) -> Option<String> {
     let fields = || cpuinfo.lines().filter_map(|line| line.split_once(':'));
-    // x86 has the first; other architectures have one of the rest.
+    // x86 has the first field; other architectures have one of the rest.
     ["model name", "Processor", "cpu model", "cpu"]
         .iter()
         .find_map(|wanted| {
@@ -48,19 +48,20 @@ fn model(cpuinfo: &str) -> Option<String> {
         })
 }
 
-/// A digest of machine-id(5), which itself is confidential. It tells apart machines that look the same.
+/// A digest of machine-id(5), because the id itself is confidential. It distinguishes machines that otherwise
+/// look the same.
 pub(super) fn machine_id() -> Option<String> {
     let id = text_of("/etc/machine-id")?;
     let digest = digest(&SHA256, format!("rpcgauge {id}").as_bytes());
     Some(hexadecimal(&digest.as_ref()[..8]))
 }
 
-/// The machine's memory, bytes.
+/// The total memory of the machine, bytes.
 pub(super) fn memory_bytes() -> Option<u64> {
     kib_field(&fs::read_to_string("/proc/meminfo").ok()?, "MemTotal:")
 }
 
-/// The frequency governor of the allowed cores; all names if they differ.
+/// The frequency governor of the allowed cores, or all governors if they differ.
 pub(super) fn governor(allowed: &[Core]) -> Option<String> {
     let file = |id| format!("/sys/devices/system/cpu/cpu{id}/cpufreq/scaling_governor");
     let names = allowed.iter().filter_map(|core| text_of(&file(core.id)));
@@ -68,7 +69,7 @@ pub(super) fn governor(allowed: &[Core]) -> Option<String> {
     (!names.is_empty()).then(|| Vec::from_iter(names).join(", "))
 }
 
-/// Which of the machine's settings make figures noisy.
+/// Machine settings that make figures noisy.
 pub(super) fn warnings(allowed: &[Core], governor: Option<&str>) -> Vec<String> {
     [
         governor.and_then(governor_warning),
@@ -93,7 +94,7 @@ fn governor_warning(governor: &str) -> Option<String> {
     })
 }
 
-/// Whether turbo frequencies are on; `None` if the driver does not show it.
+/// Whether turbo frequencies are enabled; `None` if the driver does not report it.
 fn turbo() -> Option<bool> {
     let cpu = "/sys/devices/system/cpu";
     let intel = text_of(&format!("{cpu}/intel_pstate/no_turbo")).map(|off| off == "0");
@@ -103,7 +104,7 @@ fn turbo() -> Option<bool> {
 fn cores_warning(allowed: &[Core]) -> Option<String> {
     let Some(pair) = choose_pair(allowed) else {
         return Some(
-            "this program may use one core: client and server can only share it".to_owned(),
+            "this program may use only one core, so client and server must share it".to_owned(),
         );
     };
     pair.is_one_physical_core().then(|| {
@@ -115,14 +116,14 @@ fn cores_warning(allowed: &[Core]) -> Option<String> {
     })
 }
 
-/// The processor time that this program's control group may use, in cores.
+/// The processor time allowed by this program's control group, in cores.
 fn quota() -> Option<f64> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
     let group = groups
         .lines()
         .find_map(|line| line.strip_prefix("0::"))?
         .trim_end_matches('/');
-    // The nearest limit counts; a container sees its own group as the root.
+    // The tightest limit of all ancestors applies. A container sees its own group as the root.
     let ancestors = group
         .match_indices('/')
         .map(|(at, _)| &group[..at])
@@ -133,7 +134,7 @@ fn quota() -> Option<f64> {
         .min_by(f64::total_cmp)
 }
 
-/// Control group v2's `cpu.max`: `QUOTA PERIOD`, or `max` for none.
+/// Parses `cpu.max` of control group v2: `QUOTA PERIOD`, where the quota is `max` if unlimited.
 fn cores_of(limit: &str) -> Option<f64> {
     let (quota, period) = limit.split_once(' ')?;
     let (quota, period): (f64, f64) = (quota.parse().ok()?, period.parse().ok()?);
@@ -143,13 +144,14 @@ fn cores_of(limit: &str) -> Option<f64> {
 fn quota_warning(quota: f64, cores: usize) -> Option<String> {
     (quota < cores as f64).then(|| {
         format!(
-            "the control group allows {quota:.1} cores' processor time on {cores} cores: processes are \
+            "the control group allows {quota:.1} cores of processor time on {cores} cores: processes are \
              throttled when they use it up"
         )
     })
 }
 
-/// Whether this is a virtual machine or a container, or both: `virtual machine (KVM), container (docker)`.
+/// The virtual machine, the container or both that this runs in, for example `virtual machine (KVM),
+/// container (docker)`.
 pub(super) fn virtualization() -> Option<String> {
     let parts: Vec<String> = [machine(), container()].into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join(", "))
@@ -167,7 +169,7 @@ fn machine() -> Option<String> {
     }
 }
 
-/// Whether a hypervisor has set the processor's flag for it (x86).
+/// Whether the processor flags report a hypervisor (x86).
 fn has_hypervisor_flag(cpuinfo: &str) -> bool {
     let mut flags = cpuinfo.lines().filter(|line| line.starts_with("flags"));
     flags.any(|line| {
@@ -176,7 +178,7 @@ fn has_hypervisor_flag(cpuinfo: &str) -> bool {
     })
 }
 
-/// Firmware vendors and products that only virtual machines have, with the name to show.
+/// Firmware vendors and products that identify virtual machines, each with the name to display.
 const HYPERVISORS: [(&str, &str); 9] = [
     ("qemu", "QEMU"),
     ("kvm", "KVM"),
@@ -210,7 +212,7 @@ fn container() -> Option<String> {
     Some(format!("container ({name})"))
 }
 
-/// A file's text without the white space around it, if it can be read and has any.
+/// A file's trimmed text; `None` if the file cannot be read or is blank.
 fn text_of(path: &str) -> Option<String> {
     let text = std::fs::read_to_string(path).ok()?;
     Some(text.trim().to_owned()).filter(|text| !text.is_empty())

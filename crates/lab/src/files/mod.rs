@@ -1,4 +1,5 @@
-//! Regular files, which another program may have replaced, and folders that are removed when this program ends.
+//! Opens regular files that another program may have replaced, and manages folders that exist only while this
+//! program runs.
 
 pub(crate) mod regular;
 pub(crate) mod scratch;

@@ -1,7 +1,7 @@
 //! Opens regular files in places where a subject or another program may have put something else.
 //!
-//! Opening a FIFO would wait for its other end, and Ctrl-C would not interrupt that; reading a device might
-//! never end.
+//! Opening a FIFO blocks until its other end is opened, and Ctrl-C would not interrupt that. Reading a
+//! device might never end.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -15,7 +15,7 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
     open_with(OpenOptions::new().read(true), path)
 }
 
-/// Opens a file for writing, empty.
+/// Opens a file for writing, creating or truncating it.
 pub(crate) fn create(path: &Path) -> io::Result<File> {
     open_with(
         OpenOptions::new().write(true).create(true).truncate(true),
@@ -23,16 +23,16 @@ pub(crate) fn create(path: &Path) -> io::Result<File> {
     )
 }
 
-/// Opens a file without waiting.
+/// Opens a file without blocking.
 ///
 /// # Errors
-/// It is a symbolic link, or anything else that is not a regular file.
+/// Fails if `path` is a symbolic link or anything else that is not a regular file.
 pub(crate) fn open_with(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW;
     let not_regular = || io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file");
     let opened = options.custom_flags(flags.bits().cast_signed()).open(path);
     let file = opened.map_err(|error| match error.raw_os_error() {
-        // ELOOP: a link. ENXIO: a FIFO without a reader, or a socket.
+        // ELOOP: a symbolic link. ENXIO: a FIFO without a reader, or a socket.
         Some(libc::ELOOP | libc::ENXIO) => not_regular(),
         _ => error,
     })?;

@@ -1,9 +1,8 @@
-//! Folders for what exists only while this program runs: sockets, records of calls, logs that are
-//! not kept, temporary files of subjects and builds.
+//! Temporary folders for what exists only while this program runs: sockets, call records, logs that are not
+//! kept, and temporary files of subjects and builds.
 //!
-//! A program that is killed cannot remove its folder. So each folder holds a file that stays locked
-//! for as long as the program lives, and the next program that makes a folder removes those whose
-//! file is no longer locked.
+//! A killed program cannot remove its folder. Each folder therefore contains a file that stays locked while the
+//! program lives. The next program to create a folder removes those whose file is no longer locked.
 
 use std::fs::{self, File};
 use std::io;
@@ -18,30 +17,30 @@ use tempfile::TempDir;
 use crate::error::LabError;
 use crate::files::regular;
 
-/// The prefix of a folder's name; six random characters follow.
+/// The prefix of a folder's name, followed by six random characters.
 const PREFIX: &str = "rpcgauge-";
 
-/// The locked file of a folder.
+/// The file in each folder that its program holds locked.
 const LOCK: &str = ".in-use";
 
-/// The maximum length of a path below the temporary folder, bytes: the folder's name, with an X for each random
-/// character, and a file's name with the largest numbers and the longest words.
+/// The maximum length of a path below the temporary folder, bytes: a folder name with an X for each random
+/// character, and a file name with the largest numbers and the longest words.
 const MAX_NAME: usize = "/rpcgauge-XXXXXX/4294967295-4294967295-two-cores-4294967295.sock".len();
 
-/// The fallback if the path of the configured temporary folder is too long.
+/// The parent to use if paths in the configured temporary folder would be too long.
 const SHORT_FOLDER: &str = "/tmp";
 
-/// A folder of this program, removed when this is dropped.
+/// A folder of this program. Dropping it removes the folder.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     folder: TempDir,
-    // The system releases the lock when the program ends in any way.
+    // The system releases the lock no matter how the program ends.
     _lock: File,
 }
 
 impl Scratch {
-    /// Makes a folder in the system's temporary folder, or in `/tmp` if the paths of sockets in the temporary
-    /// folder would be too long. Removes the folders of programs that were killed.
+    /// Creates a folder in the system's temporary folder, or in `/tmp` if socket paths there would be too long.
+    /// Removes folders left behind by killed programs.
     pub(crate) fn make() -> Result<Self, LabError> {
         Self::make_in(&std::env::temp_dir())
     }
@@ -82,8 +81,7 @@ impl Scratch {
     }
 }
 
-/// Removes this user's folders that no program holds. A folder that cannot be removed stays: it disturbs no
-/// run.
+/// Removes this user's abandoned folders. A folder that cannot be removed is harmless.
 fn remove_abandoned(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let is_ours = |found: fs::Metadata| found.is_dir() && found.uid() == geteuid().as_raw();
@@ -107,7 +105,7 @@ mod tests {
 
     use super::*;
 
-    /// The path with the largest numbers.
+    /// The longest path that is ever used.
     fn longest(scratch: &Scratch) -> PathBuf {
         let most = u32::MAX;
         scratch.path(&format!("{most}-{most}-two-cores-{most}.sock"))
@@ -143,7 +141,7 @@ mod tests {
         let make = || Scratch::make_in(place.path()).unwrap();
         let (live, killed) = (make(), make());
         UnixListener::bind(killed.path("0.sock")).unwrap();
-        // A kill leaves the folder, without a lock on its file.
+        // A killed program leaves its folder behind, with the lock released.
         let killed = {
             let scratch = killed;
             scratch.folder.keep()

@@ -1,5 +1,5 @@
-//! Reads what the kernel counts of a server's TCP connections, from sock_diag(7) and proc(5)'s
-//! `/proc/net/snmp`. Any user may read both.
+//! Reads the kernel's counters for a server's TCP connections, from sock_diag(7) and `/proc/net/snmp`
+//! (proc(5)). Both are readable by any user.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -12,20 +12,20 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with,
 };
 
-/// Bytes that each open connection has sent, by the cookie that the kernel gives a socket.
+/// The bytes that each open connection has sent, keyed by the kernel's socket cookie.
 pub(crate) type Sent = BTreeMap<u64, u64>;
 
-/// The connections of the server that listens at a port.
+/// The connections of the server that listens on a port.
 #[derive(Debug)]
 pub(crate) struct Connections {
     port: u16,
-    /// Both belong to the network namespace that they were opened in.
+    /// Both belong to the network namespace in which they were opened.
     diag: OwnedFd,
     snmp: File,
 }
 
 impl Connections {
-    /// The connections to `server`, in the calling thread's network namespace.
+    /// Monitors the connections to `server` in the calling thread's network namespace.
     pub(crate) fn of(server: SocketAddr) -> io::Result<Self> {
         let diag = socket_with(
             AddressFamily::NETLINK,
@@ -40,10 +40,11 @@ impl Connections {
         })
     }
 
-    /// What the server has sent on each open connection.
+    /// The bytes that the server has sent on each open connection.
     pub(crate) fn sent(&self) -> io::Result<Sent> {
         let mut sent = Sent::new();
-        // Connections of a server that listens on IPv6 are of that family, even if its clients use IPv4.
+        // Connections of a server that listens on IPv6 belong to that family, even if its clients use
+        // IPv4.
         for family in [AddressFamily::INET, AddressFamily::INET6] {
             send(&self.diag, &self.request(family), SendFlags::empty())?;
             let mut packet = [0; 65_536];
@@ -60,7 +61,7 @@ impl Connections {
         Ok(sent)
     }
 
-    /// Connections that servers in the namespace have accepted so far, on any port.
+    /// The number of connections accepted so far by all servers in the namespace, on any port.
     pub(crate) fn accepted(&self) -> io::Result<u64> {
         let mut text = [0; 8_192];
         let length = self.snmp.read_at(&mut text, 0)?;
@@ -77,7 +78,8 @@ impl Connections {
             .ok_or_else(unreadable)
     }
 
-    /// `struct nlmsghdr`, then `struct inet_diag_req_v2`, which asks for `struct tcp_info`.
+    /// Builds the request: `struct nlmsghdr`, then `struct inet_diag_req_v2`, which requests `struct
+    /// tcp_info`.
     fn request(&self, family: AddressFamily) -> Vec<u8> {
         const ROOT_AND_MATCH: u16 = 0x300;
         const REQUEST: u16 = 1;
@@ -91,7 +93,7 @@ impl Connections {
         bytes.extend([1 << (INFO - 1), 0]);
         bytes.extend((1_u32 << ESTABLISHED).to_ne_bytes());
         bytes.extend(self.port.to_be_bytes());
-        // Zeros match any other end, device and cookie.
+        // Zeros match any peer, device and cookie.
         bytes.resize(LENGTH as usize, 0);
         bytes
     }
@@ -102,7 +104,7 @@ const HEADER: usize = 16;
 const MESSAGE: usize = 72;
 const COOKIE: usize = 44;
 
-/// SOCK_DIAG_BY_FAMILY, and NLMSG_ERROR and NLMSG_DONE, which end the messages.
+/// SOCK_DIAG_BY_FAMILY, and NLMSG_ERROR and NLMSG_DONE, either of which ends the messages.
 const BY_FAMILY: u16 = 20;
 const ERROR: u16 = 2;
 const DONE: u16 = 3;
@@ -110,13 +112,13 @@ const DONE: u16 = 3;
 /// TCP_ESTABLISHED.
 const ESTABLISHED: u32 = 1;
 
-/// INET_DIAG_INFO, an attribute with a `struct tcp_info`, and the offsets there of `tcpi_bytes_sent` and
-/// `tcpi_bytes_retrans` (Linux 4.19).
+/// INET_DIAG_INFO, an attribute that contains a `struct tcp_info`, and the offsets of `tcpi_bytes_sent`
+/// and `tcpi_bytes_retrans` in that struct (Linux 4.19).
 const INFO: u16 = 2;
 const BYTES_SENT: usize = 200;
 const BYTES_RETRANS: usize = 208;
 
-/// Adds the connections in a packet from the kernel. Returns whether it was the last packet.
+/// Adds the connections in a packet from the kernel. Returns whether it is the last packet.
 fn read(packet: &[u8], sent: &mut Sent) -> io::Result<bool> {
     let mut left = packet;
     while !left.is_empty() {
@@ -140,7 +142,7 @@ fn read(packet: &[u8], sent: &mut Sent) -> io::Result<bool> {
     Ok(false)
 }
 
-/// The bytes that a connection with these attributes has sent, without retransmissions.
+/// The bytes sent on a connection with these attributes, excluding retransmissions.
 fn sent_of(mut attributes: &[u8]) -> io::Result<u64> {
     loop {
         let length = usize::from(u16::from_ne_bytes(bytes_at(attributes, 0)?));
@@ -155,7 +157,7 @@ fn sent_of(mut attributes: &[u8]) -> io::Result<u64> {
     }
 }
 
-/// Messages and attributes begin at multiples of four bytes.
+/// Messages and attributes are aligned to four bytes.
 fn aligned(length: usize) -> usize {
     length.next_multiple_of(4)
 }

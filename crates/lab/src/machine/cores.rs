@@ -1,4 +1,4 @@
-//! The cores that this program may use, and which of them client and server get.
+//! Finds the cores that this program may use, and assigns them to client and server.
 
 use std::fs;
 use std::io;
@@ -6,18 +6,18 @@ use std::path::Path;
 
 use rustix::thread::{CpuSet, sched_getaffinity};
 
-/// A logical processor, as the kernel numbers it.
+/// A logical processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Core {
-    /// The kernel's number.
+    /// The kernel's number for it.
     pub id: usize,
-    /// The package (socket) it sits in.
+    /// The package (socket) it belongs to.
     pub package: u32,
-    /// The physical core within the package; hardware threads share one.
+    /// The physical core within the package. Hardware threads of one core share this number.
     pub physical: u32,
 }
 
-/// A core each for client and server.
+/// One core for the client and one for the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CorePair {
     pub(crate) client: Core,
@@ -25,17 +25,17 @@ pub(crate) struct CorePair {
 }
 
 impl CorePair {
-    /// Whether the two are hardware threads of one physical core, so that each slows the other.
+    /// Whether both are hardware threads of one physical core, in which case each slows the other.
     pub(crate) fn is_one_physical_core(&self) -> bool {
         let place = |core: Core| (core.package, core.physical);
         place(self.client) == place(self.server)
     }
 }
 
-/// The cores that the calling thread may run on, in the kernel's order.
+/// The cores that the calling thread may run on, by increasing number.
 ///
 /// # Errors
-/// The kernel does not give the thread's affinity.
+/// The kernel does not report the thread's affinity.
 pub fn allowed() -> io::Result<Vec<Core>> {
     let set = sched_getaffinity(None)?;
     let base = Path::new("/sys/devices/system/cpu");
@@ -45,7 +45,8 @@ pub fn allowed() -> io::Result<Vec<Core>> {
         .collect())
 }
 
-/// If the system does not show the topology, each logical processor counts as a physical core.
+/// Reads a core's place in the topology. If the system does not expose it, each logical processor is treated as
+/// a physical core.
 fn described(base: &Path, id: usize) -> Core {
     let read = |name: &str| -> Option<u32> {
         let path = base.join(format!("cpu{id}/topology/{name}"));
@@ -58,17 +59,17 @@ fn described(base: &Path, id: usize) -> Core {
     }
 }
 
-/// Chooses a core each for client and server; `None` if there is only one.
+/// Chooses one core for the client and one for the server; `None` if there is only one core.
 ///
 /// Two physical cores of one package are best: hardware threads slow each other down, and another package is
-/// farther away than a neighbouring service would be. The lowest core handles most interrupts on many machines,
-/// so it is avoided if there is a choice.
+/// farther away than a neighboring service would be. On many machines the lowest core handles most interrupts,
+/// so it is avoided if possible.
 pub(crate) fn choose_pair(allowed: &[Core]) -> Option<CorePair> {
     let pairs = allowed.iter().enumerate().flat_map(|(at, &client)| {
         let servers = allowed[at + 1..].iter();
         servers.map(move |&server| CorePair { client, server })
     });
-    // The first of equally good pairs. A pair's lower core is its client's.
+    // `min_by_key` returns the first of equally good pairs. The client gets the lower core.
     pairs.min_by_key(|pair| {
         let is_near = pair.client.package == pair.server.package;
         match (pair.is_one_physical_core(), is_near) {

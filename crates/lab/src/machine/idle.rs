@@ -1,8 +1,8 @@
-//! Decides whether an idle core may sleep while a trial runs.
+//! Controls whether an idle core may sleep while a trial runs.
 //!
-//! A core that wakes from a deep idle state takes longer than a local call. Writing a 32-bit 0 to
-//! `/dev/cpu_dma_latency` asks the kernel for a wake-up latency of 0 µs for as long as the file
-//! stays open (the kernel's `Documentation/power/pm_qos_interface.rst`).
+//! Waking a core from a deep idle state takes longer than a local call. Writing a 32-bit 0 to
+//! `/dev/cpu_dma_latency` requests a wake-up latency of 0 µs for as long as the file stays open
+//! (`Documentation/power/pm_qos_interface.rst` in the kernel).
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
@@ -14,20 +14,20 @@ use rpcgauge_study::settings::Idle;
 /// The kernel's PM QoS device.
 pub(crate) const DEVICE: &str = "/dev/cpu_dma_latency";
 
-/// The wake-up latency that is asked for, µs.
+/// The requested wake-up latency, µs.
 const WAKE_UP_US: i32 = 0;
 
-/// Disables idle states for as long as it lives, if that was asked for and granted.
+/// Disables idle states while it lives, if that was requested and granted.
 #[derive(Debug)]
 pub struct IdleHold {
     pub(crate) outcome: IdleOutcome,
-    // The request ends when the file is closed.
+    // Closing the file withdraws the request.
     _request: Option<File>,
 }
 
 impl IdleHold {
-    /// Asks the kernel for `asked`. If it refuses, idle states stay as they are, and the outcome has the
-    /// reason.
+    /// Requests `asked` from the kernel. If the kernel refuses, idle states stay as they are, and the
+    /// outcome contains the reason.
     pub fn ask(asked: Idle) -> Self {
         Self::ask_at(asked, Path::new(DEVICE))
     }
@@ -46,7 +46,7 @@ impl IdleHold {
         }
     }
 
-    /// The setting that is in force while this lives.
+    /// The setting in effect while this lives.
     pub fn got(&self) -> Idle {
         self.outcome.got
     }

@@ -1,9 +1,9 @@
-//! Reads what a JVM counts: garbage collections, stops, compilations, its heap.
+//! Reads a JVM's performance counters: garbage collections, safepoint pauses, compilations, and heap use.
 //!
-//! HotSpot keeps its counters in a file that it maps, `/tmp/hsperfdata_USER/PID` (perfMemory.hpp), unless it is
-//! told not to (`-XX:-UsePerfData`). Reading them costs the JVM nothing, and needs no agent in it.
+//! HotSpot stores its counters in a memory-mapped file, `/tmp/hsperfdata_USER/PID` (perfMemory.hpp), unless
+//! started with `-XX:-UsePerfData`. Reading them costs the JVM nothing and needs no agent.
 //!
-//! Its just-in-time compilers are threads, whose priority can be set from outside.
+//! The just-in-time compilers run in threads of their own, whose priority can be set from outside.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,17 +15,17 @@ use rustix::process::{Pid, setpriority_process};
 
 use crate::files::regular;
 
-/// Where HotSpot puts its files, whatever `TMPDIR` says.
+/// Where HotSpot creates its files, regardless of `TMPDIR`.
 const FOLDER: &str = "/tmp";
 
-/// The maximum number of bytes that are read; 32 KiB are common.
+/// The maximum number of bytes to read; 32 KiB is typical.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// The file's first bytes, and its byte order and version.
+/// The magic number, then the byte order and major version that this reader supports.
 const BEGIN: [u8; 4] = [0xca, 0xfe, 0xc0, 0xc0];
 const LITTLE_ENDIAN_2: [u8; 2] = [1, 2];
 
-/// What the JVM with this process id has counted since its start; `None` if it has no counters.
+/// The counters since the start of the JVM with this process id; `None` if it exposes none.
 pub(crate) fn read(pid: u32) -> Option<JvmRecord> {
     let folders = fs::read_dir(FOLDER).into_iter().flatten().flatten();
     let mut folders = folders.filter(|folder| {
@@ -35,14 +35,14 @@ pub(crate) fn read(pid: u32) -> Option<JvmRecord> {
     folders.find_map(|folder| read_file(&folder.path().join(pid.to_string())))
 }
 
-/// Gives the compilers of the JVM with this process id this nice value, from -20, the highest priority, to 19.
-/// Compilers that they start later inherit it. Without the privilege to raise a priority they keep theirs.
+/// Sets the nice value of the JVM's compiler threads, from -20 (highest priority) to 19. Compiler threads
+/// started later inherit it. Without the privilege to raise a priority, this does nothing.
 pub(crate) fn set_compiler_nice(pid: u32, nice: i32) {
     let threads = fs::read_dir(format!("/proc/{pid}/task"));
     for thread in threads.into_iter().flatten().flatten() {
         let name = fs::read_to_string(thread.path().join("comm")).unwrap_or_default();
         let id = thread.file_name().to_str().and_then(|id| id.parse().ok());
-        // The kernel keeps 15 bytes of "C2 CompilerThread0".
+        // The kernel truncates the name "C2 CompilerThread0" to 15 bytes.
         let is_compiler = name.contains(" CompilerThre");
         if let Some(id) = id.and_then(Pid::from_raw).filter(|_| is_compiler) {
             let _ = setpriority_process(Some(id), nice);
@@ -57,7 +57,7 @@ fn read_file(path: &Path) -> Option<JvmRecord> {
     record(&counters(&bytes)?)
 }
 
-/// The counters that are numbers, by their names.
+/// The counters with integer values, by name.
 fn counters(bytes: &[u8]) -> Option<BTreeMap<&str, u64>> {
     if bytes.get(..4)? != BEGIN || bytes.get(4..6)? != LITTLE_ENDIAN_2 {
         return None;
@@ -97,7 +97,7 @@ fn record(counters: &BTreeMap<&str, u64>) -> Option<JvmRecord> {
     Some(JvmRecord {
         collections: sum("sun.gc.collector.", ".invocations"),
         collecting_ns: ns(sum("sun.gc.collector.", ".time")),
-        // The times to reach safepoints, and within them.
+        // Both the time to reach safepoints and the time spent in them.
         stopped_ns: ns(sum("sun.rt.safepoint", "Time")),
         compilations: sum("sun.ci.totalCompiles", ""),
         compiling_ns: ns(sum("java.ci.totalTime", "")),
@@ -119,7 +119,7 @@ mod tests {
     fn compilers_get_the_nice_value_and_no_other_thread() {
         let own = getpriority_process(None).unwrap();
         let [named, set] = [Barrier::new(3), Barrier::new(3)];
-        // Each thread has a nice value of its own on Linux.
+        // On Linux, each thread has its own nice value.
         let nice = || {
             named.wait();
             set.wait();
@@ -132,7 +132,7 @@ mod tests {
                 named.spawn_scoped(scope, nice).unwrap()
             });
             named.wait();
-            // A lower priority may always be given.
+            // Lowering a priority needs no privilege.
             set_compiler_nice(process::id(), 15);
             set.wait();
             assert_eq!(compiler.join().unwrap(), 15);
@@ -140,13 +140,13 @@ mod tests {
         });
     }
 
-    /// A file with these counters, as HotSpot lays it out.
+    /// A file with these counters, in HotSpot's format.
     fn file(counters: &[(&str, u64)]) -> Vec<u8> {
         let mut bytes = [&BEGIN[..], &LITTLE_ENDIAN_2, &[0, 1], &[0; 16]].concat();
         bytes.extend(32_u32.to_le_bytes());
         bytes.extend((counters.len() as u32 + 1).to_le_bytes());
         let mut entry = |name: &str, kind: u8, length: u32, data: &[u8]| {
-            // The name begins after 20 bytes, and the data at a multiple of 8.
+            // The name starts at offset 20, and the data at a multiple of 8.
             let begin = (20 + name.len() + 1).next_multiple_of(8);
             let all = (begin + data.len()).next_multiple_of(8);
             for number in [all as u32, 20, length] {

@@ -1,4 +1,4 @@
-//! Finds out which processes listen at an address of this machine.
+//! Finds the processes that listen at an address of this machine.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,15 +7,15 @@ use std::path::Path;
 
 use rpcgauge_trial::Address;
 
-/// A listening socket's state in `/proc/net/tcp`.
+/// The state of a listening socket in `/proc/net/tcp`.
 const LISTENING: &str = "0A";
 
-/// The sockets that listen at an address.
+/// The sockets listening at an address, as shown in `/proc/<pid>/fd`.
 #[derive(Debug, Default)]
 pub(crate) struct Listeners(BTreeSet<String>);
 
 impl Listeners {
-    /// The sockets that listen at `address`; none if it is another machine's.
+    /// The sockets listening at `address`; empty if the address belongs to another machine.
     pub(crate) fn at(address: &Address) -> Self {
         let inodes = match address {
             Address::Tcp(address) if !is_here(*address) => return Self::default(),
@@ -31,7 +31,8 @@ impl Listeners {
         Self(names.collect())
     }
 
-    /// Whether a process has one of them open; false if this program may not read which files it has open.
+    /// Whether the process has one of these sockets open. False if this program may not see which files the
+    /// process has open.
     pub(crate) fn are_of(&self, pid: u32) -> bool {
         if self.0.is_empty() {
             return false;
@@ -44,7 +45,7 @@ impl Listeners {
     }
 }
 
-/// Whether an address is this machine's: only those can be bound.
+/// Whether an address belongs to this machine. No other address can be bound.
 fn is_here(address: SocketAddr) -> bool {
     UdpSocket::bind((address.ip(), 0)).is_ok()
 }
@@ -53,9 +54,9 @@ fn rows(table: &str) -> String {
     fs::read_to_string(table).unwrap_or_default()
 }
 
-/// The listening sockets in a text like proc(5)'s `/proc/net/tcp` or `tcp6`, with their inodes: local address
-/// and port are in the second column, the state in the fourth, the inode in the tenth. IPv4-mapped IPv6
-/// addresses become IPv4 ones.
+/// The listening sockets, with their inodes, in the contents of `/proc/net/tcp` or `tcp6` (proc(5)). The
+/// second column is the local address and port, the fourth the state, and the tenth the inode. IPv4-mapped
+/// IPv6 addresses become IPv4 addresses.
 pub fn tcp(table: &str) -> Vec<(SocketAddr, String)> {
     let socket = |row: &str| {
         let columns: Vec<&str> = row.split_ascii_whitespace().collect();
@@ -66,7 +67,7 @@ pub fn tcp(table: &str) -> Vec<(SocketAddr, String)> {
     table.lines().filter_map(socket).collect()
 }
 
-/// Reads words of 32 bits, each in this machine's byte order.
+/// Parses 32-bit words, each in this machine's byte order.
 fn ip_address(digits: &str) -> Option<IpAddr> {
     let word = |at: usize| {
         let word = u32::from_str_radix(digits.get(at..at + 8)?, 16).ok()?;
@@ -83,8 +84,8 @@ fn ip_address(digits: &str) -> Option<IpAddr> {
     })
 }
 
-/// The inodes of the sockets at `path` in proc(5)'s `/proc/net/unix`: the inode is in the seventh column,
-/// followed by the path as it was bound.
+/// The inodes of the sockets bound to `path` in the contents of `/proc/net/unix` (proc(5)). The seventh
+/// column is the inode, followed by the path as it was bound.
 fn unix(table: &str, path: &Path) -> Vec<String> {
     let whole = path.canonicalize().unwrap_or_default();
     let ends = [path, &whole].map(|path| format!(" {}", path.display()));
@@ -127,7 +128,7 @@ mod tests {
         let at = tcp.local_addr().unwrap();
         assert!(Listeners::at(&Address::Tcp(at)).are_of(ours));
         assert!(!Listeners::at(&Address::Tcp(at)).are_of(std::os::unix::process::parent_id()));
-        // The same port of a machine that is not this one (RFC 5737).
+        // The same port on an address of no machine (TEST-NET-1, RFC 5737).
         let other = SocketAddr::from(([192, 0, 2, 1], at.port()));
         assert!(!Listeners::at(&Address::Tcp(other)).are_of(ours));
         drop(tcp);

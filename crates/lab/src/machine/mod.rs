@@ -1,4 +1,4 @@
-//! The machine: its cores, whether they sleep, and what its processes use.
+//! The machine: its cores, whether they sleep, and the resources that processes use.
 
 pub(crate) mod connections;
 pub mod cores;

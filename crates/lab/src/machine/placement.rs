@@ -1,4 +1,4 @@
-//! Decides where client and server run.
+//! Decides which cores client and server run on.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -14,14 +14,14 @@ use crate::machine::cores::{self, Core, CorePair};
 /// Why processes could not be placed.
 #[derive(Debug, Error)]
 pub enum PlacementError {
-    /// Two cores were asked for, but there is only one.
+    /// Two cores were requested, but only one is available.
     #[error(
         "placement two-cores needs two cores, but this program may use only one (core {0}); \
          allow it more cores (taskset, the container's CPU set) or set the placement to one-core"
     )]
     OneCoreOnly(usize),
-    /// The kernel refused what was tried.
-    #[error("could not {0}: {1}; check the CPU set that this program runs in")]
+    /// The kernel rejected a system call.
+    #[error("could not {0}: {1}; check this program's CPU set")]
     Refused(&'static str, #[source] io::Error),
 }
 
@@ -30,12 +30,12 @@ pub enum PlacementError {
 pub struct CoreSet(Vec<usize>);
 
 impl CoreSet {
-    /// These cores, in order.
+    /// Creates a set from core numbers in increasing order.
     pub(crate) fn new(ids: Vec<usize>) -> Self {
         Self(ids)
     }
 
-    /// The kernel's numbers, in order.
+    /// The kernel's core numbers, in increasing order.
     pub fn ids(&self) -> &[usize] {
         &self.0
     }
@@ -46,8 +46,8 @@ impl CoreSet {
         mask
     }
 
-    /// Binds the calling thread and, by inheritance, every thread and process that it starts later. Allocates
-    /// nothing, so it may run between fork and exec.
+    /// Binds the calling thread and, by inheritance, every thread and process that it starts later. Does not
+    /// allocate, so it is safe between fork and exec.
     pub(crate) fn bind_this_thread(&self) -> io::Result<()> {
         Ok(sched_setaffinity(None, &self.mask())?)
     }
@@ -69,7 +69,7 @@ pub struct Layout {
     pub server: CoreSet,
 }
 
-/// The placements that are possible here, chosen once so that every trial gets the same cores.
+/// The placements that are possible on this machine. Chosen once, so that every trial uses the same cores.
 #[derive(Debug, Clone)]
 pub struct Placements {
     allowed: Vec<Core>,
@@ -77,16 +77,16 @@ pub struct Placements {
 }
 
 impl Placements {
-    /// Looks at the cores that the calling thread may use.
+    /// Determines the placements from the cores that the calling thread may use.
     ///
     /// # Errors
-    /// [`PlacementError::Refused`] if the kernel does not give them.
+    /// [`PlacementError::Refused`] if the kernel does not report the cores.
     pub fn detect() -> Result<Self, PlacementError> {
         let allowed = cores::allowed().map_err(refused("read the allowed cores"))?;
         Ok(Self::among(allowed))
     }
 
-    /// The placements among these cores.
+    /// The placements that are possible with these cores.
     pub(crate) fn among(allowed: Vec<Core>) -> Self {
         let pair = cores::choose_pair(&allowed);
         Self { allowed, pair }
@@ -100,7 +100,7 @@ impl Placements {
     /// The cores of both sides under `placement`.
     ///
     /// # Errors
-    /// [`PlacementError::OneCoreOnly`] if two cores are asked for and there is only one.
+    /// [`PlacementError::OneCoreOnly`] if two cores are requested and there is only one.
     pub fn layout(&self, placement: Placement) -> Result<Layout, PlacementError> {
         let all = || CoreSet(self.allowed.iter().map(|core| core.id).collect());
         let first = self.allowed.first().map_or(0, |core| core.id);
@@ -110,7 +110,7 @@ impl Placements {
                 (CoreSet(vec![pair.client.id]), CoreSet(vec![pair.server.id]))
             }
             (Placement::TwoCores, None) => return Err(PlacementError::OneCoreOnly(first)),
-            // The client's core of the pair, so that both placements are measured on the same one.
+            // Use the client's core of the pair, so that both placements are measured on the same core.
             (Placement::OneCore, pair) => {
                 let shared = CoreSet(vec![pair.map_or(first, |pair| pair.client.id)]);
                 (shared.clone(), shared)
@@ -119,7 +119,7 @@ impl Placements {
         Ok(Layout { client, server })
     }
 
-    /// The cores of both sides under all of `placements` that are possible here.
+    /// The cores of both sides under those of `placements` that are possible here.
     pub(crate) fn cores(&self, placements: &[Placement]) -> BTreeSet<usize> {
         let layouts = placements.iter().flat_map(|&one| self.layout(one));
         layouts
@@ -133,11 +133,11 @@ fn refused(what: &'static str) -> impl FnOnce(io::Error) -> PlacementError {
     move |source| PlacementError::Refused(what, source)
 }
 
-/// The calling thread, bound to cores; dropping this restores its earlier ones.
+/// Binds the calling thread to cores. Dropping it restores the previous affinity.
 #[derive(Debug)]
 pub struct Bound {
     before: CpuSet,
-    // Only the thread that was bound can be reset: this must not move to another one.
+    // Only the bound thread can restore its affinity, so this must not move to another thread.
     _this_thread: PhantomData<*const ()>,
 }
 
@@ -162,7 +162,7 @@ impl Bound {
 
 impl Drop for Bound {
     fn drop(&mut self) {
-        // If a core went offline meanwhile, this fails, and the thread keeps the cores that it has.
+        // If a core went offline in the meantime, this fails, and the thread keeps its current affinity.
         let _ = sched_setaffinity(None, &self.before);
     }
 }

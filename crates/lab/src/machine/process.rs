@@ -1,4 +1,4 @@
-//! Reads what a process and those that it has started have used: processor time, peak memory and threads.
+//! Measures the processor time, peak memory and threads of a process and its descendants.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,8 +11,8 @@ use rpcgauge_trial::Cpu;
 /// Nanoseconds per second.
 const NS: u64 = 1_000_000_000;
 
-/// Reads the processor time, peak memory and threads of one process, or of several together. It fails if one of
-/// them is gone, or may not be read.
+/// Reads the processor time, peak memory and threads of one or more processes. A reading fails if a process has
+/// exited or may not be read.
 #[derive(Debug, Clone)]
 pub struct ProcessMeter {
     processes: Vec<Metered>,
@@ -25,18 +25,18 @@ struct Metered {
     clock: libc::clockid_t,
 }
 
-/// A process's processor time since its start. Only differences mean something.
+/// A process's processor time since its start. Only the difference of two readings is meaningful.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CpuReading {
-    /// Exact.
+    /// Exact, unlike the ticks.
     total_ns: u64,
     user_ticks: u64,
     system_ticks: u64,
 }
 
 impl CpuReading {
-    /// What was used since `earlier`. The total is exact; its split follows the kernel's ticks, and is unknown
-    /// if none was counted.
+    /// The processor time since `earlier`. The total is exact. Its split is estimated from the kernel's ticks,
+    /// and is unknown if no tick was counted.
     pub(crate) fn since(&self, earlier: &CpuReading) -> Cpu {
         let total = self.total_ns.saturating_sub(earlier.total_ns);
         let user = self.user_ticks.saturating_sub(earlier.user_ticks);
@@ -54,42 +54,41 @@ impl CpuReading {
 }
 
 impl ProcessMeter {
-    /// A meter of the process `pid`.
+    /// A meter for the process `pid`.
     ///
     /// # Errors
-    /// There is no such process, or this program may not read it.
+    /// The process does not exist, or this program may not read it.
     pub fn of(pid: u32) -> io::Result<Self> {
         Metered::of(pid).map(|process| Self {
             processes: vec![process],
         })
     }
 
-    /// A meter of the process `pid` with all that it has started so far and that still run, such as the workers
-    /// of a server.
+    /// A meter for the process `pid` and its current descendants, such as a server's workers.
     ///
     /// # Errors
     /// See [`ProcessMeter::of`].
     pub fn with_started(pid: u32) -> io::Result<Self> {
         let mut meter = Self::of(pid)?;
         let started = descendants(pid).into_iter();
-        // A process that has ended meanwhile was not a worker.
+        // A process that has already exited was not a worker.
         meter
             .processes
             .extend(started.filter_map(|pid| Metered::of(pid).ok()));
         Ok(meter)
     }
 
-    /// A meter of this program.
+    /// A meter for this program.
     pub(crate) fn of_self() -> io::Result<Self> {
         Self::of(std::process::id())
     }
 
-    /// The processes, the first one first.
+    /// The process ids, starting with that of the main process.
     pub(crate) fn pids(&self) -> impl Iterator<Item = u32> {
         self.processes.iter().map(|process| process.pid)
     }
 
-    /// The processor time so far, of all its threads.
+    /// The processor time of all threads since the processes started.
     pub(crate) fn cpu(&self) -> io::Result<CpuReading> {
         let mut sum = CpuReading {
             total_ns: self.total_ns()?,
@@ -107,45 +106,45 @@ impl ProcessMeter {
         Ok(sum)
     }
 
-    /// The same from the process's clock only, ns: quick enough to be read between calls.
+    /// The total processor time from the processes' clocks alone, ns. Fast enough to be read between calls.
     pub(crate) fn total_ns(&self) -> io::Result<u64> {
         self.processes.iter().map(Metered::total_ns).sum()
     }
 
-    /// Resets the peak to what is resident now (proc(5), `clear_refs` 5). Returns false if the kernel does not
-    /// offer it: the peak is then that since the process started.
+    /// Resets the peak to the current resident size (proc(5), `clear_refs` 5). Returns false if the kernel does
+    /// not support it; the peak then covers the time since the process started.
     pub(crate) fn reset_peak(&self) -> bool {
         let reset = |one: &Metered| fs::write(one.folder.join("clear_refs"), "5").is_ok();
         let failed = self.processes.iter().filter(|process| !reset(process));
         failed.count() == 0
     }
 
-    /// Whether the process has started others that this meter does not count.
+    /// Whether the main process has descendants that this meter does not include.
     pub(crate) fn misses_any(&self) -> bool {
         let is_counted = |pid: &u32| self.processes.iter().any(|one| one.pid == *pid);
         let first = self.processes.first();
         first.is_some_and(|first| !descendants(first.pid).iter().all(is_counted))
     }
 
-    /// The peak resident size since the start or the last reset, bytes; for several processes, the sum of their
+    /// The peak resident size since the start or the last reset, bytes. For several processes, the sum of their
     /// peaks.
     ///
     /// # Errors
-    /// A process is gone.
+    /// A process has exited.
     pub fn peak_bytes(&self) -> io::Result<u64> {
         self.sum_of("status", "VmHWM", |status| kib_field(status, "VmHWM:"))
     }
 
-    /// What all processes together hold now, bytes: a page that several share is divided among them (proc(5),
-    /// `smaps_rollup`).
+    /// The memory of all processes together, bytes. A page shared by several processes is divided among them
+    /// (proc(5), `smaps_rollup`).
     ///
     /// # Errors
-    /// A process is gone, or may not be read.
+    /// A process has exited, or may not be read.
     pub(crate) fn held_bytes(&self) -> io::Result<u64> {
         self.sum_of("smaps_rollup", "Pss", |rollup| kib_field(rollup, "Pss:"))
     }
 
-    /// The number of threads of all processes now.
+    /// The current number of threads of all processes.
     pub(crate) fn threads(&self) -> io::Result<u64> {
         self.sum_of("status", "Threads", |status| {
             field(status, "Threads:")?.parse().ok()
@@ -165,7 +164,7 @@ impl Metered {
     fn of(pid: u32) -> io::Result<Self> {
         let mut clock: libc::clockid_t = 0;
         let id = libc::pid_t::try_from(pid).map_err(io::Error::other)?;
-        // SAFETY: `clock` is a valid place for the result and outlives the call.
+        // SAFETY: `clock` is valid for writes and outlives the call.
         match unsafe { libc::clock_getcpuclockid(id, &raw mut clock) } {
             0 => Ok(Self {
                 pid,
@@ -181,7 +180,7 @@ impl Metered {
             tv_sec: 0,
             tv_nsec: 0,
         };
-        // SAFETY: `time` is a valid place for the result and outlives the call.
+        // SAFETY: `time` is valid for writes and outlives the call.
         if unsafe { libc::clock_gettime(self.clock, &raw mut time) } != 0 {
             return Err(io::Error::last_os_error());
         }
@@ -189,7 +188,7 @@ impl Metered {
     }
 }
 
-/// Every process, with its folder in `/proc`.
+/// All processes, each with its folder in `/proc`.
 pub(crate) fn all_processes() -> impl Iterator<Item = (u32, PathBuf)> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| {
@@ -198,7 +197,7 @@ pub(crate) fn all_processes() -> impl Iterator<Item = (u32, PathBuf)> {
     })
 }
 
-/// The processes that a process has started, those that they have started, and so on.
+/// The children of a process, their children, and so on.
 pub(crate) fn descendants(pid: u32) -> Vec<u32> {
     let mut children: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
     for (child, folder) in all_processes() {
@@ -216,23 +215,24 @@ pub(crate) fn descendants(pid: u32) -> Vec<u32> {
     found
 }
 
-/// The index of the parent in `stat`.
+/// The number of the field in `stat` that contains the parent's id.
 pub(crate) const PARENT: usize = 4;
 
-/// How long the calling thread has been ready to run so far while others had its core: the second number of its
-/// `schedstat` (the kernel's Documentation/scheduler/sched-stats.rst). `None` if the kernel does not count it.
+/// How long the calling thread has been runnable while others had its core: the second number of its
+/// `schedstat` (Documentation/scheduler/sched-stats.rst in the kernel). `None` if the kernel does not report
+/// it.
 pub(crate) fn thread_waited() -> Option<Duration> {
     let schedstat = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     let waited_ns = schedstat.split_ascii_whitespace().nth(1)?;
     Some(Duration::from_nanos(waited_ns.parse().ok()?))
 }
 
-/// The fields of proc(5)'s `stat`.
+/// The fields of `stat` in proc(5).
 #[derive(Debug)]
 pub(crate) struct Stat<'s> {
-    /// The program's name, which may hold spaces and parentheses.
+    /// The program's name, which may contain spaces and parentheses.
     pub(crate) name: &'s str,
-    /// The fields from the third one on.
+    /// The third and later fields.
     fields: Vec<&'s str>,
 }
 
@@ -246,18 +246,18 @@ impl<'s> Stat<'s> {
         })
     }
 
-    /// A field that is a number, by its number in proc(5).
+    /// A numeric field, given its number in proc(5).
     pub(crate) fn field(&self, place: usize) -> Option<u64> {
         self.fields.get(place.checked_sub(3)?)?.parse().ok()
     }
 
-    /// User and kernel time, clock ticks.
+    /// User and kernel time, in clock ticks.
     fn ticks(&self) -> Option<(u64, u64)> {
         Some((self.field(14)?, self.field(15)?))
     }
 }
 
-/// A size in one of the kernel's tables of names and kB, bytes.
+/// Parses a size from a kernel table with values in kB, such as `/proc/<pid>/status`. Returns bytes.
 pub(crate) fn kib_field(table: &str, name: &str) -> Option<u64> {
     let kib = field(table, name)?.strip_suffix("kB")?.trim();
     kib.parse::<u64>().ok()?.checked_mul(1024)
@@ -373,7 +373,7 @@ mod tests {
 
     #[test]
     fn a_process_that_is_not_there_is_an_error() {
-        // Above the kernel's largest pid, 2^22.
+        // Larger than the kernel's maximum pid, 2^22.
         assert!(ProcessMeter::of(4_194_305).is_err());
     }
 }

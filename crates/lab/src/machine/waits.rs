@@ -1,4 +1,4 @@
-//! Measures how long the threads of a side wait for their cores while others run there.
+//! Measures how long the threads of a side wait for their cores while other threads run there.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -10,15 +10,15 @@ use rustix::process::{Resource, getrlimit};
 
 use super::process::ProcessMeter;
 
-/// The maximum size of a `schedstat`, bytes: three numbers.
+/// The maximum size of a `schedstat` file, bytes: three numbers.
 const MAX_BYTES: usize = 80;
 
-/// Reads how long the threads of a side have been ready to run so far while others had their core, and the
-/// side's processor time: quick enough to be read between slices.
+/// Reads the processor time of a side, and how long its threads have been runnable while others had their
+/// cores. Fast enough to be used between slices.
 #[derive(Debug)]
 pub(crate) struct SideMeter {
     of: Of,
-    /// The `schedstat` of each thread, by thread id; `None` if there are too many threads to follow.
+    /// Each thread's id and its `schedstat` file; `None` if there are too many threads to follow.
     threads: Option<Vec<(u32, File)>>,
     /// The maximum number of files that this program may have open, including these.
     max_open: u64,
@@ -28,11 +28,11 @@ pub(crate) struct SideMeter {
 enum Of {
     /// The calling thread.
     Thread,
-    /// All threads of processes: each `task` folder with its link count when the threads were last listed.
+    /// All threads of some processes. Each `task` folder comes with its link count at the last listing.
     Processes(ProcessMeter, Vec<(PathBuf, u64)>),
 }
 
-/// What a side has used so far, ns, and each of its threads.
+/// Cumulative processor time of a side and of each of its threads.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SideReading {
     pub(crate) used_ns: u64,
@@ -40,7 +40,7 @@ pub(crate) struct SideReading {
     pub(crate) threads: BTreeMap<u32, Times>,
 }
 
-/// How long a thread has run and waited so far, ns: the first two numbers of a `schedstat`.
+/// How long a thread has run and waited so far, ns: the first two numbers of its `schedstat`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Times {
     pub(crate) ran_ns: u64,
@@ -66,7 +66,7 @@ impl SideReading {
 }
 
 impl SideMeter {
-    /// A meter of the calling thread; `None` if the kernel does not count its waiting.
+    /// A meter for the calling thread; `None` if the kernel does not report waiting times.
     pub(crate) fn of_this_thread() -> Option<Self> {
         let id = rustix::thread::gettid().as_raw_nonzero().get();
         let file = File::open("/proc/thread-self/schedstat").ok()?;
@@ -77,19 +77,20 @@ impl SideMeter {
         })
     }
 
-    /// A meter of all threads of processes.
+    /// A meter for all threads of these processes.
     pub(crate) fn of_processes(meter: &ProcessMeter) -> Self {
         let folders = meter.pids().map(|pid| format!("/proc/{pid}/task").into());
         let folders = folders.map(|folder| (folder, 0)).collect();
         Self {
             of: Of::Processes(meter.clone(), folders),
             threads: None,
-            // Half of the limit is left for everything else that a run opens.
+            // Leave half of the limit for everything else that a run opens.
             max_open: getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) / 2,
         }
     }
 
-    /// What the side has waited and used so far; `None` if that cannot be read, or no longer.
+    /// The side's processor time and waiting times so far; `None` if a process has exited, /proc is
+    /// unreadable, or there are too many threads.
     pub(crate) fn read(&mut self) -> Option<SideReading> {
         let used_ns = match &self.of {
             Of::Thread => thread_ns(),
@@ -102,7 +103,7 @@ impl SideMeter {
         let all = all.map(|(id, file)| Ok((*id, times(file)?)));
         let mut threads = match all.collect::<io::Result<BTreeMap<_, _>>>() {
             Ok(threads) => threads,
-            // A thread has ended since the last listing.
+            // A thread has exited since the last listing.
             Err(_) => {
                 self.find_threads();
                 let left = self.threads.as_ref()?.iter();
@@ -111,13 +112,14 @@ impl SideMeter {
             }
         };
         if let Of::Thread = self.of {
-            // The `schedstat` of a running thread lags behind.
+            // The `schedstat` of a running thread lags behind its clock.
             threads.values_mut().for_each(|one| one.ran_ns = used_ns);
         }
         Some(SideReading { used_ns, threads })
     }
 
-    /// Whether threads began or ended, by the folders' link counts: a folder has a link for each folder in it.
+    /// Whether threads were started or have exited since the last listing. A folder's link count includes one
+    /// link for each subfolder.
     fn is_changed(&self) -> bool {
         let Of::Processes(_, folders) = &self.of else {
             return false;
@@ -150,7 +152,7 @@ impl SideMeter {
     }
 }
 
-/// Processor time of the calling thread so far, ns.
+/// The processor time of the calling thread so far, ns.
 fn thread_ns() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     let [seconds, nanoseconds] =

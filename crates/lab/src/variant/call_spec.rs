@@ -1,4 +1,4 @@
-//! What all calls of a variant share, in the engine's types.
+//! Settings shared by all calls of a variant, in the engine's types.
 
 use std::time::Duration;
 
@@ -7,27 +7,28 @@ use rpcgauge_message::{Compression, Decompressor, Limits};
 use rpcgauge_study::settings::{CallOptions, HttpVersion, Protocol};
 use rpcgauge_trial::Keepalive;
 
-/// A trial ends once all calls failed for this long: more of them would show nothing new.
+/// A trial gives up once every call has failed for this long, because continuing would reveal
+/// nothing new.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The client's `user-agent`.
 pub(crate) const USER_AGENT: &str = concat!("rpcgauge/", env!("CARGO_PKG_VERSION"));
 
-/// Where calls go, their head, and what their responses must be like.
+/// The target of a variant's calls, their request head, and what is expected of the responses.
 #[derive(Debug, Clone)]
 pub(crate) struct CallSpec {
     pub(crate) endpoint: load::Endpoint,
     pub(crate) request: load::Request,
     pub(crate) expect: load::Expect,
-    /// How compressed responses are checked, if no codec decodes them.
+    /// How to check compressed responses that no codec decodes.
     pub(crate) check: Option<Check>,
     /// How calls are sent.
     pub(crate) options: CallOptions,
-    /// How idle connections are kept alive, or found dead.
+    /// How idle connections are kept alive and dead ones detected.
     pub(crate) keepalive: Option<Keepalive>,
 }
 
-/// Checks compressed responses: by this compression, within these limits.
+/// How to check that a response decompresses within the limits.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Check {
     pub(crate) compression: Compression,
@@ -36,7 +37,7 @@ pub(crate) struct Check {
 
 impl Check {
     /// # Errors
-    /// Why the check cannot be started, in one line.
+    /// Returns a one-line reason if the decompressor cannot be created.
     pub(crate) fn start<'a>(self) -> Result<load::ResponseCheck<'a>, String> {
         let mut decompressor =
             Decompressor::new(self.compression, self.limits).map_err(|error| error.to_string())?;
@@ -54,7 +55,7 @@ impl Check {
 }
 
 impl CallSpec {
-    /// A trial of one call, from which longer ones are made.
+    /// A trial of a single call, the template for longer ones.
     pub(crate) fn trial(&self) -> load::Trial {
         let deadline = Duration::from_millis(self.options.deadline_ms);
         load::Trial {
@@ -62,7 +63,7 @@ impl CallSpec {
             connection_use: self.options.connection,
             keepalive: self.keepalive,
             deadline,
-            // Every call in flight has ended by its deadline.
+            // By its deadline, every call in flight has finished.
             drain: deadline,
             patience: PATIENCE,
             ..load::Trial::new(self.endpoint.clone(), self.request.clone())
@@ -77,7 +78,7 @@ pub(crate) fn protocol(http: HttpVersion) -> load::Protocol {
     }
 }
 
-/// The headers that name the compression of the request and the one accepted for the response.
+/// The headers that declare the request's compression and the one accepted for the response.
 pub(crate) fn coding_headers(
     protocol: Protocol,
     options: &CallOptions,
@@ -96,7 +97,7 @@ pub(crate) fn coding_headers(
     .collect()
 }
 
-/// What a response must be like, besides a good status.
+/// What is expected of a response, in addition to a successful status.
 pub(crate) fn expect(
     compression: Compression,
     media_type: Option<&str>,

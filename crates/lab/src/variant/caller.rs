@@ -1,5 +1,5 @@
-//! A client or codec subject that is up. It is verified before and after its trials; in between it is asked for
-//! slices, whose records it writes to a file.
+//! A running client or codec subject. It is verified before and after its trials. In between it runs the slices
+//! that it is asked for and writes their records to a file.
 
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -22,38 +22,38 @@ pub(crate) struct Caller {
     bounds: SliceBounds,
     proof: Proof,
     is_right: bool,
-    /// The expected size of a client's responses, bytes, if it is known.
+    /// The accepted sizes of a client's responses, bytes; `None` if unknown.
     sizes: Option<RangeInclusive<f64>>,
 }
 
-/// A client's responses may differ in size from those that verified its server, since their requests differ: by
-/// at most this factor and this many bytes.
+/// A client's requests can differ from those that verified its server, and so can the response sizes: by at
+/// most this factor plus this many bytes.
 const SIZE_FACTOR: f64 = 2.0;
 const SIZE_BYTES: f64 = 16.0;
 
-/// What a caller is verified with.
+/// What a caller's output is compared with.
 enum Proof {
-    /// The response to a client's first request.
+    /// The workload that provides the expected response to a client's first request.
     Response(Workload),
     /// The sample that a codec encodes or decodes.
     Sample(Box<CodecSample>),
 }
 
 impl Caller {
-    /// Wraps a client that is up, with the settings that it was started with.
+    /// Wraps a running client, given the settings it was started with.
     pub(crate) fn client(
         subject: Subject,
         settings: &ClientSettings,
         workload: Workload,
     ) -> TrialResult<Self> {
         let in_flight = settings.in_flight;
-        // A library opens one for each channel, or for each call in flight.
+        // A library opens one connection for each channel or for each call in flight.
         let connections = in_flight.saturating_add(settings.channels);
         let proof = Proof::Response(workload);
         Self::new(subject, &settings.records, (in_flight, connections), proof)
     }
 
-    /// Wraps a codec that is up, with the settings that it was started with.
+    /// Wraps a running codec, given the settings it was started with.
     pub(crate) fn codec(
         subject: Subject,
         settings: &CodecSettings,
@@ -85,7 +85,7 @@ impl Caller {
         })
     }
 
-    /// The same client, whose server's responses have this mean size.
+    /// Sets the mean size of the server's responses, which bounds the sizes a client may record.
     pub(crate) fn expecting(mut self, response_bytes: Option<f64>) -> Self {
         self.sizes = response_bytes
             .map(|bytes| bytes / SIZE_FACTOR - SIZE_BYTES..=bytes * SIZE_FACTOR + SIZE_BYTES);
@@ -100,10 +100,10 @@ impl Caller {
         }
     }
 
-    /// Verifies it once, before anything is timed.
+    /// Verifies the caller before anything is timed. A no-op if it has already passed.
     ///
     /// # Errors
-    /// Its output is wrong, or it does not report it.
+    /// Its output is wrong, or it does not report any.
     pub(crate) fn prove(&mut self, limit: Duration, stop: &AtomicBool) -> TrialResult {
         if !self.is_right {
             self.check(limit, stop)?;
@@ -112,10 +112,10 @@ impl Caller {
         Ok(())
     }
 
-    /// Verifies it again, after a trial in which its output was only counted.
+    /// Verifies the caller again after a trial, which only counts its output.
     ///
     /// # Errors
-    /// As [`Caller::prove`]. A client's server may have begun to respond wrongly.
+    /// Same as [`Caller::prove`]. For a client, the server may have begun to respond incorrectly.
     pub(crate) fn prove_again(&mut self, limit: Duration, stop: &AtomicBool) -> TrialResult {
         self.check(limit, stop).map_err(|mut failure| {
             failure.reason = format!("after it was measured, {}", failure.reason);
@@ -132,10 +132,11 @@ impl Caller {
         right.map_err(|reason| self.subject.wrong(reason))
     }
 
-    /// Asks for a slice, waits at most `limit` for it, calls `answered`, and reads its records.
+    /// Requests a slice, waits at most `limit` for the answer, calls `answered`, and then reads the slice's
+    /// records.
     ///
     /// # Errors
-    /// As [`Subject::slice`], or its records are not those of the slice.
+    /// Same as [`Subject::slice`]. Also fails if the records do not match the slice.
     pub(crate) fn slice(
         &mut self,
         ask: &SliceAsk,
@@ -172,20 +173,20 @@ impl Caller {
         match known.find(|bytes| !sizes.contains(&f64::from(*bytes))) {
             None => Ok(()),
             Some(bytes) => Err(SubjectError::Contract(format!(
-                "it records a response of {bytes} bytes, but its server's have {:.0} to {:.0}",
+                "it recorded a response of {bytes} bytes, but its server sends {:.0} to {:.0} bytes",
                 sizes.start().max(0.0),
                 sizes.end()
             ))),
         }
     }
 
-    /// Checks that it has recorded nothing since its last slice.
+    /// Checks that the subject has recorded nothing since its last slice.
     pub(crate) fn silent(&mut self) -> TrialResult {
         let nothing = SliceDone::default();
         if self.records.read(&nothing, 0..=u64::MAX).is_ok() {
             return Ok(());
         }
-        let reason = "it keeps calling after its slice, or records late";
+        let reason = "it continues to make calls after its slice, or writes records late";
         let error = SubjectError::Contract(reason.to_owned());
         Err(self.subject.broken_off(error))
     }

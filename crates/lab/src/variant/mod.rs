@@ -1,12 +1,12 @@
-//! One variant, ready to be measured: the server or the caller, and its verification.
+//! One variant, ready to be measured: its server or caller, and their verification.
 //!
 //! ```text
-//! Server           a server subject that is up, or a live service       (server)
-//! Caller           a client or codec subject, asked for slices          (caller)
-//!   settings line  what a subject is started with, by its role          (settings_line)
+//! Server           a running server subject, or a live service          (server)
+//! Caller           a client or codec subject that runs slices           (caller)
+//!   settings line  the settings that a subject is started with          (settings_line)
 //!   WorkloadCalls  the messages of the calls, encoded and decoded       (workload_calls)
-//!   CallSpec       where calls go, and what their responses must be     (call_spec)
-//!   verification   the responses or the codec's output, compared        (verify)
+//!   CallSpec       where calls are sent, and what responses must be     (call_spec)
+//!   verification   compares responses, or the codec's output            (verify)
 //!   bounds, rule   when the warm-up is over                             (warmup)
 //! ```
 

@@ -1,4 +1,4 @@
-//! One variant's server under one placement, kept for its trials: a subject that was started and
+//! The server of one variant under one placement, reused for all of its trials: a subject that was started and
 //! verified, or a live service.
 
 use std::rc::Rc;
@@ -21,31 +21,31 @@ use crate::variant::verify;
 use crate::variant::warmup;
 use crate::variant::workload_calls::{LOCALHOST, WorkloadCalls};
 
-/// How long all calls to a live service may fail before its trial ends: if it is down for a while and comes
-/// back, its user wants to see that.
+/// How long every call to a live service may fail before the trial gives up. If the service is down for a
+/// while and then recovers, its user wants to see that.
 const LIVE_PATIENCE: Duration = Duration::from_secs(30);
 
 /// The server that is called.
 pub(crate) enum Server {
-    /// A process of the lab.
+    /// A process started by the lab.
     Subject(Box<Up>),
-    /// A service that was already running, and has answered a first call.
+    /// A service that was already running and has answered a first call.
     Live(Box<Live>),
 }
 
-/// A server subject that is up, and the calls for it.
+/// A running server subject and the calls to it.
 pub(crate) struct Up {
     pub(crate) subject: Subject,
     pub(crate) workload_calls: WorkloadCalls,
     pub(crate) calls: CallSpec,
-    /// The emulated link over which it is called; `None` for loopback.
+    /// The emulated link between client and server; `None` for loopback.
     pub(crate) link: Option<Rc<Network>>,
-    /// The mean size of the responses that verified it, with their compression, bytes.
+    /// The mean size of the responses that verified the server, as sent (compressed), bytes.
     pub(crate) response_bytes: Option<f64>,
 }
 
 impl Up {
-    /// Fails if it does not listen where it was asked to.
+    /// Fails if the subject does not listen where it was told to.
     pub(crate) fn new(
         subject: Subject,
         workload: Workload,
@@ -65,13 +65,13 @@ impl Up {
         })
     }
 
-    /// Verifies it, and notes the latency of its first calls if that is asked for.
+    /// Verifies the server. If `cold_calls` is not 0, also records the latency of its first calls.
     pub(crate) fn prove(&mut self, cold_calls: u32, stop: &AtomicBool) -> TrialResult {
         let trial = self.calls.trial();
         let _entered = enter_client(self.link.as_deref())?;
         let mut prove = || verify::prove(&mut self.workload_calls, &trial, cold_calls.into(), stop);
         let proof = match &self.link {
-            // Nothing here is timed, so the link need not delay.
+            // No calls are timed, so the link need not add its delay.
             Some(link) if cold_calls == 0 => link.at_once(prove)?,
             _ => prove(),
         };
@@ -84,11 +84,11 @@ impl Up {
     }
 }
 
-/// TLS that trusts only the server's own certificate. Each connection makes a full handshake: if sessions were
-/// resumed, the first call of a trial would differ from the rest.
+/// TLS settings that trust only the server's own certificate. Every connection does a full handshake: if
+/// sessions were resumed, the first call of a trial would differ from the others.
 fn tls(subject: &Subject, address: &Address) -> TrialResult<load::Tls> {
     let certificate = subject.said().certificate.clone();
-    let none = || subject.wrong("the subject was to use TLS but gave no certificate");
+    let none = || subject.wrong("the subject was started with TLS but reported no certificate");
     let tls = load::Tls::new(load::TlsSettings {
         roots: load::Roots::Certificate(certificate.ok_or_else(none)?),
         identity: None,
@@ -103,23 +103,23 @@ fn tls(subject: &Subject, address: &Address) -> TrialResult<load::Tls> {
     tls.map_err(|error| subject.wrong(error.to_string()))
 }
 
-/// A server that is about to be called.
+/// A server that is ready to be called.
 pub(crate) struct Opened<'s> {
     /// Its process; `None` for a live service.
     pub(crate) subject: Option<&'s Subject>,
-    /// The requests' bodies, taken when measuring begins.
+    /// The request bodies. The trial takes them when measuring begins.
     pub(crate) bodies: Option<load::Bodies<'s>>,
-    /// What checks its compressed responses.
+    /// Checks its compressed responses.
     pub(crate) check: Option<load::ResponseCheck<'s>>,
-    /// Whether generated or dynamic code makes and reads the messages; `None` if unknown.
+    /// Whether the messages are encoded and decoded by generated or dynamic code; `None` if unknown.
     pub(crate) code: Option<CodeKind>,
-    /// The mean size of the right responses, encoded and not compressed, bytes. `None` if it is unknown, or if
-    /// stages are timed: then the engine itself reads the responses.
+    /// The mean size of the expected responses, encoded but not compressed, bytes. `None` if unknown, or if
+    /// stages are timed, because the engine then decodes the responses itself.
     pub(crate) response_size: Option<f64>,
 }
 
 impl Server {
-    /// The link over which it is called.
+    /// The emulated link between client and server.
     pub(crate) fn link(&self) -> Option<&Rc<Network>> {
         match self {
             Self::Subject(up) => up.link.as_ref(),
@@ -127,7 +127,7 @@ impl Server {
         }
     }
 
-    /// Its process, if the lab started it.
+    /// The server's process, if the lab started it.
     pub(crate) fn process(&self) -> Option<&Subject> {
         match self {
             Self::Subject(up) => Some(&up.subject),
@@ -141,8 +141,8 @@ impl Server {
         }
     }
 
-    /// What a trial needs of it. Unless stages are timed, the requests' bodies are made before the clock
-    /// starts, or ahead of the calls.
+    /// Prepares the server for a trial. Unless stages are timed, request bodies are built before the clock
+    /// starts or ahead of the calls.
     pub(crate) fn open(&mut self, timing: Timing) -> TrialResult<Opened<'_>> {
         let unready = |error: String| TrialFailure::new(Fault::User, error);
         Ok(match self {
@@ -185,7 +185,7 @@ impl Server {
         })
     }
 
-    /// The engine's trial for a trial of the plan.
+    /// Builds the engine's trial for a trial of the plan.
     pub(crate) fn planned(
         &self,
         plan: &Plan,
@@ -197,7 +197,7 @@ impl Server {
             Self::Live(live) => &live.calls,
         };
         let target = &settings.target;
-        // In a search each trial has its own rate.
+        // In a rate search, each trial has its own rate.
         let options = target.options().unwrap_or(&calls.options);
         let trial = load::Trial {
             schedule: options.schedule.clone(),
@@ -224,12 +224,12 @@ impl Server {
     }
 }
 
-/// Moves the calling thread to the client's end of a link, if there is one, until the guard is dropped.
+/// Moves the calling thread to the client's end of the link, if there is one, until the guard is dropped.
 pub(crate) fn enter_client(link: Option<&Network>) -> TrialResult<Option<Entered>> {
     Ok(link.map(|link| link.client().enter()).transpose()?)
 }
 
-/// The same for the server's end.
+/// Like [`enter_client`], for the server's end.
 pub(crate) fn enter_server(link: Option<&Network>) -> TrialResult<Option<Entered>> {
     Ok(link.map(|link| link.server().enter()).transpose()?)
 }

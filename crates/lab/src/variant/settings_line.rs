@@ -1,4 +1,4 @@
-//! The settings that a subject is started with, by its role (contract/README.md).
+//! The settings that each kind of subject is started with (contract/README.md).
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ use crate::subject::SubjectCommand;
 use crate::variant::verify::{self, CodecSample};
 use crate::variant::workload_calls::distinct_requests;
 
-/// The line for a variant's server.
+/// The settings of a variant's server.
 pub(crate) fn server(
     call: &SubjectCall,
     workload: &Workload,
@@ -35,8 +35,8 @@ pub(crate) fn server(
         listen,
         response_compression: call.options.response_compression,
         threads: call.threads,
-        // A part belongs to one variant, and all trials of a variant are timed in one way. Under
-        // load nothing reads the marks: they would only make the responses larger.
+        // A part belongs to one variant, and all trials of a variant use the same timing. Under load,
+        // nothing reads the marks: they would only make the responses larger.
         marks: call.timing() == Timing::Stages,
         tls: call.tls,
         protobuf_samples: protobuf_samples(command, call.wire.encoding(), &call.workload, samples)?,
@@ -47,7 +47,7 @@ pub(crate) fn server(
 /// The settings of a client that calls this server with at most `requests` different requests.
 ///
 /// # Errors
-/// Calls are to be sent at a rate, which a client cannot do, or the server gave no address.
+/// The schedule has a fixed rate, which client subjects do not support, or the server reported no address.
 pub(crate) fn client(
     call: &SubjectCall,
     (workload, requests): (&Workload, u64),
@@ -57,7 +57,7 @@ pub(crate) fn client(
     limits: Limits,
 ) -> TrialResult<ClientSettings> {
     let in_flight = call.options.schedule.in_flight();
-    let no_address = || TrialFailure::new(Fault::Subject, "the server gave no address");
+    let no_address = || TrialFailure::new(Fault::Subject, "the server reported no address");
     let samples = (0..distinct_requests(workload, requests)).map(|call| workload.request(call));
     Ok(ClientSettings {
         stack: command.stack.clone(),
@@ -82,7 +82,7 @@ pub(crate) fn client(
     })
 }
 
-/// The settings of a codec, and the sample that verifies it.
+/// The settings of a codec, and the sample to verify it with.
 pub(crate) fn codec(
     work: &CodecWork,
     workload: &Workload,
@@ -117,8 +117,8 @@ pub(crate) fn codec(
     Ok((settings, sample))
 }
 
-/// The samples as protobuf bytes, if the stack asks for them and they are a user's own messages in protobuf.
-/// Otherwise it gets them only as JSON.
+/// The samples as protobuf bytes, if the stack requests them and they are a user's own messages in protobuf.
+/// Otherwise empty, and the stack receives the samples only as JSON.
 fn protobuf_samples(
     command: &SubjectCommand,
     encoding: Encoding,
@@ -138,7 +138,7 @@ fn protobuf_samples(
         .map_err(|error| TrialFailure::new(Fault::Instrument, error.to_string()))
 }
 
-/// Where a subject listens; `path` is for a Unix socket.
+/// Where a subject must listen; `path` is for a Unix socket.
 pub(crate) fn listen(transport: Transport, path: PathBuf) -> Listen {
     match transport {
         Transport::Tcp => Listen::Tcp {
@@ -148,7 +148,7 @@ pub(crate) fn listen(transport: Transport, path: PathBuf) -> Listen {
     }
 }
 
-/// The limits in the contract's form: only those that are not the default.
+/// The limits in the contract's form: only those that differ from the default.
 fn contract_limits(limits: Limits) -> contract::Limits {
     let changed = |given: usize, default: usize| (given != default).then_some(given);
     contract::Limits {
@@ -158,10 +158,10 @@ fn contract_limits(limits: Limits) -> contract::Limits {
     }
 }
 
-/// The failure of a client or codec subject that is to send at a rate.
+/// The failure of a client or codec subject whose schedule has a fixed rate.
 pub(crate) fn at_a_rate() -> TrialFailure {
-    let reason = "a client or codec subject is measured in a closed loop only; \
-                  give it calls in flight, not a rate";
+    let reason = "a client or codec subject can be measured only in a closed loop; \
+                  set calls in flight instead of a rate";
     TrialFailure::new(Fault::User, reason)
 }
 
@@ -173,7 +173,7 @@ mod tests {
 
     use super::*;
 
-    /// A method whose message has an extension, which not every library's JSON can hold.
+    /// A method whose message has an extension, which not every library can represent in JSON.
     fn own() -> WorkloadSpec {
         let folder = tempfile::tempdir().unwrap();
         let proto = folder.path().join("own.proto");
@@ -203,7 +203,7 @@ mod tests {
             protobuf_samples: true,
             ..silent.clone()
         };
-        // Field 100 with one letter.
+        // Field 100, a string of one letter.
         let bytes = STANDARD.encode(b"\xa2\x06\x01x");
         assert_eq!(samples(own(), Encoding::Protobuf, &asking), [bytes]);
         let nothing: [&str; 0] = [];

@@ -1,4 +1,4 @@
-//! Verifies a server, a client or a codec before it is timed.
+//! Verifies a server, client or codec before it is timed.
 
 mod form;
 
@@ -20,15 +20,15 @@ use crate::error::{TrialFailure, TrialResult};
 use crate::subject::one_line;
 use crate::variant::workload_calls::{WorkloadCalls, distinct_requests};
 
-/// The number of calls whose responses are compared. A first response can differ from later ones: connections
-/// are set up, and compressors and caches are empty.
+/// The minimum number of calls whose responses are compared. The first response can differ from later ones,
+/// because connections are being set up and compressors and caches are empty.
 const CALLS: u64 = 3;
 
-/// Makes at least `calls` calls as `trial` would, and compares every response with the right one. Returns their
-/// measurement, and each call's latency without the comparison, ns.
+/// Makes at least `calls` calls the way `trial` would, and compares every response with the expected one. Returns
+/// the measurement, and the latency of each call without the comparison, ns.
 ///
 /// # Errors
-/// The first wrong response with its JSON path, or why calls failed.
+/// The first incorrect response with its JSON path, or why calls failed.
 pub(crate) fn prove(
     workload_calls: &mut WorkloadCalls,
     trial: &load::Trial,
@@ -96,10 +96,10 @@ pub(crate) fn unanswered(measurement: &load::Measurement) -> TrialFailure {
         let reason = match (calls.started, measurement.requests_sent) {
             (0, _) if left > 0 => format!(
                 "no call was measured: at least {left} calls that were due in the warm-up had not been sent \
-                 when it ended, and took all of the time; lower the rate"
+                 when it ended, and sending them took all of the time; lower the rate"
             ),
             (0, sent) if measurement.ending == Ending::MaxRequests => format!(
-                "no call was measured: all {sent} requests that it may send were sent before measuring began; \
+                "no call was measured: all {sent} allowed requests were sent before measuring began; \
                  allow more (max-requests)"
             ),
             (0, sent @ 1..) => {

@@ -8,17 +8,17 @@ use rpcgauge_study::plan::Plan;
 use rpcgauge_study::settings::{Settings, Target};
 use rpcgauge_trial::Stop;
 
-/// A warm-up of the maximum length has this many slices, so that the rule sees enough of them early and each
-/// still holds many calls.
+/// The number of slices in a warm-up of the maximum length: enough for the rule to decide early, while each
+/// slice still contains many calls.
 const SLICES: u32 = 100;
 
-/// Longer than any warm-up, and still far from the end of a 64-bit clock.
+/// Longer than any warm-up, yet far from overflowing a 64-bit clock.
 const UNBOUNDED: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The bounds of a trial's warm-up; `None` if it has none.
 pub(crate) fn bounds(plan: &Plan, settings: &Settings) -> Option<load::WarmupBounds> {
     let mut bounds = within(plan.warmup(settings), plan.warmup_least_calls(settings))?;
-    // A warm-up must leave some of the requests that a trial may send.
+    // The warm-up must leave some of the requests that the trial may send.
     if let Target::Live(live) = &settings.target
         && let Some(most) = live.service.max_requests
     {
@@ -28,8 +28,8 @@ pub(crate) fn bounds(plan: &Plan, settings: &Settings) -> Option<load::WarmupBou
 }
 
 fn within(plan: Stop, least_calls: u64) -> Option<load::WarmupBounds> {
-    // If a number of calls is given, slices are cut by calls, and the time is a safeguard. Otherwise they are
-    // cut by time, and a slow call is one slice.
+    // If the plan limits calls, slices have a number of calls, and the time is only a safeguard. Otherwise
+    // slices have a duration, and a single slow call can fill one.
     let (slice_calls, slice_time) = match (plan.calls, plan.time_ms) {
         (None, None) | (Some(0), _) | (_, Some(0)) => return None,
         (Some(calls), _) => ((calls / u64::from(SLICES)).max(1), Duration::ZERO),
@@ -47,7 +47,7 @@ fn within(plan: Stop, least_calls: u64) -> Option<load::WarmupBounds> {
     })
 }
 
-/// Says when a warm-up is over.
+/// Decides when a warm-up is over.
 pub(crate) struct Rule(WarmUp);
 
 impl Rule {
@@ -55,7 +55,7 @@ impl Rule {
         Self(WarmUp::default())
     }
 
-    /// Takes the median latency of a slice, ns.
+    /// Adds the median latency of the next slice, ns.
     pub(crate) fn push(&mut self, median_ns: f64) -> load::Settling {
         match self.0.push(median_ns) {
             Ok(Settling::Settled { .. }) => load::Settling::Settled,
@@ -69,7 +69,7 @@ impl Rule {
 mod tests {
     use super::*;
 
-    /// After how many slices the warm-up was over, and how.
+    /// The number of slices until the warm-up was over, and its outcome.
     fn over(latency: impl Fn(u32) -> u64) -> (u32, load::Settling) {
         let mut rule = Rule::new();
         for number in 1..1_000 {

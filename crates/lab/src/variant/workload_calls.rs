@@ -1,4 +1,4 @@
-//! One variant's calls: their head, their messages, and what their responses must be.
+//! The calls of one variant: request head, messages, and expected responses.
 
 use crate::error::{TrialFailure, TrialResult};
 use crate::variant::call_spec::{CallSpec, USER_AGENT, coding_headers, expect, protocol};
@@ -10,8 +10,8 @@ use rpcgauge_study::record::Fault;
 use rpcgauge_study::settings::{CallOptions, SubjectCall, Wire};
 use rpcgauge_trial::Address;
 
-/// The number of requests that are made in advance if calls have different ones, so that making them is not
-/// part of a call. They are used in turn.
+/// The number of requests built in advance if a workload's requests differ, so that building them is not part of a
+/// call. Calls cycle through them.
 pub(crate) const REQUESTS: u64 = 256;
 
 /// The host name sent over a Unix socket.
@@ -20,7 +20,7 @@ pub(crate) const LOCALHOST: &str = "localhost";
 /// The prefix of a gRPC content type with a subtype.
 const GRPC_SUBTYPE: &str = "application/grpc+";
 
-/// One variant's calls, ready to be made.
+/// The calls of one variant, ready to be made.
 pub(crate) struct WorkloadCalls {
     pub(crate) wire: Wire,
     options: CallOptions,
@@ -34,10 +34,10 @@ pub(crate) struct WorkloadCalls {
 }
 
 impl WorkloadCalls {
-    /// Makes a variant's calls out of its workload.
+    /// Builds a variant's calls from its workload.
     ///
     /// # Errors
-    /// The encoding or compression cannot carry the workload's messages.
+    /// The encoding or compression cannot represent the workload's messages.
     pub(crate) fn new(workload: Workload, call: &SubjectCall, limits: Limits) -> TrialResult<Self> {
         let (wire, options) = (call.wire, call.options.clone());
         let codec = |of: &MessageType, compression| {
@@ -119,7 +119,7 @@ impl WorkloadCalls {
         if let Some(media_type) = media_type(self.wire) {
             headers.push(("content-type", media_type));
             headers.push(match self.wire {
-                // A Connect response has its request's type.
+                // A Connect response has the same type as its request.
                 Wire::Connect { .. } => ("connect-protocol-version", "1"),
                 Wire::Rest { .. } | Wire::Grpc { .. } => ("accept", media_type),
             });
@@ -132,7 +132,7 @@ impl WorkloadCalls {
             .collect()
     }
 
-    /// The bodies of all different requests, ready to be sent.
+    /// The bodies of all distinct requests, ready to be sent.
     pub(crate) fn prepared(&mut self) -> TrialResult<Vec<load::Body>> {
         let compressed = !self.options.request_compression.is_none();
         let codec = &mut self.request_codec;
@@ -153,8 +153,8 @@ impl WorkloadCalls {
         made.collect::<Result<_, EncodeError>>().map_err(refused)
     }
 
-    /// The mean size of the right responses, encoded and not compressed, bytes; `None` if this program cannot encode
-    /// one of them. Calls are verified nevertheless.
+    /// The mean size of the expected responses, encoded but not compressed, bytes. `None` if this program cannot
+    /// encode one of them; calls are verified even then.
     pub(crate) fn response_size(&mut self) -> Option<f64> {
         let mut out = Vec::new();
         let mut total = 0;
@@ -166,14 +166,14 @@ impl WorkloadCalls {
         Some(total as f64 / self.expected.len() as f64)
     }
 
-    /// Whether compression makes the first right response smaller. Some libraries send a response uncompressed
-    /// if it does not.
+    /// Whether compression makes the first expected response smaller. If it does not, some libraries send the
+    /// response uncompressed.
     pub(crate) fn compression_pays(&mut self) -> bool {
         let (mut plain, mut carried) = (Vec::new(), Vec::new());
         let codec = &mut self.response_codec;
         let made = codec.encode(&self.expected[0], &mut plain).is_ok()
             && codec.compress(&plain, &mut carried).is_ok();
-        // A message that this program cannot encode counts as one that compression makes smaller.
+        // If this program cannot encode the message, assume that compression makes it smaller.
         !made || carried.len() < plain.len()
     }
 
@@ -182,7 +182,7 @@ impl WorkloadCalls {
     }
 }
 
-/// The media type of messages that are whole bodies; `None` for gRPC, which frames them.
+/// The media type of a message that is the whole body; `None` for gRPC, which frames messages.
 fn media_type(wire: Wire) -> Option<&'static str> {
     match wire {
         Wire::Grpc { .. } => None,
@@ -191,7 +191,7 @@ fn media_type(wire: Wire) -> Option<&'static str> {
     }
 }
 
-/// How many of a workload's first `most` requests differ.
+/// How many of a workload's first `most` requests are distinct.
 pub(crate) fn distinct_requests(workload: &Workload, most: u64) -> u64 {
     if workload.request_varies() { most } else { 1 }
 }
@@ -222,7 +222,8 @@ impl load::Codec for WorkloadCalls {
         self.response_codec.decompress(carried, out).map_err(wrong)
     }
 
-    /// Also frees the previous message in this stage, as a service would.
+    /// Decodes the response. Also drops the previous message, so that this stage includes freeing it, as in a
+    /// service.
     fn decode(&mut self, plain: &[u8]) -> Result<(), load::CodecError> {
         self.response = Some(self.response_codec.decode(plain).map_err(wrong)?);
         Ok(())

@@ -1,11 +1,13 @@
-//! Checks the form of JSON. Readers accept several forms: a message can be right and still have, for example, a
-//! number where the encoding has a string. It would be measured as an encoding that it is not.
+//! Checks the form of JSON output. JSON parsers accept several forms: a message can be correct and still have,
+//! for example, a number where the encoding requires a string. It would then be measured under the wrong
+//! encoding's name.
 
 use rpcgauge_message::{Encoding, Message};
 use serde_json::Value;
 
-/// Where the bytes of a right message have another form than the encoding's: a field with another name, or a
-/// number as text, or the reverse; `None` if nowhere. Fields with default values may be written.
+/// Returns where the bytes of a correct message deviate from the encoding's form, or `None` if nowhere.
+/// Deviations are a field under another name, and a number as text or the reverse. Writing fields with default
+/// values is allowed.
 pub(super) fn other_form(encoding: Encoding, right: &Message, written: &[u8]) -> Option<String> {
     if !encoding.is_json() {
         return None;
@@ -14,14 +16,14 @@ pub(super) fn other_form(encoding: Encoding, right: &Message, written: &[u8]) ->
     if wanted == written {
         return None;
     }
-    // Nesting deeper than this reader's limit is not compared.
+    // Messages nested deeper than serde_json's limit are not compared.
     let wanted: Value = serde_json::from_slice(&wanted).ok()?;
     let written: Value = serde_json::from_slice(written).ok()?;
     let (path, what) = difference(&wanted, &written)?;
     Some(format!("${path}: as {encoding}, {what}"))
 }
 
-/// The path to the first difference, and what it is.
+/// The path to the first difference, and a description of it.
 fn difference(wanted: &Value, written: &Value) -> Option<(String, String)> {
     match (wanted, written) {
         (Value::Object(wanted), Value::Object(written)) => {
