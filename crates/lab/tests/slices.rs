@@ -100,7 +100,7 @@ fn one_that_dies_in_a_slice_or_between_two_is_reported_with_its_log() {
         let failure = slice(script, LONG).unwrap_err();
         assert_eq!(
             failure.reason,
-            "the subject ended instead of answering (exit code 9); see its log"
+            "the subject exited instead of answering (exit code 9); see its log"
         );
         assert_eq!(failure.log, "out of memory");
     }
@@ -108,7 +108,7 @@ fn one_that_dies_in_a_slice_or_between_two_is_reported_with_its_log() {
     let stop = AtomicBool::new(false);
     subject.slice(&ASK, LONG, &stop).unwrap_err();
     let again = subject.slice(&ASK, LONG, &stop).unwrap_err();
-    assert!(again.reason.contains("ended instead"), "{}", again.reason);
+    assert!(again.reason.contains("exited instead"), "{}", again.reason);
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn what_is_no_answer_is_a_broken_contract() {
         ("Traceback", "is not a JSON object"),
         (
             "{\"verified\":{\"bytes\":\"\"}}",
-            "it sent an answer that was not asked for",
+            "it sent an answer that was not requested",
         ),
         ("{\"slice\":{\"records\":-3}}", "does not fit the contract"),
         (
@@ -135,7 +135,10 @@ fn what_is_no_answer_is_a_broken_contract() {
 fn one_that_cannot_go_on_says_why() {
     let line = r#"{"contract":1,"error":"the server is gone","fault":"machine"}"#;
     let failure = slice(&format!("read a; echo '{line}'"), LONG).unwrap_err();
-    assert_eq!(failure.reason, "the subject refused: the server is gone");
+    assert_eq!(
+        failure.reason,
+        "the subject reported an error: the server is gone"
+    );
     assert_eq!(failure.fault, Fault::Machine);
 }
 

@@ -241,7 +241,7 @@ fn a_refusal_keeps_its_words_and_its_fault() {
     assert_eq!(failure.fault, Fault::User);
     assert_eq!(
         failure.reason,
-        "the subject refused: no zstd here; rebuild with it"
+        "the subject reported an error: no zstd here; rebuild with it"
     );
 }
 
@@ -345,7 +345,7 @@ fn a_process_that_it_did_not_start_is_not_measured() {
         let script = format!(r#"echo '{{"contract":1,"ready":true,"pid":{pid}}}'; read a; read b"#);
         let failure = failure(&script);
         assert_eq!(failure.fault, Fault::Subject, "{pid}");
-        let says = format!("names the process {pid}, which it has not started");
+        let says = format!("names process {pid}, which is not one of its descendants");
         assert!(failure.reason.contains(&says), "{}", failure.reason);
     }
 }

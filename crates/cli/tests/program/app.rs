@@ -86,7 +86,7 @@ fn what_is_wrong_is_one_line_with_the_process_and_its_log_and_nothing_is_left() 
             "raise SystemExit('no stock today')",
             &[
                 "  no stock today",
-                "catalogue (connections=kept, delay=0) ended by itself (exit code 1)",
+                "catalogue (connections=kept, delay=0) exited on its own (exit code 1)",
             ],
         ),
         (
@@ -99,7 +99,7 @@ fn what_is_wrong_is_one_line_with_the_process_and_its_log_and_nothing_is_left() 
             "service.py",
             "\"127.0.0.1\"",
             "\"203.0.113.1\"",
-            &["Cannot assign requested address", "ended by itself"],
+            &["Cannot assign requested address", "exited on its own"],
         ),
         (
             "app.toml",
@@ -107,7 +107,7 @@ fn what_is_wrong_is_one_line_with_the_process_and_its_log_and_nothing_is_left() 
             &listens_elsewhere,
             &[
                 "Address already in use",
-                "ended by itself (exit code 1); a port is taken: have it listen on its ${port.NAME}",
+                "exited on its own (exit code 1); a port is taken: have it listen on its ${port.NAME}",
             ],
         ),
         (
@@ -135,8 +135,8 @@ fn what_is_wrong_is_one_line_with_the_process_and_its_log_and_nothing_is_left() 
             "memory = \"128MiB\"",
             "memory = \"2MiB\"",
             &[
-                "catalogue (connections=kept, delay=0) holds ",
-                "but may hold only 2MiB",
+                "catalogue (connections=kept, delay=0) uses ",
+                "but its limit is 2MiB",
             ],
         ),
     ];
@@ -229,7 +229,7 @@ fn a_database_that_does_not_start_is_told_with_its_log() {
             "true",
             [
                 "  no such cluster",
-                "rpcgauge: store ended by itself (exit code 1)",
+                "rpcgauge: store exited on its own (exit code 1)",
                 "; its log is ",
             ],
         ),

@@ -66,7 +66,7 @@ fn a_load_is_what_the_users_see() {
     place.file("shop/locustfile.py", "import os\nos._exit(7)\n");
     let ended = run(&place, &args);
     assert_eq!(ended.code, Some(3), "{ended:?}");
-    let told = "the load generator: ended by itself (exit code 7); check locustfile.py, which it runs; it printed nothing";
+    let told = "the load generator: exited on its own (exit code 7); check locustfile.py, which it runs; it printed nothing";
     assert!(ended.stderr.contains(told), "{ended:?}");
     place.file(
         "shop/locustfile.py",
@@ -196,7 +196,7 @@ fn without_locust_nothing_is_started_and_the_error_says_what_to_do() {
             too_old,
             &[
                 "rpcgauge: Locust 2.47.0, which sends the load,",
-                "python3 is 3.10.2, and 3.11 or newer is needed; apt install python3 python3-venv",
+                "python3 is 3.10.2, but 3.11 or newer is needed; apt install python3 python3-venv",
             ],
         ),
         (

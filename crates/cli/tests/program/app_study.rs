@@ -265,7 +265,7 @@ fn a_service_that_dies_in_a_slice_ends_its_invocation_and_no_more() {
     );
     let reason = failed[0]["outcome"]["reason"].as_str().expect("a reason");
     assert!(
-        reason.contains("catalogue (slow) ended by itself (exit code 7)"),
+        reason.contains("catalogue (slow) exited on its own (exit code 7)"),
         "{reason}"
     );
     nothing_is_left(&place);
@@ -364,10 +364,15 @@ fn what_ends_in_a_slice_is_named_though_it_is_no_service() {
             locust,
             "1",
             1,
-            "the load generator (quick): ended by itself (exit code 9); check locustfile.py",
+            "the load generator (quick): exited on its own (exit code 9); check locustfile.py",
         ),
-        // Without the database, the second invocation does not begin.
-        (store, "2", 3, "store ended by itself (killed by signal 9)"),
+        // Without the database the second invocation does not begin.
+        (
+            store,
+            "2",
+            3,
+            "store exited on its own (killed by signal 9)",
+        ),
     ];
     for (place, invocations, code, told) in cases {
         place.file("study.toml", STUDY);

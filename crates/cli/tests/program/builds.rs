@@ -329,9 +329,7 @@ fn a_temporary_folder_that_cannot_be_written_is_no_missing_tool() {
         .expect("it starts")
         .into();
     assert!(
-        finished
-            .stderr
-            .contains("set TMPDIR to a folder that can be written"),
+        finished.stderr.contains("set TMPDIR to a writable folder"),
         "{finished:?}"
     );
     assert!(!finished.stderr.contains("apt install"), "{finished:?}");

@@ -23,7 +23,8 @@ fn a_server_that_answers_wrongly_or_takes_anything_fails_its_check() {
     let wrong = ("server.py", "Hello, {name}.", "Hullo, {name}.");
     let parts = ["FAILED greeter/server as server: rest", "wrong at"];
     check_fails("server", wrong, &parts);
-    let lax = "refuses a body that is not a message: it answers this request as if it were right";
+    let lax =
+        "refuses a body that is not a message: it responds to this request as if it were valid";
     fails("return self.answer(400", "return self.answer(200", lax);
     fails(
         "(start, time.monotonic_ns())",
@@ -33,7 +34,7 @@ fn a_server_that_answers_wrongly_or_takes_anything_fails_its_check() {
     fails(
         "sys.stdin.read()",
         "sys.stdin.read(); sys.exit(9)",
-        "did not end with exit code 0: exit code 9",
+        "did not exit with code 0: exit code 9",
     );
     let refuses = "if name not in KNOWN[role]";
     let lax = format!("{refuses} and name == 'x'");
@@ -62,7 +63,7 @@ fn a_codec_that_dies_between_slices_or_writes_other_records_fails_its_check() {
         answer,
         &dies,
         &[
-            "ended instead of answering (exit code 9)",
+            "exited instead of answering (exit code 9)",
             "  out of memory",
         ],
     );
@@ -122,7 +123,7 @@ fn a_client_that_calls_between_slices_or_leaves_calls_out_fails_its_check() {
     let lazy = "the number of records in a slice of 5 calls is 1";
     fails("slices.py", enough, "if len(records) >= 1", lazy);
     let (is_bad, is_good) = ("if response.status != 200", "if response.status == 200");
-    let parts = ["ended instead of answering", "status 200"];
+    let parts = ["exited instead of answering", "status 200"];
     check_fails("client", ("client.py", is_bad, is_good), &parts);
 }
 

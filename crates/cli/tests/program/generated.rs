@@ -281,7 +281,7 @@ fn a_toolchain_that_is_too_old_leaves_its_stacks_out() {
         &place,
         &[
             "cannot be built here: ",
-            "and 99.1 or newer is needed; apt install python3",
+            "but 99.1 or newer is needed; apt install python3",
         ],
     );
     // Once the toolchain is installed, the run can be resumed.

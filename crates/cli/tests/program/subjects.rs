@@ -115,7 +115,7 @@ fn a_list_says_what_there_is_and_what_is_missing() {
         "{text}"
     );
     assert!(
-        text.contains("and 99.1 or newer is needed; apt install python3"),
+        text.contains("but 99.1 or newer is needed; apt install python3"),
         "{text}"
     );
     assert!(text.contains("reference: Rust, part of rpcgauge"), "{text}");

@@ -1,4 +1,4 @@
-//! An application that is up: its backing processes, and a set of services for each configuration.
+//! A running application: its backing processes, and a set of services for each configuration.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,46 +18,46 @@ use crate::machine::cores;
 use crate::machine::placement::CoreSet;
 use crate::machine::process::kib_field;
 
-/// How often a wait checks that all processes still run.
+/// How often a wait checks that all processes are still running.
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// The ports of each process, by name.
+/// The ports of each process, by process name and port name.
 type AllPorts = BTreeMap<String, BTreeMap<String, u16>>;
 
-/// An application that is up. Dropping it ends all processes: the services, then the backing ones.
+/// A running application. Dropping it stops all processes: first the services, then the backing ones.
 pub struct Application<'a> {
     pub(super) built: &'a BuiltApp<'a>,
     /// The folder for logs.
     pub(super) logs: PathBuf,
     /// Processes that only observe the application.
     pub(super) beside: Vec<Running>,
-    // Dropped in this order, since a database may wait for its connections to end.
+    // Dropped in this order, because a database may wait for its connections to close before it exits.
     sets: Vec<Set>,
     backing: Vec<Running>,
     /// The ports of the backing processes.
     ports: AllPorts,
-    /// The allowed cores, and the first one that a set gets.
+    /// Assigns cores to processes. Cloned for each set, so that every set uses the same cores.
     cores: Cores,
 }
 
 /// The services of one configuration.
 #[derive(Debug)]
 pub struct Set {
-    /// Its name among several sets; empty if it is the only one.
+    /// The set's name; empty if it is the only set.
     pub name: String,
-    /// Its configuration.
+    /// The configuration that its services run with.
     pub configuration: Configuration,
     /// Its services, in the order of `app.toml`.
     pub services: Vec<Running>,
-    /// The entry that users call.
+    /// The address of the entry, which users call.
     pub entry: SocketAddr,
-    /// The ports of each of its services and of the backing processes.
+    /// The ports of the set's services and of the backing processes.
     pub(super) ports: AllPorts,
     /// The folder that the application was built in.
     pub(super) build: PathBuf,
 }
 
-/// Hands out cores in turn. Every set gets the same ones.
+/// Hands out cores in rotation. Every set uses the same cores.
 #[derive(Debug, Clone)]
 struct Cores {
     allowed: Vec<usize>,
@@ -79,16 +79,17 @@ impl Cores {
 }
 
 impl<'a> Application<'a> {
-    /// Its `app.toml`, parsed.
+    /// The application's parsed `app.toml`.
     pub fn app(&self) -> &'a App {
         self.built.app
     }
 
-    /// Starts the backing processes of an application of which `at_once` sets will be up together. Calls
-    /// `starting` with the title of each.
+    /// Starts the backing processes of an application, for `at_once` sets that run at the same time. Calls `starting`
+    /// with the title of each process.
     ///
     /// # Errors
-    /// There is too little memory, or a process does not become ready; the error has its log, and no process is left.
+    /// Fails if there is too little memory or a process does not become ready. The error includes the process's log,
+    /// and no process is left running.
     pub fn start(
         built: &'a BuiltApp<'a>,
         at_once: usize,
@@ -124,11 +125,10 @@ impl<'a> Application<'a> {
         Ok(application)
     }
 
-    /// Starts a set of services, as [`Application::start`] does. If there are several sets, `name` must not be
-    /// empty.
+    /// Starts a set of services; see [`Application::start`]. If there are several sets, `name` must not be empty.
     ///
     /// # Errors
-    /// A backing process has ended, or a service does not become ready; the error has its log.
+    /// Fails if a backing process has exited or a service does not become ready. The error includes its log.
     pub fn add(
         &mut self,
         name: &str,
@@ -137,7 +137,7 @@ impl<'a> Application<'a> {
         stop: &AtomicBool,
     ) -> TrialResult<&Set> {
         let app = self.built.app;
-        // A service would wait in vain for a database that has ended.
+        // Otherwise a service would wait in vain for a database that has exited.
         self.check_ended()?;
         let mut cores = self.cores.clone();
         let (services, ports) =
@@ -149,7 +149,7 @@ impl<'a> Application<'a> {
         self.sets.push(Set {
             name: name.to_owned(),
             services,
-            // `App::parse` checks that there is one.
+            // `App::parse` guarantees that the entry exists.
             entry: entry.unwrap_or_else(|| ([127, 0, 0, 1], 0).into()),
             configuration,
             ports,
@@ -158,16 +158,16 @@ impl<'a> Application<'a> {
         Ok(&self.sets[self.sets.len() - 1])
     }
 
-    /// Ends all sets; the backing processes stay up.
+    /// Stops all sets. The backing processes keep running.
     pub fn end_sets(&mut self) {
-        // All at the same time, since dropping one waits for its end.
+        // Terminate all services first, because dropping each one waits for it to exit.
         let services = self.sets.iter().flat_map(|set| &set.services);
         services.for_each(Running::terminate);
         self.sets.clear();
     }
 
-    /// Starts the services of a configuration, or without one the backing processes, all at once, and waits
-    /// until all are ready. Returns their ports together with those that were already known.
+    /// Starts all services of a configuration concurrently (all backing processes if `configuration` is `None`) and
+    /// waits until they are ready. Returns their ports together with the ports known before.
     fn start_all(
         &self,
         name: &str,
@@ -224,18 +224,18 @@ impl<'a> Application<'a> {
         &self.backing
     }
 
-    /// Checks that every process still runs, and holds no more memory than it may.
+    /// Checks that every process is still running and within its memory limit.
     ///
     /// # Errors
-    /// The first one that has ended or holds too much, with its log.
+    /// Reports the first process that has exited or exceeds its limit, with its log.
     pub fn check_processes(&self) -> TrialResult {
         self.processes().try_for_each(Running::check)
     }
 
-    /// Waits for `time`, or until `stop`, and fails as soon as a process ends.
+    /// Waits for `time` or until `stop` is set. Fails as soon as a process exits.
     ///
     /// # Errors
-    /// As [`Application::check_processes`].
+    /// See [`Application::check_processes`]. Memory is not checked.
     pub fn wait(&self, time: Duration, stop: &AtomicBool) -> TrialResult {
         let until = Instant::now() + time;
         while !stop.load(Ordering::Relaxed) {
@@ -248,13 +248,13 @@ impl<'a> Application<'a> {
         Ok(())
     }
 
-    /// As [`Application::check_processes`], without the check of memory, which delays the processes by some
+    /// Like [`Application::check_processes`] without the memory check, which delays the processes by a few
     /// milliseconds.
     pub(super) fn check_ended(&self) -> TrialResult {
         self.processes().try_for_each(Running::check_ended)
     }
 
-    /// Gives the compilers of all JVMs this nice value, if that is permitted.
+    /// Sets the nice value of the compiler threads of all JVMs, if permitted.
     pub(super) fn set_compiler_nice(&self, nice: i32) {
         self.processes().for_each(|one| one.set_compiler_nice(nice));
     }
@@ -273,7 +273,7 @@ impl Drop for Application<'_> {
     }
 }
 
-/// The values of placeholders.
+/// Provides the values of placeholders.
 pub(super) struct Words<'a> {
     /// The ports of each process.
     pub(super) ports: &'a AllPorts,
@@ -295,14 +295,14 @@ impl Words<'_> {
     }
 }
 
-/// The name of a log file.
+/// Derives the name of a log file from a process's title.
 fn log_name(title: &str) -> PathBuf {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-.=".contains(c);
     let plain = title.replace(|c| !is_plain(c), "_");
     format!("{}.log", plain.trim_matches('_')).into()
 }
 
-/// Checks that the machine has memory for `at_once` sets of an application.
+/// Checks that the machine has enough memory for `at_once` sets of an application.
 pub(super) fn carries(app: &App, at_once: usize) -> TrialResult {
     let sum = |all: &[ProcessSpec]| all.iter().filter_map(|one| one.memory_bytes).sum::<u64>();
     let needed = sum(&app.backing) + at_once as u64 * sum(&app.services);
@@ -311,7 +311,7 @@ pub(super) fn carries(app: &App, at_once: usize) -> TrialResult {
         Some(free) if free < needed => {
             let gib = |bytes: u64| format!("{:.1} GiB", bytes as f64 / f64::from(1_u32 << 30));
             let reason = format!(
-                "{} needs {} of memory for {at_once} of its sets, according to app.toml, and {} is free: stop \
+                "{} needs {} of memory for {at_once} of its sets, according to app.toml, but only {} is free: stop \
                  other programs, or give its processes less \"memory\"",
                 app.name,
                 gib(needed),
@@ -354,7 +354,7 @@ mod tests {
         let given = app.services.iter().map(|service| cores.take(service));
         let given: Vec<Option<CoreSet>> = given.collect();
         let of = |ids: &[usize]| Some(CoreSet::new(ids.to_vec()));
-        // A process that asks for all four is bound to none.
+        // A process that requests all four cores is not bound to any.
         assert_eq!(given, [of(&[4, 5]), None, of(&[6]), of(&[4, 7]), None]);
     }
 }

@@ -1,7 +1,8 @@
-//! Sends one request of an application at a rate: rpcgauge's own engine calls the entry (open loop).
+//! Sends one of an application's requests at a fixed rate. rpcgauge's own engine calls the entry in an open
+//! loop.
 //!
-//! The engine has a thread of its own. Meanwhile the calling thread watches the processes, and reads their
-//! counters when the engine says that requests begin or cease to count.
+//! The engine runs in its own thread. Meanwhile the calling thread watches the processes, and reads their
+//! counters when the engine signals that counting begins or ends.
 
 use std::collections::BTreeMap;
 use std::panic::resume_unwind;
@@ -26,7 +27,8 @@ use crate::variant::verify;
 /// The maximum number of connections.
 const MAX_CONNECTIONS: u32 = 200;
 
-/// Sends the request of one check to a set at a rate, whether or not earlier responses have arrived.
+/// Sends the request of one check to a set at a fixed rate, regardless of whether earlier responses have
+/// arrived.
 pub(super) struct Caller<'a> {
     app: &'a App,
     check: &'a Check,
@@ -36,10 +38,11 @@ pub(super) struct Caller<'a> {
 }
 
 impl<'a> Caller<'a> {
-    /// A caller that sends the request of `check` at `rate`, with what the checks of this set have `kept`.
+    /// Creates a caller that sends the request of `check` at `rate` per second. `kept` contains the values
+    /// that the checks of this set have kept.
     ///
     /// # Errors
-    /// A placeholder of the check has no value.
+    /// Fails if a placeholder of the check has no value.
     pub(super) fn new(
         app: &'a App,
         check: &'a Check,
@@ -83,18 +86,18 @@ impl<'a> Caller<'a> {
         })
     }
 
-    /// The number of connections for a rate, each with one request at a time: enough for responses that take a
-    /// second, up to a maximum.
+    /// The number of connections for a rate, each with one request in flight: enough for responses that take
+    /// one second, up to a maximum.
     pub(super) fn connections(rate: f64) -> u32 {
         (rate.ceil() as u32).clamp(1, MAX_CONNECTIONS)
     }
 
-    /// Sends requests for `settle`, which do not count, and then for `time`. Calls `edge(true)` when counting
-    /// begins, and `edge(false)` once every counted request has ended. If `stop` is set, returns what was
-    /// counted so far.
+    /// Sends requests for `settle`, which are not counted, and then for `time`. Calls `edge(true)` when
+    /// counting begins, and `edge(false)` once every counted request has finished. If `stop` is set, returns
+    /// the results so far.
     ///
     /// # Errors
-    /// A process ended, `edge` failed, or no request succeeded.
+    /// Fails if a process exits, `edge` fails, or no request succeeds.
     pub(super) fn call(
         &self,
         application: &Application<'_>,
@@ -138,14 +141,14 @@ impl<'a> Caller<'a> {
                 slice_calls: u64::MAX,
                 slice_time: settle,
             }),
-            // Even a trial of 0 ms has one request.
+            // Even a trial of 0 ms sends one request.
             stop: Stop::after_ms((time.as_millis() as u64).max(1)),
             ..self.spec.trial()
         };
         let check = |body: &[u8]| holds(self.check, body).map(drop).map_err(load::CodecError);
         let hooks = load::Hooks {
             settling: Box::new(|_| load::Settling::GoOn),
-            // If watching has failed, nobody receives this, and the trial ends too.
+            // If watching has failed, nobody receives this, and the trial is stopped as well.
             measuring: Box::new(move |begins| {
                 let _ = edges.send(begins);
             }),
@@ -171,7 +174,7 @@ impl<'a> Caller<'a> {
             return Err(match measured.ending {
                 Ending::Interrupted => TrialFailure::new(
                     Fault::Instrument,
-                    "interrupted before the first response that counts",
+                    "interrupted before the first counted response",
                 ),
                 _ => verify::unanswered(&measured),
             });
@@ -208,7 +211,7 @@ impl<'a> Caller<'a> {
     }
 }
 
-/// Watches the processes until the engine has ended, and calls `edge` when the engine says so.
+/// Watches the processes until the engine has finished, and calls `edge` at each of its signals.
 fn watch(
     application: &Application<'_>,
     told: &Receiver<bool>,

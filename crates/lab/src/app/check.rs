@@ -1,4 +1,4 @@
-//! The checks of an application: each response must be right, and the same in every configuration.
+//! The checks of an application: each response must be as expected, and the same in every configuration.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use super::application::{Set, Words};
 use crate::error::{TrialFailure, TrialResult};
 use crate::subject::one_line;
 
-/// How long a response may take.
+/// The time limit for a response.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// The responses of one set to all checks, and the values that were kept from them.
+/// The responses of one set to all checks, and the values kept from them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Responses {
     configuration: Configuration,
@@ -24,7 +24,7 @@ pub struct Responses {
     pub kept: BTreeMap<String, String>,
 }
 
-/// A body, which must be the same in every configuration.
+/// A response body, which must be the same in every configuration.
 #[derive(Debug, Clone, PartialEq)]
 enum Body {
     Json(Value),
@@ -32,10 +32,10 @@ enum Body {
 }
 
 impl Set {
-    /// Fills a template with the values of a running set, and with what checks have kept.
+    /// Fills a template with the values of this running set and with those that checks have kept.
     ///
     /// # Errors
-    /// A placeholder has no value, which [`App::parse`] rules out.
+    /// Fails if a placeholder has no value, which [`App::parse`] rules out.
     pub fn text(
         &self,
         template: &Template,
@@ -60,10 +60,10 @@ impl Set {
 }
 
 impl Set {
-    /// Runs all checks of its application.
+    /// Runs all checks of the application against this set.
     ///
     /// # Errors
-    /// The first response that is not right, with the log of the entry.
+    /// Reports the first unexpected response, with the log of the entry.
     pub fn check(&self, app: &App) -> TrialResult<Responses> {
         let mut responses = Responses {
             configuration: self.configuration.clone(),
@@ -83,7 +83,7 @@ impl Set {
         Ok(responses)
     }
 
-    /// Why the entry failed: it ended, or else `failure` with its log.
+    /// Why the entry failed: that it has exited, or else `failure` with its log.
     pub(super) fn explain(&self, app: &App, failure: TrialFailure) -> TrialFailure {
         let mut services = self.services.iter();
         match services.find(|one| one.name == app.entry.service) {
@@ -97,7 +97,7 @@ fn wrong(what: String) -> TrialFailure {
     TrialFailure::new(Fault::Subject, what)
 }
 
-/// The request of a check, filled with what the checks before it have kept.
+/// The request of a check, with the values that earlier checks have kept.
 pub(super) fn request(
     check: &Check,
     set: &Set,
@@ -123,11 +123,11 @@ pub(super) fn request(
     })
 }
 
-/// Checks that a body holds what a check asks for. Returns the body as JSON; `None` if it is not JSON and need
-/// not be.
+/// Checks that a body contains what a check requires. Returns the body as JSON; `None` if it is not JSON and
+/// the check does not require JSON.
 ///
 /// # Errors
-/// What the body does not hold, in one line.
+/// A one-line description of what the body does not contain.
 pub(super) fn holds(check: &Check, body: &[u8]) -> Result<Option<Value>, String> {
     let needs_json = !(check.holds.is_empty() && check.keep.is_empty());
     let json: Value = match serde_json::from_slice(body) {
@@ -174,7 +174,7 @@ fn make(check: &Check, set: &Set, kept: &mut BTreeMap<String, String>) -> TrialR
             Some(value @ (Value::Number(_) | Value::Bool(_))) => value.to_string(),
             _ => {
                 return Err(wrong(format!(
-                    "{pointer}, which is to be kept, is not a string, number or boolean: {}",
+                    "{pointer}, which the check keeps, is not a string, number or boolean: {}",
                     shown(&fetched.body)
                 )));
             }
@@ -189,7 +189,7 @@ fn make(check: &Check, set: &Set, kept: &mut BTreeMap<String, String>) -> TrialR
     Ok(Body::Json(json))
 }
 
-/// A JSON body with the placeholders in its strings replaced.
+/// Replaces the placeholders in the strings of a JSON body.
 fn filled(json: &Value, set: &Set, kept: &BTreeMap<String, String>) -> TrialResult<Value> {
     Ok(match json {
         Value::String(text) => {
@@ -213,7 +213,7 @@ impl Responses {
     /// Compares these responses with those of another set.
     ///
     /// # Errors
-    /// The first difference.
+    /// Reports the first difference.
     pub fn compare(&self, other: &Self, app: &App) -> TrialResult {
         let bodies = self.bodies.iter().zip(&other.bodies);
         for (check, (one, another)) in app.checks.iter().zip(bodies) {
@@ -226,7 +226,7 @@ impl Responses {
             };
             let (pointer, found, expected) = difference.unwrap_or_default();
             let what = if pointer.is_empty() {
-                "the body differs from that".to_owned()
+                "the body differs from the body".to_owned()
             } else {
                 format!(
                     "{pointer} is {}, but {}",
@@ -243,7 +243,7 @@ impl Responses {
     }
 }
 
-/// Where two bodies first differ: the JSON Pointer, and the values there of `other` and of `one`.
+/// Where two bodies first differ: the JSON Pointer, then the value in `other`, then the value in `one`.
 fn difference(at: &str, one: &Value, other: &Value) -> Option<(String, String, String)> {
     let below = |name: &str, one: Option<&Value>, other: Option<&Value>| {
         let at = format!("{at}/{}", name.replace('~', "~0").replace('/', "~1"));

@@ -1,5 +1,5 @@
-//! Reads what a service exposes in Prometheus's text format: sums and counts of the metrics that `app.toml`
-//! names.
+//! Reads a service's metrics in Prometheus's text format: the sum and count of each metric named in
+//! `app.toml`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use rpcgauge_study::record::Fault;
 use super::process::Running;
 use crate::error::{TrialFailure, TrialResult};
 
-/// How long a service may take to respond with its metrics.
+/// The time limit for a service to respond with its metrics.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// Reads the metrics of one service; those that it does not have are left out.
+/// Reads the metrics of one service. Metrics that it does not expose are omitted.
 pub(super) fn read<'m>(
     service: &Running,
     at: &MetricsAt,
@@ -34,7 +34,7 @@ pub(super) fn read<'m>(
     Ok(metrics.collect())
 }
 
-/// The metric's sum and count in a text, over all series that have its labels.
+/// The sum and count of a metric, added up over all series that have its labels.
 fn find(text: &str, metric: &Metric) -> Option<SumCount> {
     let sum_of = |ending: &str| {
         let series = text.lines().filter_map(|line| {
@@ -55,7 +55,7 @@ fn find(text: &str, metric: &Metric) -> Option<SumCount> {
     })
 }
 
-/// A sample's labels and value, from what follows the metric's name on its line.
+/// Parses a sample's labels and value from the text after the metric's name.
 fn sample(rest: &str) -> Option<(Vec<(String, String)>, f64)> {
     let mut labels = Vec::new();
     let Some(mut rest) = rest.strip_prefix('{') else {
@@ -88,7 +88,7 @@ fn sample(rest: &str) -> Option<(Vec<(String, String)>, f64)> {
     }
 }
 
-/// The value; a timestamp may follow it.
+/// The value, which a timestamp may follow.
 fn value(text: &str) -> Option<f64> {
     text.split_ascii_whitespace().next()?.parse().ok()
 }

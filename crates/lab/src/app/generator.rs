@@ -1,4 +1,4 @@
-//! The load generator of a set: its users, or rpcgauge's engine at a rate.
+//! The load generator of a set: Locust's users, or rpcgauge's engine at a fixed rate.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -23,10 +23,10 @@ enum Kind<'a> {
 }
 
 impl<'a> Generator<'a> {
-    /// Starts a generator of `load`. Users begin their first tasks; a caller sends nothing yet.
+    /// Starts a generator for `load`. Users begin their first tasks; a caller sends nothing yet.
     ///
     /// # Errors
-    /// Locust does not start or refuses the locustfile, or the application has no such check.
+    /// Fails if Locust does not start or rejects the locustfile, or if the application has no such check.
     pub fn start(
         load: &AppLoad,
         locust: Option<&Locust>,
@@ -61,14 +61,14 @@ impl<'a> Generator<'a> {
                 Kind::Users(users)
             }
             (AppLoad::Users { .. }, None) => {
-                let message = "there are users but no Locust to run them";
+                let message = "the load has users, but there is no Locust to run them";
                 return Err(TrialFailure::new(Fault::Instrument, message));
             }
         };
         Ok(Self(kind))
     }
 
-    /// The load generator's name, for a record.
+    /// A description of the load generator, for records.
     pub(super) fn name(load: &AppLoad) -> String {
         match load {
             AppLoad::Users { .. } => format!("Locust {LOCUST}"),
@@ -79,12 +79,12 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// Sends load for `settle`, which is left out, and then for `time`. Calls `edge(true)` when requests begin
-    /// to count, and `edge(false)` when no more do. Returns the requests' results without the services'
-    /// figures; if `stop` is set, those of the requests so far.
+    /// Sends load for `settle`, which is not counted, and then for `time`. Calls `edge(true)` when counting
+    /// begins, and `edge(false)` when it ends. Returns the results of the requests, without metrics of the
+    /// services. If `stop` is set, returns the results so far.
     ///
     /// # Errors
-    /// The load generator or a process ended, `edge` failed, or no request at a rate succeeded.
+    /// Fails if the load generator or a process exits, `edge` fails, or no request at a fixed rate succeeds.
     pub fn send(
         &mut self,
         application: &Application<'_>,
@@ -104,9 +104,9 @@ impl<'a> Generator<'a> {
         edge(true)?;
         users.count(stop)?;
         application.wait(time, stop)?;
-        // In the same order as at the start, so that the edges and the count span equal times.
+        // In the same order as at the start, so that the edges and the counts cover equally long intervals.
         edge(false)?;
-        // Not interrupted by `stop`: what was counted so far is a result too.
+        // Not interrupted by `stop`, because the results so far are still useful.
         let taken = users.take(&AtomicBool::new(false))?;
         if !stop.load(Ordering::Relaxed) {
             users.close(stop)?;

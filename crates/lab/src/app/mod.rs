@@ -1,17 +1,17 @@
-//! Applications: built, started with their databases, verified, and called by a load generator.
+//! Applications: built, started with their databases, checked, and put under load.
 //!
 //! ```text
 //! AppPackage ─► BuiltApp ─► Application::start   backing processes, each ready and seeded  (process, ready)
 //!                           Application::add     a set of services for a configuration     (process)
-//!                           Set::check           its responses are right                   (check)
+//!                           Set::check           its responses are as expected             (check)
 //! Generator::start          sends load to a set; only one generator sends at a time         (generator)
-//!   Users                   those of a locustfile, by Locust                                (users)
+//!   Users                   the users of a locustfile, run by Locust                        (users)
 //!   Caller                  one request at a rate, by rpcgauge's engine                     (caller)
 //! slice                     the results of a load, and the services' own metrics            (slice)
 //! AppLab::run               invocations, blocks and slices of a study                      (run)
 //! ```
 //!
-//! `docs/measure-an-application.md` says what each step promises to users.
+//! `docs/measure-an-application.md` documents what users can rely on at each step.
 
 mod application;
 mod caller;

@@ -1,4 +1,4 @@
-//! An application's sources, which are built once in the cache.
+//! An application's sources, built once in the cache.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -14,17 +14,18 @@ use crate::subjects::sources::Sources;
 use crate::subjects::tools::find_all;
 use crate::subjects::{BUILT_IN_APPS, Built, Commands, Step, SubjectsError, beside};
 
-/// An application's `app.toml` with its sources.
+/// An application's `app.toml` and its sources.
 pub struct AppPackage {
     app: App,
     sources: Sources,
 }
 
 impl AppPackage {
-    /// The built-in application of that name, or the one in a folder: a path contains a `/` or starts with `.`.
+    /// Finds a built-in application by name, or an application in a folder. An argument that contains a `/` or
+    /// starts with `.` is a path.
     ///
     /// # Errors
-    /// There is none, or its `app.toml` is invalid.
+    /// Fails if there is no such application or its `app.toml` is invalid.
     pub fn find(name_or_path: &str) -> Result<Self, SubjectsError> {
         if name_or_path.contains('/') || name_or_path.starts_with('.') {
             return Self::read(Path::new(name_or_path));
@@ -45,10 +46,10 @@ impl AppPackage {
         BUILT_IN_APPS.iter().map(|(name, _)| *name)
     }
 
-    /// The application in a folder.
+    /// Reads the application in a folder.
     ///
     /// # Errors
-    /// As [`AppPackage::find`].
+    /// See [`AppPackage::find`].
     pub fn read(folder: &Path) -> Result<Self, SubjectsError> {
         if !folder.join(MANIFEST).is_file() {
             let what = format!("there is no {MANIFEST} in this folder");
@@ -72,15 +73,15 @@ impl AppPackage {
         Ok(Self { app, sources })
     }
 
-    /// Its `app.toml`, parsed.
+    /// The parsed `app.toml`.
     pub fn app(&self) -> &App {
         &self.app
     }
 
-    /// Builds it, unless that was done before, and reports each step.
+    /// Builds the application unless it is already in the cache, and reports each step.
     ///
     /// # Errors
-    /// Something that it needs is missing, or a command failed; its log is kept.
+    /// Fails if a required tool is missing or a command failed. The command's log is kept.
     pub fn build(
         &self,
         report: &mut dyn FnMut(Step<'_>),
@@ -110,47 +111,47 @@ impl AppPackage {
     }
 }
 
-/// An application that can be started.
+/// A built application, ready to be started.
 pub struct BuiltApp<'a> {
     pub(super) app: &'a App,
     pub(super) built: Built,
 }
 
 impl BuiltApp<'_> {
-    /// The folder that it was built in.
+    /// The folder that the application was built in.
     pub fn folder(&self) -> &Path {
         self.built.folder()
     }
 
-    /// Its size on disk, bytes.
+    /// The application's size on disk, bytes.
     pub fn bytes(&self) -> u64 {
         self.built.bytes()
     }
 
-    /// What it was built from.
+    /// What the application was built from.
     pub fn build(&self) -> rpcgauge_study::record::Build {
         self.built.build()
     }
 
-    /// An empty folder for the logs of its processes, next to the folder of the build.
+    /// Returns an empty folder for the logs of the application's processes, next to the build folder.
     ///
     /// # Errors
-    /// It cannot be created.
+    /// Fails if the folder cannot be created.
     pub fn logs(&self) -> Result<Logs, SubjectsError> {
         Logs::in_one_of(&beside(self.folder(), "logs"))
     }
 }
 
-/// A folder for logs that no other program writes to while this one lives.
+/// A log folder that no other program uses while this value lives.
 #[derive(Debug)]
 pub struct Logs {
     folder: PathBuf,
-    // The system releases the lock when the program ends in any way.
+    // The system releases the lock no matter how the program ends.
     _lock: File,
 }
 
 impl Logs {
-    /// The first folder in `all` that no other program holds, emptied.
+    /// Takes the first folder in `all` that no other program has locked, and empties it.
     fn in_one_of(all: &Path) -> Result<Self, SubjectsError> {
         let mut number = 1;
         loop {
@@ -168,7 +169,7 @@ impl Logs {
         }
     }
 
-    /// Locks a folder and empties it; `None` if another program holds it.
+    /// Locks a folder and empties it; `None` if another program has locked it.
     fn take(folder: &Path) -> io::Result<Option<File>> {
         fs::create_dir_all(folder)?;
         let lock = File::open(folder)?;

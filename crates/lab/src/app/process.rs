@@ -1,4 +1,4 @@
-//! One process of an application, from its start until it is ready, and until its end.
+//! One process of an application: starting it, waiting until it is ready, and stopping it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -30,13 +30,13 @@ use crate::subjects::{Built, run_one};
 /// How often a starting process is checked.
 const POLL_EVERY: Duration = Duration::from_millis(20);
 
-/// How long to wait for the end of a process that failed, and for its last output.
+/// How long to wait for a failed process to exit, and for its last output.
 const MOMENT: Duration = Duration::from_millis(300);
 
-/// What programs print if their port is taken: "Address already in use", "Port 8080 was already in use".
+/// Printed by programs whose port is taken: "Address already in use", "Port 8080 was already in use".
 const PORT_TAKEN: &str = "already in use";
 
-/// The ports of a process, by name, kept free until it starts.
+/// The ports of a process, by name. They are kept bound until the process starts.
 #[derive(Debug)]
 pub(super) struct Ports {
     pub(super) numbers: BTreeMap<String, u16>,
@@ -61,21 +61,21 @@ impl Ports {
     }
 }
 
-/// How a process is started.
+/// What is needed to start a process.
 pub(super) struct Start<'a> {
     pub(super) spec: &'a ProcessSpec,
-    /// Its name in messages.
+    /// The process's name in messages.
     pub(super) title: String,
     pub(super) ports: Ports,
-    /// The values of placeholders, except its own ports and folder.
+    /// The values of placeholders, except for the process's own ports and data folder.
     pub(super) words: &'a Words<'a>,
-    /// The built application that it is part of.
+    /// The built application that the process belongs to.
     pub(super) built: &'a Built,
     pub(super) cores: Option<CoreSet>,
     pub(super) log: PathBuf,
 }
 
-/// A process that was started and may not be ready yet.
+/// A started process that may not be ready yet.
 pub(super) struct Starting {
     running: Running,
     ready: ReadyWhen,
@@ -83,37 +83,37 @@ pub(super) struct Starting {
     seed: Option<Seed>,
 }
 
-/// The command that is run once a process is ready.
+/// The command to run once the process is ready.
 struct Seed {
     words: Vec<String>,
     command: Command,
     within: Duration,
 }
 
-/// A process of an application. Dropping this ends it; if the thread that started it ends without that, the
-/// kernel kills it.
+/// A process of an application. Dropping this stops the process. If the thread that started it exits
+/// without dropping this, the kernel kills the process.
 #[derive(Debug)]
 pub struct Running {
-    /// Its name in `app.toml`.
+    /// The process's name in `app.toml`.
     pub name: String,
-    /// Its name in messages, with its configuration.
+    /// The process's name in messages, including the name of its set.
     pub title: String,
-    /// Its ports, by name.
+    /// The process's ports, by name.
     pub ports: BTreeMap<String, u16>,
     process: Process,
     memory_bytes: Option<u64>,
 }
 
-/// What a process has used since its start.
+/// Resources used by a process since its start.
 pub(super) struct Used {
-    /// Processor time; `None` if it cannot be read.
+    /// Processor time, ns; `None` if it cannot be read.
     pub(super) cpu_ns: Option<u64>,
-    /// What its JVMs have counted; `None` if it has no JVM.
+    /// The counters of its JVMs; `None` if it has no JVM.
     pub(super) jvm: Option<JvmRecord>,
 }
 
 impl Start<'_> {
-    /// Starts the process. The kernel kills it when the calling thread ends.
+    /// Starts the process. The kernel kills it when the calling thread exits.
     pub(super) fn spawn(self) -> TrialResult<Starting> {
         let spec = self.spec;
         let machine = |what: String| TrialFailure::new(Fault::Machine, what);
@@ -122,7 +122,7 @@ impl Start<'_> {
         let made = fs::create_dir(&data)
             .and_then(|()| fs::create_dir(&temporary))
             .and_then(|()| let_others_through(scratch.folder()));
-        made.map_err(|error| machine(format!("cannot make {}: {error}", data.display())))?;
+        made.map_err(|error| machine(format!("cannot create {}: {error}", data.display())))?;
         let fill = |template: &Template| {
             template.fill(|word| match word {
                 Placeholder::Data => Ok(data.display().to_string()),
@@ -172,11 +172,11 @@ impl Start<'_> {
         let (output, input) = io::pipe().map_err(unstartable)?;
         run.stdout(input.try_clone().map_err(unstartable)?)
             .stderr(input);
-        // From here on another program may take the ports.
+        // From here on, another program might take the ports.
         drop(self.ports.kept_free);
         let patience = Duration::from_millis(spec.stop_within_ms);
         let spawned = Process::spawn(&mut run, self.cores.as_ref(), log, patience, Some(scratch));
-        // The command holds the pipe open too.
+        // The command also holds the pipe's write end open.
         drop(run);
         let mut process = spawned.map_err(unstartable)?;
         process.follow(output).map_err(unstartable)?;
@@ -195,7 +195,8 @@ impl Start<'_> {
     }
 }
 
-/// Waits until all of these are ready, and seeds each as soon as it is. The first failure ends all of them.
+/// Waits until all of these are ready, and seeds each as soon as it is ready. The first failure stops them
+/// all.
 pub(super) fn all_ready(mut all: Vec<Starting>, stop: &AtomicBool) -> TrialResult<Vec<Running>> {
     let is_over = AtomicBool::new(false);
     let ready = thread::scope(|scope| {
@@ -219,13 +220,13 @@ pub(super) fn all_ready(mut all: Vec<Starting>, stop: &AtomicBool) -> TrialResul
     });
     let all: Vec<Running> = all.into_iter().map(|one| one.running).collect();
     if ready.is_err() {
-        // All at the same time, since dropping one waits for its end.
+        // Terminate all of them first, because dropping each one waits for it to exit.
         all.iter().for_each(Running::terminate);
     }
     ready.map(|()| all)
 }
 
-/// Lets other users enter a folder: a process that drops root must still reach its files.
+/// Lets other users traverse a folder: a process that drops root privileges must still reach its files.
 fn let_others_through(folder: &Path) -> io::Result<()> {
     if geteuid().is_root() {
         fs::set_permissions(folder, fs::Permissions::from_mode(0o711))
@@ -234,7 +235,7 @@ fn let_others_through(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// A failure of a process, with the last lines of its log and the log's path.
+/// The failure of a process, with the last lines of its log and the log's path.
 pub(super) fn failed(mut reason: String, log: &Log) -> TrialFailure {
     let tail = log.tail();
     reason += &if tail.is_empty() {
@@ -245,7 +246,7 @@ pub(super) fn failed(mut reason: String, log: &Log) -> TrialFailure {
     TrialFailure::new(Fault::Subject, reason).with_log(tail)
 }
 
-/// The failure of a start that the user ended.
+/// The failure of a start that the user interrupted.
 pub(super) fn interrupted() -> TrialFailure {
     TrialFailure::new(
         Fault::Instrument,
@@ -254,7 +255,7 @@ pub(super) fn interrupted() -> TrialFailure {
 }
 
 impl Starting {
-    /// Waits until it is ready, and seeds it.
+    /// Waits until the process is ready, and then seeds it.
     fn wait_until_ready(&mut self, is_over: &AtomicBool) -> TrialResult {
         let running = &self.running;
         let deadline = Instant::now() + self.ready_within;
@@ -265,7 +266,7 @@ impl Starting {
             }
             if Instant::now() >= deadline {
                 let what = format!(
-                    "was not ready after {} s: {why_not}; if it needs longer, set \"ready-within\"",
+                    "was not ready after {} s: {why_not}; if it needs more time, increase \"ready-within\"",
                     self.ready_within.as_secs_f64()
                 );
                 return Err(running.failed(&what));
@@ -290,16 +291,16 @@ impl Starting {
 }
 
 impl Running {
-    /// The address of its port of that name.
+    /// The address of the port with this name.
     pub fn address(&self, port: &str) -> SocketAddr {
         let number = self.ports.get(port).copied().unwrap_or_default();
         (Ipv4Addr::LOCALHOST, number).into()
     }
 
-    /// Checks that it still runs, and holds no more memory than it may.
+    /// Checks that the process is still running and within its memory limit.
     ///
     /// # Errors
-    /// It has ended, or holds more. The error has its log.
+    /// Fails if the process has exited or exceeds its limit. The error includes its log.
     pub fn check(&self) -> TrialResult {
         self.check_ended()?;
         let Some(most) = self.memory_bytes else {
@@ -308,7 +309,7 @@ impl Running {
         match self.held_bytes() {
             Some(held) if held > most => {
                 let what = format!(
-                    "holds {} MiB of memory, but may hold only {}: limit it in its command, or give it more \
+                    "uses {} MiB of memory, but its limit is {}: make its command use less, or raise the limit \
                      with \"memory\"",
                     held >> 20,
                     format_size(most)
@@ -319,26 +320,27 @@ impl Running {
         }
     }
 
-    /// Checks that it still runs.
+    /// Checks that the process is still running.
     pub(super) fn check_ended(&self) -> TrialResult {
         if let Some(how) = self.process.ended() {
             self.process.wait_for_log(MOMENT);
-            return Err(self.failed(&format!("ended by itself ({how})")));
+            return Err(self.failed(&format!("exited on its own ({how})")));
         }
         Ok(())
     }
 
-    /// A failure of it, with its log.
+    /// A failure of this process, with its log.
     fn failed(&self, what: &str) -> TrialFailure {
         let log = &self.process.log;
         let mut reason = format!("{} {what}", self.title);
         if log.tail().to_ascii_lowercase().contains(PORT_TAKEN) {
-            reason += "; a port is taken: have it listen on its ${port.NAME}, which is free, or start again";
+            reason += "; a port is taken: have it listen on its ${port.NAME}, which is free, or try again";
         }
         failed(reason, log)
     }
 
-    /// Why it failed: it ended, or else `failure` with its log.
+    /// Why the process failed: that it has exited or exceeds its memory limit, or else `failure` with its
+    /// log.
     pub(super) fn explain(&self, failure: TrialFailure) -> TrialFailure {
         let deadline = Instant::now() + MOMENT;
         while self.process.ended().is_none() && Instant::now() < deadline {
@@ -348,7 +350,7 @@ impl Running {
         self.check().err().unwrap_or_else(with_log)
     }
 
-    /// What it has used so far, with the processes that it has started and that still run.
+    /// Resources used so far by the process and its running descendants.
     pub(super) fn used(&self) -> Used {
         let meter = self.meter();
         let jvms = meter
@@ -361,24 +363,24 @@ impl Running {
         }
     }
 
-    /// Gives the compilers of its JVMs this nice value, if that is permitted.
+    /// Sets the nice value of its JVMs' compiler threads, if permitted.
     pub(super) fn set_compiler_nice(&self, nice: i32) {
         let meter = self.meter();
         let pids = meter.iter().flat_map(ProcessMeter::pids);
         pids.for_each(|pid| jvm::set_compiler_nice(pid, nice));
     }
 
-    /// What it holds now, with the processes that it has started, bytes.
+    /// The memory that the process and its descendants use now, bytes; `None` if it cannot be read.
     pub(super) fn held_bytes(&self) -> Option<u64> {
         self.meter()?.held_bytes().ok()
     }
 
-    /// A new meter each time: databases start a process for each connection.
+    /// A new meter each time, because databases start a process for each connection.
     fn meter(&self) -> Option<ProcessMeter> {
         ProcessMeter::with_started(self.process.child.id()).ok()
     }
 
-    /// Asks it to end; dropping this waits for it.
+    /// Sends SIGTERM. Dropping this waits for the process to exit.
     pub(super) fn terminate(&self) {
         self.process.terminate();
     }
@@ -386,7 +388,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Otherwise `Process` would first wait for it to end by itself.
+        // Otherwise `Process` would first wait for it to exit on its own.
         self.terminate();
     }
 }

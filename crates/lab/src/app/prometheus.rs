@@ -1,4 +1,4 @@
-//! A Prometheus for a running application, if the system has one: it scrapes every service.
+//! Runs Prometheus, if it is installed, to scrape every service of a running application.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -21,22 +21,23 @@ use crate::subjects::tools::find;
 /// The name of Prometheus's port.
 const PORT: &str = "http";
 
-/// How long it may take to become ready, and to end, ms.
+/// The time limits for becoming ready and for exiting, ms.
 const READY_WITHIN_MS: u64 = 30_000;
 const STOP_WITHIN_MS: u64 = 5_000;
 
-/// How long it may take to scrape every service.
+/// The time limit for having scraped every service.
 const SCRAPED_WITHIN: Duration = Duration::from_secs(30);
 
-/// How often it scrapes: often enough that a rate over a minute follows a load of some seconds.
+/// The scrape interval: short enough that a rate over one minute reflects a load of a few seconds.
 const SCRAPE_EVERY: &str = "1s";
 
 impl Application<'_> {
-    /// Starts a Prometheus with an empty store that scrapes all services, and returns the address of its API,
-    /// or why the system has no such program. Prometheus ends with the application.
+    /// Starts a Prometheus with an empty store that scrapes all services. Returns the address of its API, or
+    /// the reason if Prometheus is not installed. It stops with the application.
     ///
     /// # Errors
-    /// It is installed but does not start (the error has its log), or it cannot scrape a service.
+    /// Fails if Prometheus is installed but does not start (the error includes its log) or cannot scrape a
+    /// service.
     pub fn start_prometheus(
         &mut self,
         stop: &AtomicBool,
@@ -106,7 +107,7 @@ impl Application<'_> {
         Ok(Ok(address))
     }
 
-    /// Waits until every service has been scraped: a load that began earlier would be partly missing.
+    /// Waits until every service has been scraped, because Prometheus would miss part of an earlier load.
     fn wait_for_scrapes(
         &self,
         address: SocketAddr,
@@ -119,7 +120,7 @@ impl Application<'_> {
         {
             if Instant::now() >= until {
                 let reason = format!(
-                    "Prometheus has not scraped every service after {} s: {why}; check \"metrics\" in app.toml",
+                    "Prometheus had not scraped every service after {} s: {why}; check \"metrics\" in app.toml",
                     SCRAPED_WITHIN.as_secs()
                 );
                 return Err(TrialFailure::new(Fault::User, reason));
@@ -130,7 +131,7 @@ impl Application<'_> {
     }
 }
 
-/// Which of its targets a Prometheus has not scraped yet, and why, if it says so.
+/// A target that Prometheus has not scraped yet, and its last error if it reports one.
 fn not_scraped(address: SocketAddr, targets: usize) -> Option<String> {
     let fetched = Fetch::get(address, "/api/v1/targets?state=active").send(SCRAPED_WITHIN);
     let body = match fetched {
@@ -138,7 +139,7 @@ fn not_scraped(address: SocketAddr, targets: usize) -> Option<String> {
         Err(error) => return Some(error.to_string()),
     };
     let told: Value = serde_json::from_slice(&body).unwrap_or_default();
-    // Prometheus lists its targets only some seconds after it is ready.
+    // Prometheus lists its targets only a few seconds after it is ready.
     let listed = told["data"]["activeTargets"].as_array();
     let Some(listed) = listed.filter(|listed| listed.len() == targets) else {
         return Some("it does not list them all".to_owned());
@@ -148,12 +149,12 @@ fn not_scraped(address: SocketAddr, targets: usize) -> Option<String> {
     Some(format!("{} {}", text("scrapeUrl"), text("lastError")))
 }
 
-/// Its configuration: a job for each service, with the set in a label.
+/// Prometheus's configuration: one job for each service, with the set's name as a label.
 fn configuration(app: &App, application: &Application) -> String {
     let mut text = format!("global:\n  scrape_interval: {SCRAPE_EVERY}\nscrape_configs:\n");
     let processes = app.backing.iter().chain(&app.services);
     for (spec, at) in processes.filter_map(|spec| Some((spec, spec.metrics.as_ref()?))) {
-        // Writing into a String cannot fail. JSON strings are YAML ones.
+        // Writing to a String cannot fail. JSON strings are valid in YAML.
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
         let _ = write!(
             text,

@@ -11,7 +11,7 @@ use rpcgauge_study::app::{Ready, Template};
 use super::process::Running;
 use crate::error::TrialResult;
 
-/// How long one check may take.
+/// The time limit for one check.
 const LOOK_WITHIN: Duration = Duration::from_secs(2);
 
 /// [`Ready`] with its placeholders replaced.
@@ -25,13 +25,14 @@ pub(super) enum ReadyWhen {
     Log {
         text: String,
         file: PathBuf,
-        /// The file's size before the start: an earlier start of the same process may have written to it.
+        /// The file's size before the start, because an earlier run of the process may have written to
+        /// it.
         skipped: usize,
     },
 }
 
 impl ReadyWhen {
-    /// Replaces the placeholders of `ready`, before the process is started.
+    /// Replaces the placeholders in `ready`. Must be called before the process starts.
     pub(super) fn of(
         ready: &Ready,
         log: &Path,
@@ -56,7 +57,7 @@ impl ReadyWhen {
         })
     }
 
-    /// Why a process is not ready yet, if it is not.
+    /// Why the process is not ready yet; `None` if it is ready.
     pub(super) fn why_not(&self, running: &Running) -> Option<String> {
         match self {
             Self::Tcp(ports) => ports.iter().find_map(|port| {
@@ -86,7 +87,7 @@ impl ReadyWhen {
                 if String::from_utf8_lossy(own).contains(text.as_str()) {
                     None
                 } else {
-                    Some(format!("no line of {} holds \"{text}\"", file.display()))
+                    Some(format!("no line of {} contains \"{text}\"", file.display()))
                 }
             }
         }

@@ -1,17 +1,16 @@
-//! Carries out a study of an application: fresh services in each invocation, and in each of its blocks a slice
-//! of load for each variant, one after the other.
+//! Runs a study of an application. Each invocation starts new services, and each of its blocks measures one slice
+//! of load per variant, one after another.
 //!
 //! ```text
 //! for each invocation
-//!   a set of services and a load generator for each variant; checks; warm-up, one after the other
+//!   start a set of services and a load generator for each variant; check the sets; warm up one by one
 //!   for each block, for each variant in the plan's order
 //!     load begins ─ settle ─ edge, count ─ slice ─ edge, take ─ load ends
 //! ```
 //!
-//! If there is too little memory for all sets at once, an invocation runs the sets one after the other, each
-//! with its slices of all blocks.
-//!
-//! Otherwise the other variants' processes stay up without load while one is measured.
+//! While one variant is measured, the processes of the other variants run without load. If there is too little
+//! memory for all sets at the same time, an invocation runs them one after another, each with its slices of all
+//! blocks.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -36,9 +35,9 @@ use crate::environment::{self, continued};
 use crate::error::{LabError, TrialFailure, TrialResult};
 use crate::run::{Earlier, RunEnding};
 
-/// Carries out the plan of a study of an application.
+/// Runs the plan of a study of an application.
 pub struct AppLab<'a> {
-    /// The plan to carry out.
+    /// The plan to run.
     pub plan: &'a AppPlan,
     /// The application.
     pub built: &'a BuiltApp<'a>,
@@ -46,13 +45,13 @@ pub struct AppLab<'a> {
     pub locust: Option<&'a Locust>,
     /// The folder for logs.
     pub logs: PathBuf,
-    /// Set when the run should end.
+    /// Set to end the run.
     pub stop: &'a AtomicBool,
     /// What a resumed run was measured with so far; `None` for a new run.
     pub earlier: Option<Earlier>,
 }
 
-/// How far a run has come.
+/// The progress of a run.
 #[derive(Debug, Clone, Copy)]
 pub enum Progress<'a> {
     /// A process is being started.
@@ -63,34 +62,33 @@ pub enum Progress<'a> {
     WarmingUp(&'a str),
     /// A slice of a variant is being measured.
     Measuring(&'a str),
-    /// A slice has ended.
+    /// A slice has been measured, or has failed.
     Ended,
 }
 
-/// Why a run could not continue. What was recorded before stays valid.
+/// Why a run could not continue. Records written earlier remain valid.
 #[derive(Debug, thiserror::Error)]
 pub enum AppRunError {
-    /// The application, the load generator or the machine.
+    /// The application, the load generator or the machine failed.
     #[error("{0}")]
     Failed(#[from] TrialFailure),
-    /// A record could not be kept.
+    /// A record could not be written.
     #[error(transparent)]
     Records(#[from] RunError),
 }
 
-/// The nice value of JVMs' compilers in the warm-up: the highest priority. Under full load they would otherwise
-/// get little of the cores, and a JVM would take twice as long to become warm.
+/// The nice value of JVM compiler threads during the warm-up: the highest priority. Under full load they would
+/// otherwise get little processor time, and a JVM would take twice as long to warm up.
 const COMPILER_NICE: i32 = -20;
 
-/// What checks have kept, by name.
+/// The values that checks have kept, by name.
 type Kept = BTreeMap<String, String>;
 
 impl<'a> AppLab<'a> {
-    /// Checks that slices can join what is recorded already, before anything is started.
+    /// Checks that new slices would be comparable with the recorded ones, before anything is started.
     ///
     /// # Errors
-    /// [`LabError::Changed`]: rpcgauge, the machine, the application or the load generator is not the same as
-    /// before.
+    /// [`LabError::Changed`] if rpcgauge, the machine, the application or the load generator has changed.
     pub fn check_unchanged(&self) -> Result<(), LabError> {
         let Some(Earlier { provenance, .. }) = &self.earlier else {
             return Ok(());
@@ -102,11 +100,11 @@ impl<'a> AppLab<'a> {
         Ok(provenance.add_application(&self.plan.app, &build, &load_generator)?)
     }
 
-    /// Runs `blocks`, which are those of the plan's invocations that are not complete: all for a new run. Appends
-    /// each record as it comes.
+    /// Runs `blocks`: all blocks of a new run, or those of the invocations that a resumed run has not completed.
+    /// Writes each record as soon as it is complete.
     ///
     /// # Errors
-    /// Services did not become ready or failed their checks, or a record could not be kept.
+    /// Fails if services do not become ready or fail their checks, or if a record cannot be written.
     pub fn run(
         &self,
         blocks: &[AppBlock],
@@ -135,7 +133,7 @@ impl<'a> AppLab<'a> {
             None => now.clone(),
             Some(earlier) => continued(earlier.environment.clone(), now.clone()),
         })?;
-        // As many sets at once as fit into memory: all, or else one.
+        // Either all sets run at the same time or, if memory does not suffice, one by one.
         let all = self.plan.variants.len();
         let is_together = carries(self.built.app, all).is_ok();
         let at_once = if is_together { all } else { 1 };
@@ -168,8 +166,8 @@ impl<'a> AppLab<'a> {
         Ok(())
     }
 
-    /// Starts and verifies a set of services for each of these variants. Returns what the checks of each set
-    /// have kept.
+    /// Starts and checks a set of services for each of these variants. Returns the values that the checks of each
+    /// set have kept.
     fn start(
         &self,
         application: &mut Application<'_>,
@@ -200,7 +198,7 @@ impl<'a> AppLab<'a> {
         Ok(kept)
     }
 
-    /// Warms up all sets that are up, one after the other, with a high priority for JVMs' compilers.
+    /// Warms up all running sets, one after another, with a high priority for JVM compiler threads.
     fn warm_up(
         &self,
         application: &Application<'_>,
@@ -219,12 +217,12 @@ impl<'a> AppLab<'a> {
             all.push(one);
             self.all_are_told(set, &Edge::read(application, set, &self.plan.metrics)?)?;
         }
-        // Back to rpcgauge's own nice value, which they started with.
+        // Back to rpcgauge's own nice value, with which the processes started.
         application.set_compiler_nice(getpriority_process(None).unwrap_or_default());
         Ok(all)
     }
 
-    /// Checks that every metric of the plan that is not optional is exposed once there was load.
+    /// Checks that every non-optional metric of the plan is exposed once there has been load.
     fn all_are_told(&self, set: &Set, edge: &Edge) -> TrialResult {
         let mut metrics = self.plan.metrics.iter();
         let missing = metrics.find(|one| !one.optional && !edge.metrics.contains_key(&one.name));
@@ -249,7 +247,7 @@ impl<'a> AppLab<'a> {
         ))
     }
 
-    /// Measures a slice of each variant that is up. Returns false if one of them failed.
+    /// Measures a slice of each running variant. Returns false if a slice failed.
     fn measure_block(
         &self,
         application: &Application<'_>,

@@ -1,4 +1,4 @@
-//! Measures a slice of load on one set of services: its results, and the services' own metrics.
+//! Measures a slice of load on one set of services: the results of its requests and the services' own metrics.
 //!
 //! An edge is a reading of the services' metrics and of the processor time of all processes.
 
@@ -16,11 +16,11 @@ use super::process::{Running, Used};
 use super::run::now_ms;
 use crate::error::{TrialFailure, TrialResult};
 
-/// Sends load for `settle`, which is left out, and then for `time`. Returns when counting began, milliseconds since the
-/// Unix epoch, and what was counted.
+/// Sends load for `settle`, which is not counted, and then for `time`. Returns when counting began, in milliseconds
+/// since the Unix epoch, and the slice's results.
 ///
 /// # Errors
-/// As [`Generator::send`], or a service did not expose its metrics.
+/// See [`Generator::send`]. Also fails if a service does not expose its metrics.
 pub fn slice(
     application: &Application<'_>,
     set: &Set,
@@ -43,21 +43,21 @@ pub fn slice(
         )),
         _ => Err(TrialFailure::new(
             Fault::Instrument,
-            "a slice has a beginning and an end",
+            "a slice must have a beginning and an end",
         )),
     }
 }
 
 /// A reading at the beginning or the end of a slice.
 pub(super) struct Edge {
-    /// Sums and counts so far, by the metric's name.
+    /// Sums and counts so far, by metric name.
     pub(super) metrics: BTreeMap<String, SumCount>,
-    /// What the backing processes have used, then those of the set.
+    /// The resources used by the backing processes, then by those of the set.
     processes: Vec<Used>,
 }
 
 impl Edge {
-    /// Takes a reading. Metrics that a service does not expose are left out.
+    /// Takes a reading. Metrics that a service does not expose are omitted.
     pub(super) fn read(
         application: &Application<'_>,
         set: &Set,

@@ -1,8 +1,8 @@
-//! The users of an application: Locust, with the application's locustfile.
+//! The users of an application: Locust runs the application's locustfile.
 //!
-//! Each set of services has a load generator of its own, which is kept alive, so that its users keep their
-//! log-ins and connections. `users.py` runs Locust and reads one command per line; users of the other sets
-//! begin no task meanwhile.
+//! Each set of services has its own load generator, which runs for the whole invocation so that its users keep
+//! their logins and connections. `users.py` runs Locust and reads one command per line. While one set is
+//! measured, users of the other sets begin no tasks.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -28,22 +28,22 @@ use crate::subjects::sources::cache;
 use crate::subjects::tools::find_all;
 use crate::subjects::{Commands, Step, SubjectsError, beside, empty};
 
-/// The version of Locust.
+/// The Locust version to install.
 pub(super) const LOCUST: &str = "2.47.0";
 
 /// The script that controls Locust.
 const SCRIPT: &str = include_str!("users.py");
 
-/// How long Locust may take to start: Python imports a few hundred modules, on a machine that may be busy.
+/// The time limit for Locust's start: Python imports several hundred modules, possibly on a busy machine.
 const START_WITHIN: Duration = Duration::from_secs(60);
 
-/// How long a reply may take. The script itself waits a minute for users.
+/// The time limit for a reply. The script itself waits up to a minute for users.
 const REPLY_WITHIN: Duration = Duration::from_secs(90);
 
-/// How long Locust may take to end.
+/// The time limit for Locust's exit.
 const END_WITHIN: Duration = Duration::from_secs(5);
 
-/// Locust, installed.
+/// An installed Locust.
 #[derive(Debug, Clone)]
 pub struct Locust {
     python: PathBuf,
@@ -51,10 +51,10 @@ pub struct Locust {
 }
 
 impl Locust {
-    /// Installs Locust in a virtual environment in the cache, unless that was done before.
+    /// Installs Locust in a virtual environment in the cache, unless it is already there.
     ///
     /// # Errors
-    /// There is no Python for it, or it cannot be installed; the log is kept.
+    /// Fails if there is no suitable Python or the installation fails. The log is kept.
     pub fn install(
         report: &mut dyn FnMut(Step<'_>),
         stop: &AtomicBool,
@@ -107,7 +107,8 @@ impl Locust {
                 .map_err(|source| SubjectsError::Cache(folder.clone(), source))
         };
         commands.fill_once(&folder, &prepare, report, stop)?;
-        // Next to the folder, with the digest in its name: another version of this program has another script.
+        // Next to the folder, with the script's digest in its name, because other versions of this program
+        // have other scripts.
         let mut digest = DefaultHasher::new();
         SCRIPT.hash(&mut digest);
         let script = beside(&folder, &format!("{:x}.py", digest.finish()));
@@ -122,14 +123,14 @@ impl Locust {
     }
 }
 
-/// The users: how many there are, how fast they start, and what they do.
+/// How many users there are, how fast they start, and what they do.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Crowd<'a> {
     /// The number of users.
     pub(super) users: u32,
-    /// How many of them start per second.
+    /// The number of users that start per second.
     pub(super) spawn_rate: f64,
-    /// The tags of their tasks; all tasks if empty.
+    /// The tags of the tasks to run; empty for all tasks.
     pub(super) tags: &'a [String],
 }
 
@@ -141,7 +142,7 @@ pub(super) struct Users {
     locustfile: String,
 }
 
-/// A line from the script.
+/// A reply from the script.
 #[derive(Deserialize)]
 struct Line {
     error: Option<String>,
@@ -149,7 +150,7 @@ struct Line {
     rest: serde_json::Value,
 }
 
-/// What users did since counting began, as the script reports it.
+/// What users did since counting began, as reported by the script.
 #[derive(Deserialize)]
 struct Taken {
     seconds: f64,
@@ -159,13 +160,13 @@ struct Taken {
     task_error: String,
 }
 
-/// Requests of one method and name.
+/// The requests with the same method and name.
 #[derive(Deserialize)]
 struct RequestCounts {
     method: String,
     name: String,
     sum_us: f64,
-    /// Response times with four digits, µs, each with its count.
+    /// Response times in µs, rounded to four significant digits, each with its count.
     times_us: Vec<(u64, u64)>,
     failures: u64,
     error: String,
@@ -208,10 +209,10 @@ impl From<Taken> for SliceFigures {
 }
 
 impl Users {
-    /// Starts the load generator of a set; its users are not started yet.
+    /// Starts the load generator of a set, without any users yet.
     ///
     /// # Errors
-    /// Locust does not start, or refuses the locustfile; its last lines are included.
+    /// Fails if Locust does not start or rejects the locustfile. The error includes its last lines of output.
     pub(super) fn start(
         locust: &Locust,
         built: &BuiltApp<'_>,
@@ -270,7 +271,7 @@ impl Users {
     /// Starts all users, and waits until each has begun its first task.
     ///
     /// # Errors
-    /// As those of [`Users::take`].
+    /// See [`Users::take`].
     pub(super) fn spawn(&mut self, crowd: Crowd<'_>, stop: &AtomicBool) -> TrialResult {
         let ramp = Duration::from_secs_f64(f64::from(crowd.users) / crowd.spawn_rate);
         self.ask("spawn", REPLY_WITHIN + ramp, stop).map(drop)
@@ -279,7 +280,7 @@ impl Users {
     /// Lets users begin tasks.
     ///
     /// # Errors
-    /// As those of [`Users::take`].
+    /// See [`Users::take`].
     pub(super) fn open(&mut self, stop: &AtomicBool) -> TrialResult {
         self.ask("open", REPLY_WITHIN, stop).map(drop)
     }
@@ -287,15 +288,16 @@ impl Users {
     /// Resets all counts.
     ///
     /// # Errors
-    /// As those of [`Users::take`].
+    /// See [`Users::take`].
     pub(super) fn count(&mut self, stop: &AtomicBool) -> TrialResult {
         self.ask("count", REPLY_WITHIN, stop).map(drop)
     }
 
-    /// What users did since counting began, without the services' figures.
+    /// Returns what users did since counting began, without metrics of the services.
     ///
     /// # Errors
-    /// The load generator died, hangs, or reports an error; its last lines are included.
+    /// Fails if the load generator died, hangs or reports an error. The error includes its last lines of
+    /// output.
     pub(super) fn take(&mut self, stop: &AtomicBool) -> TrialResult<SliceFigures> {
         let line = self.ask("take", REPLY_WITHIN, stop)?;
         serde_json::from_value::<Taken>(line)
@@ -303,10 +305,10 @@ impl Users {
             .map_err(|error| self.failed(format!("sent an unexpected reply: {error}")))
     }
 
-    /// Lets users begin no more tasks, and waits until none is left.
+    /// Lets users begin no more tasks, and waits until all running tasks have finished.
     ///
     /// # Errors
-    /// As those of [`Users::take`].
+    /// See [`Users::take`].
     pub(super) fn close(&mut self, stop: &AtomicBool) -> TrialResult {
         self.ask("close", REPLY_WITHIN, stop).map(drop)
     }
@@ -324,7 +326,7 @@ impl Users {
                 let how = self.process.how_it_ends();
                 self.process.end(Duration::ZERO);
                 return Err(self.failed(format!(
-                    "ended by itself ({how}); check {}, which it runs",
+                    "exited on its own ({how}); check {}, which it runs",
                     self.locustfile
                 )));
             }

@@ -11,10 +11,10 @@ use super::process::{Subject, unasked_lines, wrong_line};
 use crate::error::{TrialFailure, TrialResult};
 
 impl Subject {
-    /// Sends a client or codec a line that it must refuse.
+    /// Sends a client or codec a line that it must reject.
     ///
     /// # Errors
-    /// It accepts the line, or fails in another way.
+    /// Fails if the subject accepts the line or fails in any other way.
     pub(crate) fn refuses(
         &mut self,
         line: &str,
@@ -23,16 +23,16 @@ impl Subject {
     ) -> TrialResult {
         let error = match self.answer(line, limit, stop) {
             Err(SubjectError::Refused(_)) => return Ok(()),
-            Ok(_) => SubjectError::Contract(format!("it accepts what it must refuse: {line}")),
+            Ok(_) => SubjectError::Contract(format!("it accepts what it must reject: {line}")),
             Err(error) => error,
         };
         Err(self.broken_off(error))
     }
 
-    /// Asks a client or codec for the message or bytes that verify it.
+    /// Requests the message or bytes that verify a client or codec.
     ///
     /// # Errors
-    /// As [`Subject::slice`].
+    /// See [`Subject::slice`].
     pub fn verify(&mut self, limit: Duration, stop: &AtomicBool) -> TrialResult<Verified> {
         match self.converse(Asked::Verify, limit, stop)? {
             Answer::Verified(verified) => Ok(verified),
@@ -40,11 +40,12 @@ impl Subject {
         }
     }
 
-    /// Asks a client or codec for a slice and waits at most `limit` until it is made.
+    /// Requests a slice from a client or codec, and waits at most `limit` for it to finish.
     ///
     /// # Errors
-    /// It hangs, died, wrote something else, or reports that it cannot continue. The lab then ends it, so that
-    /// it disturbs no other subject and its log is complete; the failure has the log's last lines.
+    /// Fails if the subject hangs, died, wrote anything else, or reports that it cannot continue. The lab then
+    /// stops it, so that it does not disturb other subjects and its log is complete. The error includes the
+    /// log's last lines.
     pub fn slice(
         &mut self,
         ask: &SliceAsk,
@@ -91,7 +92,7 @@ impl Subject {
         }
     }
 
-    /// Ends a subject that is no longer usable. Returns `error` with its log.
+    /// Stops a subject that is no longer usable. Returns `error` with the log.
     pub(crate) fn broken_off(&mut self, error: SubjectError) -> TrialFailure {
         self.shared.process.borrow_mut().broken_off(error)
     }
@@ -99,7 +100,7 @@ impl Subject {
 
 fn unasked(answer: &Answer) -> SubjectError {
     SubjectError::Contract(format!(
-        "it sent an answer that was not asked for: {}",
+        "it sent an answer that was not requested: {}",
         one_line(&answer.to_line())
     ))
 }

@@ -1,9 +1,9 @@
-//! Ends processes, at the latest when this program ends.
+//! Stops processes, at the latest when this program exits.
 //!
-//! Each process is in its own group with all that it starts. The kernel kills the process itself when the
-//! thread that started it ends in any way. What it started is ended with its group; what has left the group is
-//! found by a mark in its environment, by [`end`] or, if this program is killed, by the
-//! [`guard`](super::guard). What has removed its mark too is ended only by [`end`]
+//! Each process and its descendants form a process group. The kernel kills the process itself when the thread
+//! that started it exits for any reason. Its descendants are killed with the group. Processes that have left
+//! the group are found by a mark in their environment: by [`end`] or, if this program is killed, by the
+//! [`guard`](super::guard). Processes that have also removed their mark are killed only by [`end`]
 //! ([`orphans`](super::orphans)).
 
 use std::io;
@@ -20,63 +20,63 @@ use super::guard;
 use crate::machine::placement::CoreSet;
 use crate::machine::process::descendants;
 
-/// A process has this long to end after SIGTERM before it is killed.
+/// How long a process has to exit after SIGTERM before it is killed.
 pub(super) const TERM_GRACE: Duration = Duration::from_secs(1);
 
-/// How often an ending process is polled.
+/// How often an exiting process is polled.
 const POLL_EVERY: Duration = Duration::from_millis(1);
 
 /// How often to check whether a running command may continue.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Starts a process on these cores. It ends with this program.
+/// Starts a process on these cores. It is killed when this program exits.
 pub fn spawn(command: &mut Command, cores: Option<CoreSet>) -> io::Result<Child> {
     end_with_this_program(command, cores);
-    // Its own group: Ctrl-C at the terminal reaches only the lab, which ends its subjects in order, and a
-    // signal to the group also ends what a wrapper script started.
+    // The process gets its own group, so that Ctrl-C in the terminal reaches only the lab, which then stops its
+    // subjects in order. A signal to the group also reaches what a wrapper script started.
     guard::begin(command)
 }
 
-/// Has the kernel kill the command's process when the thread that starts it ends in any way.
+/// Makes the kernel kill the command's process when the thread that starts it exits for any reason.
 pub fn end_with_this_program(command: &mut Command, cores: Option<CoreSet>) {
     let lab = getpid();
-    // SAFETY: between fork and exec only system calls are made; nothing allocates or locks.
+    // SAFETY: between fork and exec, only system calls are made; nothing allocates or locks.
     unsafe {
         command.pre_exec(move || prepare(lab, cores.as_ref()));
     }
 }
 
-/// Runs in the new process before the subject's program does.
+/// Runs in the new process, before the subject's program.
 fn prepare(lab: Pid, cores: Option<&CoreSet>) -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
-    // The lab may have died before that call.
+    // The lab may have died before the call above.
     if getppid() != Some(lab) {
         return Err(io::ErrorKind::NotConnected.into());
     }
     cores.map_or(Ok(()), CoreSet::bind_this_thread)
 }
 
-/// Ends a process: closes its input, then sends SIGTERM, then SIGKILL. The signals go to its group before the
-/// process is reaped: until then no other group can get its number.
+/// Stops a process: closes its input, then sends SIGTERM, then SIGKILL. The signals are sent to its group
+/// before the process is reaped, because until then no other group can reuse its number.
 pub fn end(child: &mut Child, patience: Duration) {
     drop(child.stdin.take());
     let group = Pid::from_child(child);
     let started = descendants(child.id());
     if !wait_until_ended(child, Instant::now() + patience) {
-        // The signal fails only if no process is left, here and below.
+        // Here and below, the signal fails only if no process is left.
         let _ = kill_process_group(group, Signal::TERM);
         wait_until_ended(child, Instant::now() + TERM_GRACE);
     }
-    // These also end what a wrapper script left behind.
+    // This also kills what a wrapper script left behind.
     let _ = kill_process_group(group, Signal::KILL);
     guard::ended(group);
     let _ = child.wait();
     guard::reaped(group, started);
 }
 
-/// Runs a command without input until it ends, `limit` is over, or `goes_on` returns false for the time so far.
-/// Returns its status, or `None` if it did not end by itself. Also ends all that it has started and left
-/// running.
+/// Runs a command without input until it exits, `limit` has passed, or `goes_on`, which receives the elapsed
+/// time, returns false. Returns the exit status, or `None` if the command did not exit on its own. Also kills
+/// everything that the command started and left running.
 pub(crate) fn run(
     command: &mut Command,
     limit: Duration,
@@ -96,21 +96,21 @@ pub(crate) fn run(
 /// The maximum size of a file that a command writes, bytes.
 pub(crate) const MAX_PRINTED_BYTES: u64 = 64 << 20;
 
-/// Bounds each file that a command writes to one byte more than [`MAX_PRINTED_BYTES`], which shows that it
-/// wrote too much. The kernel kills a command that writes on.
+/// Limits each file that a command writes to one byte more than [`MAX_PRINTED_BYTES`], which reveals that the
+/// limit was exceeded. The kernel kills a command that writes even more.
 pub(crate) fn bound_output(command: &mut Command) {
     let most = Some(MAX_PRINTED_BYTES + 1);
     let limit = Rlimit {
         current: most,
         maximum: most,
     };
-    // SAFETY: between fork and exec only a system call is made; nothing allocates or locks.
+    // SAFETY: between fork and exec, only a system call is made; nothing allocates or locks.
     unsafe {
         command.pre_exec(move || setrlimit(Resource::Fsize, limit).map_err(Into::into));
     }
 }
 
-/// Waits until the process has ended, at most until `deadline`. Returns whether it has.
+/// Waits until the process has exited, at most until `deadline`. Returns whether it has.
 pub(super) fn wait_until_ended(child: &Child, deadline: Instant) -> bool {
     while how_it_ended(child).is_none() {
         if Instant::now() >= deadline {
@@ -121,8 +121,8 @@ pub(super) fn wait_until_ended(child: &Child, deadline: Instant) -> bool {
     true
 }
 
-/// How a process has ended, in words; `None` while it runs. Does not reap it, so that no other process gets its
-/// id.
+/// How a process ended, in words; `None` while it is running. Does not reap the process, so that its id is not
+/// reused.
 pub(super) fn how_it_ended(child: &Child) -> Option<String> {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     match waitid(WaitId::Pid(Pid::from_child(child)), options) {

@@ -1,4 +1,4 @@
-//! Why a subject could not be used.
+//! Errors in communicating with a subject.
 
 use std::io;
 use std::time::Duration;
@@ -16,19 +16,19 @@ pub(crate) enum SubjectError {
         "could not start the subject {program}: {source}; check that it is installed and executable"
     )]
     Start { program: String, source: io::Error },
-    /// It ended without a line: how, in words.
-    #[error("the subject ended before it was ready ({0}); see its log")]
+    /// The subject exited without writing a line; how it ended, in words.
+    #[error("the subject exited before it was ready ({0}); see its log")]
     Ended(String),
     #[error("the subject was not ready after {} s; see its log", .0.as_secs_f64())]
     NotReady(Duration),
     #[error("the subject did not answer within {} s; see its log", .0.as_secs_f64())]
     Silent(Duration),
-    /// How it ended, in words.
-    #[error("the subject ended instead of answering ({0}); see its log")]
+    /// How the subject ended, in words.
+    #[error("the subject exited instead of answering ({0}); see its log")]
     Died(String),
     #[error("the subject broke the contract: {0}; see contract/README.md")]
     Contract(String),
-    #[error("the subject refused: {}", one_line(.0.error.as_str()))]
+    #[error("the subject reported an error: {}", one_line(.0.error.as_str()))]
     Refused(contract::Failed),
     #[error(
         "could not communicate with the subject: {0}; check the limits on open files and threads"
@@ -64,15 +64,15 @@ impl From<SubjectError> for TrialFailure {
     }
 }
 
-/// A subject's text is shown in one line of at most this many characters.
+/// The maximum length of a subject's text in messages, in characters.
 const MAX_SHOWN: usize = 400;
 
-/// The other side's text as one line, shortened if it is long.
+/// A subject's text as one line, shortened if it is long.
 pub(crate) fn one_line(text: &str) -> String {
     start_of(text, MAX_SHOWN)
 }
 
-/// The same, with at most `most` characters.
+/// Like [`one_line`], limited to `most` characters.
 pub(super) fn start_of(text: &str, most: usize) -> String {
     let clean = |c: char| if c.is_control() { ' ' } else { c };
     let mut shown: String = text.trim().chars().take(most).map(clean).collect();

@@ -1,4 +1,4 @@
-//! The file that a runtime writes its events to, and the command that prints them.
+//! The file to which a runtime writes its events, and the command that prints them.
 
 use std::fs;
 use std::io::{self, BufRead as _, BufReader};
@@ -15,10 +15,10 @@ use super::log::file_tail;
 use super::{SubjectCommand, filled, one_line};
 use crate::files::regular;
 
-/// How long the command that prints events may take.
+/// The time limit for the command that prints events.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// The events of a process, which can be read when it has ended.
+/// The events of a process, readable once the process has exited.
 pub(crate) struct EventsFile {
     file: PathBuf,
     program: PathBuf,
@@ -27,7 +27,7 @@ pub(crate) struct EventsFile {
 }
 
 impl EventsFile {
-    /// The events that a process writes to `file`; `None` if its runtime cannot write any.
+    /// The events that a process writes to `file`; `None` if its runtime does not support events.
     pub(crate) fn of(command: &SubjectCommand, file: PathBuf) -> Option<Self> {
         let (program, args) = command.runtime.read.as_ref()?;
         Some(Self {
@@ -38,15 +38,15 @@ impl EventsFile {
         })
     }
 
-    /// Runs the command that prints the events, at most until `stop`, and removes the file.
+    /// Runs the command that prints the events, unless `stop` is set, and removes the file.
     pub(crate) fn read(&self, stop: &AtomicBool) -> Result<Vec<RuntimeEvent>, String> {
         if !self.file.is_file() {
-            return Err("its runtime has written none".to_owned());
+            return Err("its runtime wrote none".to_owned());
         }
         let printed = self.file.with_extension("printed");
         let said = self.file.with_extension("said");
         let read = self.run(&printed, &said, stop);
-        // If this fails, the files are removed with their folder when the run ends.
+        // If this fails, the files are removed together with their folder when the run ends.
         for file in [&self.file, &printed, &said] {
             let _ = fs::remove_file(file);
         }
@@ -78,7 +78,7 @@ impl EventsFile {
             return Err(if is_stopped() {
                 "the run was stopped before they were read".to_owned()
             } else {
-                format!("{program} had not ended after {} s", TIMEOUT.as_secs())
+                format!("{program} did not finish within {} s", TIMEOUT.as_secs())
             });
         };
         let file = regular::open(printed).map_err(unread)?;
@@ -89,7 +89,7 @@ impl EventsFile {
         if !status.success() {
             let tail = file_tail(said).map_err(unread)?;
             let last = one_line(tail.rsplit('\n').next().unwrap_or_default());
-            return Err(format!("{program} ended with {status}: {last}"));
+            return Err(format!("{program} failed ({status}): {last}"));
         }
         let events = BufReader::new(file).lines().map(|line| {
             let event = RuntimeEvent::parse(&line.map_err(unread)?);
@@ -103,7 +103,7 @@ impl EventsFile {
 mod tests {
     use super::*;
 
-    /// The result with a shell script as the reader, and how many files it leaves.
+    /// The result of reading with a shell script, and the number of files that it leaves.
     fn read(script: &str, is_stopped: bool) -> (Result<Vec<RuntimeEvent>, String>, usize) {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("1-server.events");

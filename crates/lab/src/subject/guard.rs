@@ -1,9 +1,9 @@
-//! If this program is killed, ends what its processes have started: the kernel kills only those processes
-//! themselves.
+//! Kills what this program's processes started if this program itself is killed. The kernel then kills only
+//! the processes themselves.
 //!
-//! The guard is a shell that reads on its standard input which process groups begin and end. The kernel closes
-//! that input when this program ends in any way. The guard then kills the groups that are left, and the
-//! processes that have left their group: they still have a variable of this program in their environment.
+//! The guard is a shell that learns from its standard input which process groups begin and end. The kernel
+//! closes that input when this program exits for any reason. The guard then kills the remaining groups, and
+//! the processes that have left their group: their environment still contains a variable set by this program.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,7 +19,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::orphans;
 use crate::machine::process::all_processes;
 
-/// Signals that end a whole session must not end the guard before this program.
+/// Ignores signals sent to the whole session, which must not stop the guard before this program.
 const SCRIPT: &str = r#"
 trap '' HUP INT TERM
 groups=
@@ -47,20 +47,20 @@ done
 /// The variable that identifies processes that have left their group.
 const MARK: &str = "RPCGAUGE_STARTED_BY";
 
-/// The prefix of its values, unique to this program: its process id and start time.
+/// The prefix of the variable's values, unique to this program: its process id and start time.
 static MARK_VALUE: LazyLock<String> = LazyLock::new(|| {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let began = since.unwrap_or_default().as_nanos();
     format!("{}-{began}", std::process::id())
 });
 
-/// A value that only one process has, and what it starts.
+/// A value shared only by one process and its descendants.
 fn new_mark() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     format!("{}-{}", *MARK_VALUE, COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// The guard, once there is one. If none can be started, processes are ended only while this program lives.
+/// The running guard. If none can be started, processes are stopped only while this program lives.
 static GUARD: Mutex<Option<Child>> = Mutex::new(None);
 
 /// The marks of the groups that have not ended.
@@ -70,7 +70,8 @@ fn locked<T>(one: &Mutex<T>) -> MutexGuard<'_, T> {
     one.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Starts a process in its own group. Holds a lock, so that nothing else is started or searched for meanwhile.
+/// Starts a process in its own group. Holds a lock, so that nothing else is started or searched for in the
+/// meantime.
 pub(super) fn begin(command: &mut Command) -> io::Result<Child> {
     let mut marks = locked(&MARKS);
     orphans::adopt();
@@ -86,8 +87,8 @@ pub(super) fn begin(command: &mut Command) -> io::Result<Child> {
     Ok(child)
 }
 
-/// A group was ended: once its first process is reaped, another group may get its number. Ends the processes
-/// that have left the group.
+/// Must be called when a group has been killed, before its first process is reaped: afterwards another group
+/// may reuse its number. Kills the processes that have left the group.
 pub(super) fn ended(group: Pid) {
     tell(&mut locked(&GUARD), "ended", group);
     let mark = locked(&MARKS)
@@ -108,8 +109,8 @@ pub(super) fn ended(group: Pid) {
     }
 }
 
-/// The first process of a group was reaped. Ends what it had `started` and left behind and, if no other group
-/// runs, every other orphan.
+/// Must be called when the first process of a group has been reaped. Kills the orphans among the processes
+/// that it `started` and, if no other group is running, every other orphan.
 pub(super) fn reaped(group: Pid, started: Vec<u32>) {
     let mut marks = locked(&MARKS);
     marks.remove(&group.as_raw_nonzero().get());
@@ -123,7 +124,8 @@ fn tell(guard: &mut Option<Child>, what: &str, group: Pid) {
     if let Some(stdin) = guard.as_mut().and_then(|guard| guard.stdin.as_mut())
         && stdin.write_all(line.as_bytes()).is_err()
     {
-        // The guard was killed. A new one starts with the next group, and knows only the groups from then on.
+        // The guard was killed. A new one starts with the next group, and knows only that group and later
+        // ones.
         *guard = None;
     }
 }

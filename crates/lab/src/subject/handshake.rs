@@ -1,7 +1,7 @@
-//! A line of the contract and the subject's reply to it, within a time limit.
+//! Sends a line of the contract and reads the subject's reply, within a time limit.
 //!
-//! Neither pipe is trusted: a subject that does not read must not block the writing, and one that
-//! does not write must not block the reading. So both are polled together until the deadline.
+//! Neither pipe is trusted: a subject that does not read must not block writing, and one that does
+//! not write must not block reading. Both are therefore polled together until the deadline.
 
 use std::io::{self, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout};
@@ -15,18 +15,18 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use super::ending::how_it_ended;
 use super::error::SubjectError;
 
-/// How often the stop flag is read.
+/// How often the stop flag is checked.
 const POLL_EVERY: Duration = Duration::from_millis(50);
 
 /// A subject's reply to a line.
 pub(crate) enum Reply {
-    /// A line, without its line feed, and what already followed it.
+    /// A line without its line feed, and any output that already followed it.
     Line(String, Vec<u8>),
-    /// The stream ended first, after these bytes.
+    /// The stream ended before a full line; contains the bytes so far.
     End(Vec<u8>),
 }
 
-/// Writes `line` to a process and reads one line.
+/// Writes `line` to a process and reads one line in reply.
 pub(crate) fn exchange(
     child: &mut Child,
     line: &str,
@@ -37,7 +37,7 @@ pub(crate) fn exchange(
         let status = how_it_ended(child).unwrap_or_else(|| "its input closed".to_owned());
         return Err(SubjectError::Died(status));
     };
-    // A line can be longer than the pipe has room for. Reads never block, since `poll` comes first.
+    // The line may exceed the pipe's capacity. Reads never block, because `poll` precedes them.
     let flags = fcntl_getfl(stdin).map_err(failed)?;
     fcntl_setfl(stdin, flags | OFlags::NONBLOCK).map_err(failed)?;
     let mut handshake = Handshake {
@@ -60,7 +60,8 @@ pub(crate) fn exchange(
         if can_read && let Some(reply) = handshake.read()? {
             return Ok(reply);
         }
-        // Checked last: the reply may have arrived while this program itself was not running.
+        // Checked last, because the reply may have arrived while this program itself was not
+        // running.
         if left.is_zero() && !can_read {
             return Err(SubjectError::NotReady(limit));
         }
@@ -72,12 +73,12 @@ struct Handshake<'a> {
     stdout: &'a mut ChildStdout,
     to_write: Vec<u8>,
     written: usize,
-    /// The reply so far.
+    /// The part of the reply read so far.
     read: Vec<u8>,
 }
 
 impl Handshake<'_> {
-    /// Whether there is something to read, and room for what is still to be written.
+    /// Waits until there is something to read or room to write; returns whether each is possible.
     fn wait(&self, wait: Duration) -> Result<(bool, bool), SubjectError> {
         let mut fds = vec![PollFd::new(&*self.stdout, PollFlags::IN)];
         if self.written < self.to_write.len() {
@@ -99,7 +100,7 @@ impl Handshake<'_> {
         let mut stdin = self.stdin;
         match stdin.write(&self.to_write[self.written..]) {
             Ok(n) => self.written += n,
-            // The subject closed its input: its reply, or how it ends, says why.
+            // The subject closed its input. Its reply or its exit status explains why.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
                 self.written = self.to_write.len();
             }

@@ -1,4 +1,4 @@
-//! The log of a subject or of a build, kept in a file of bounded size.
+//! The log of a subject or of a build, in a file of limited size.
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
@@ -10,19 +10,19 @@ use std::time::{Duration, Instant};
 
 use crate::files::regular;
 
-/// The maximum size of a process's log, bytes. What exceeds it is only counted.
+/// The maximum size of a process's log, bytes. Output beyond it is counted but not stored.
 const MAX_LOG_BYTES: u64 = 4 << 20;
 
-/// The maximum size of the end of a log that goes into a failed trial's record, bytes.
+/// The maximum size of the log's tail in the record of a failed trial, bytes.
 const TAIL_BYTES: usize = 4 << 10;
 
-/// The maximum number of lines in that end.
+/// The maximum number of lines in the tail.
 const TAIL_LINES: usize = 20;
 
-/// How often the threads that fill a log are polled.
+/// How often to poll the threads that fill a log.
 const POLL_EVERY: Duration = Duration::from_millis(1);
 
-/// A log that threads of this program fill. The file is created with its first byte.
+/// A log filled by threads of this program. The file is created with the first byte.
 #[derive(Debug, Clone)]
 pub(crate) struct Log(Arc<Mutex<State>>);
 
@@ -56,10 +56,10 @@ impl Log {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Copies everything from `stream` until it ends, on its own thread.
+    /// Copies `stream` to the log until it ends, in a separate thread.
     ///
     /// # Errors
-    /// The thread cannot be started.
+    /// Fails if the thread cannot be started.
     pub(crate) fn follow(&self, stream: impl Read + Send + 'static) -> io::Result<JoinHandle<()>> {
         let log = self.clone();
         thread::Builder::new().spawn(move || log.copy(stream))
@@ -89,7 +89,7 @@ impl Log {
         state.dropped += (bytes.len() - kept) as u64;
     }
 
-    /// The path of its file, which exists once something was logged.
+    /// The path of the file, which exists once something has been logged.
     pub(crate) fn path(&self) -> PathBuf {
         self.state().path.clone()
     }
@@ -99,7 +99,7 @@ impl Log {
         last_lines(self.state().tail.make_contiguous())
     }
 
-    /// Says at the end of the file how much was not kept.
+    /// Appends a note to the file if some output was not stored.
     pub(crate) fn finish(&self) {
         let mut state = self.state();
         if state.dropped > 0 {
@@ -119,13 +119,14 @@ pub(crate) fn wait_for_log(followers: &[JoinHandle<()>], limit: Duration) {
 }
 
 impl State {
-    /// A log that cannot be written fails no trial: its tail is still in memory.
+    /// Returns whether the bytes were written. A log that cannot be written does not fail a trial,
+    /// because its tail is still in memory.
     fn write(&mut self, bytes: &[u8]) -> bool {
         if bytes.is_empty() {
             return true;
         }
         if self.file.is_none() {
-            // Appends: a resumed run starts the same subject again.
+            // Append, because a resumed run starts the same subject again.
             let mut options = OpenOptions::new();
             self.file = regular::open_with(options.create(true).append(true), &self.path).ok();
         }
@@ -135,7 +136,7 @@ impl State {
     }
 }
 
-/// The last lines of a file, as many as of a log.
+/// The last lines of a file, limited like a log's tail.
 pub(crate) fn file_tail(path: &Path) -> io::Result<String> {
     let mut file = regular::open(path)?;
     let skipped = file.metadata()?.len().saturating_sub(TAIL_BYTES as u64);

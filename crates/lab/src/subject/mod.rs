@@ -1,4 +1,4 @@
-//! Subject processes: starts them, sends them requests and ends them (contract/README.md).
+//! Subject processes: starts them, sends them requests, and stops them (contract/README.md).
 
 mod ask;
 mod ending;
@@ -30,44 +30,45 @@ pub use process::{Start, Subject};
 pub(crate) use records::RecordsFile;
 pub(crate) use started::Process;
 
-/// How a subject is started: the program and what follows it on its command line.
+/// How to start a subject: its program and command-line arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubjectCommand {
     /// The program, looked up in `PATH` if it is a bare name.
     pub program: PathBuf,
-    /// Its arguments.
+    /// The program's arguments.
     pub args: Vec<OsString>,
-    /// The folder it is started in; this program's own if absent.
+    /// The working directory; `None` for this program's own.
     pub folder: Option<PathBuf>,
-    /// The name of its stack; its first one if absent.
+    /// The name of the stack to run; `None` for the subject's first stack.
     pub stack: Option<String>,
-    /// Whether it takes its samples as protobuf bytes too.
+    /// Whether the subject also needs its samples as protobuf bytes.
     pub protobuf_samples: bool,
-    /// How long it may take until it is ready; the lab's default if absent.
+    /// How long the subject may take to become ready; `None` for the lab's default.
     pub ready_timeout: Option<Duration>,
-    /// What it was built from; `None` for the embedded one, which is part of this program.
+    /// What the subject was built from; `None` for the embedded subject, which is part of this program.
     pub build: Option<Build>,
-    /// What it takes on disk without its language's runtime, bytes; `None` if unknown.
+    /// The subject's size on disk without its language's runtime, bytes; `None` if unknown.
     pub disk: Option<u64>,
-    /// What the settings of its runtime add to its arguments.
+    /// The arguments that runtime settings add.
     pub runtime: RuntimeFlags,
 }
 
-/// The arguments that the settings of a runtime add to a command, and how its events are read.
+/// The arguments that runtime settings add to a command, and how to read the runtime's events.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RuntimeFlags {
-    /// The index of the argument before which they are inserted.
+    /// The index at which to insert the arguments.
     pub place: usize,
-    /// The arguments for each garbage collector and for the heap.
+    /// The arguments for each garbage collector and for the heap size.
     pub flags: Flags,
-    /// The arguments that make it write its events.
+    /// The arguments that make the runtime write its events.
     pub events: Vec<String>,
-    /// The program that prints the events, with its arguments; `None` if the runtime has no events.
+    /// The program that prints the events, with its arguments; `None` if the runtime does not support
+    /// events.
     pub read: Option<(PathBuf, Vec<String>)>,
 }
 
 impl SubjectCommand {
-    /// A command in this program's own folder.
+    /// A command that runs in this program's own working directory.
     pub fn new(
         program: impl Into<PathBuf>,
         args: impl IntoIterator<Item = impl Into<OsString>>,
@@ -86,7 +87,7 @@ impl SubjectCommand {
         }
     }
 
-    /// The same for one of the program's stacks, `SUBJECT/STACK`.
+    /// The same command for the stack `SUBJECT/STACK`.
     pub(crate) fn with_stack(&self, stack: &str) -> Self {
         Self {
             stack: stack.split_once('/').map(|(_, stack)| stack.to_owned()),
@@ -94,12 +95,12 @@ impl SubjectCommand {
         }
     }
 
-    /// The command with those of these runtime settings that its stack has; `events` is the file for its
-    /// events, if they are asked for.
+    /// The command with those of these runtime settings that its stack supports. `events` is the file
+    /// for runtime events, if requested.
     pub(crate) fn with_runtime(&self, asked: &Runtime, events: Option<&Path>) -> Self {
         let has = &self.runtime;
         let usual = &has.flags.usual;
-        // A setting that this stack does not have belongs to another stack of the variant.
+        // A setting that this stack does not support applies to another stack of the variant.
         let gc = asked
             .gc
             .as_ref()
@@ -123,7 +124,7 @@ impl SubjectCommand {
     }
 }
 
-/// Words of a manifest with a value in place of `{…}`.
+/// Replaces a placeholder in the words of a manifest.
 pub(crate) fn filled(words: &[String], place: &str, value: &str) -> Vec<String> {
     let words = words.iter();
     words.map(|word| word.replace(place, value)).collect()

@@ -1,5 +1,6 @@
-//! Ends processes whose parent has ended and that have left their group and session and removed the mark from
-//! their environment. This program becomes their parent (prctl(2), PR_SET_CHILD_SUBREAPER), and so finds them.
+//! Kills processes whose parent has exited and that have left their group and session and removed the mark
+//! from their environment. This program finds them because it becomes their parent (prctl(2),
+//! PR_SET_CHILD_SUBREAPER).
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,17 +14,17 @@ use rustix::process::{
 
 use crate::machine::process::{PARENT, Stat, all_processes, descendants};
 
-/// The index of the process group in `stat`.
+/// The number of the field in `stat` that contains the process group.
 const GROUP: usize = 5;
 
-/// The maximum number of searches: each killed process leaves behind those that it has started.
+/// The maximum number of rounds: each killed process may orphan its own children.
 const MAX_ROUNDS: u32 = 1_000;
 
-/// How long a killed process has until the next search.
+/// How long killed processes have to exit before the next round.
 const ROUND: Duration = Duration::from_millis(1);
 
-/// Whether every process that this program adopts comes from one that it started. Not so if this program had
-/// children before, or is the first process of a container.
+/// Whether every process that this program adopts descends from one that it started. This is not the case if
+/// this program already had children, or is the first process of a container.
 static ADOPTS: LazyLock<bool> = LazyLock::new(|| {
     let own = getpid();
     !own.is_init()
@@ -31,13 +32,13 @@ static ADOPTS: LazyLock<bool> = LazyLock::new(|| {
         && set_child_subreaper(Some(own)).is_ok()
 });
 
-/// Becomes the parent of what its processes leave behind. Called before the first of them starts.
+/// Makes this program the parent of orphaned descendants. Must be called before the first process starts.
 pub(super) fn adopt() {
     LazyLock::force(&ADOPTS);
 }
 
-/// Ends the orphans that are among `started`, or all orphans if no other process can have started them
-/// (`are_all`). `is_child` says whether this program has started a process itself.
+/// Kills the orphans that are among `started`, or all orphans if no other process can have started them
+/// (`are_all`). `is_child` reports whether this program started a process itself.
 pub(super) fn end(mut started: BTreeSet<u32>, are_all: bool, is_child: impl Fn(Pid) -> bool) {
     if !*ADOPTS {
         return;
@@ -46,7 +47,7 @@ pub(super) fn end(mut started: BTreeSet<u32>, are_all: bool, is_child: impl Fn(P
         let mut killed = false;
         for orphan in children().filter(|pid| !is_child(*pid)) {
             let number = orphan.as_raw_nonzero().get().cast_unsigned();
-            // An orphan that has ended stays in the list until it is reaped here.
+            // An orphan that has exited remains listed until it is reaped here.
             let has_ended = waitpid(Some(orphan), WaitOptions::NOHANG);
             if matches!(has_ended, Ok(Some(_))) || !(are_all || started.contains(&number)) {
                 continue;
@@ -63,7 +64,7 @@ pub(super) fn end(mut started: BTreeSet<u32>, are_all: bool, is_child: impl Fn(P
     }
 }
 
-/// The children of this program that are in another group.
+/// The children of this program that belong to another process group.
 fn children() -> impl Iterator<Item = Pid> {
     let number = |pid: Pid| u64::from(pid.as_raw_nonzero().get().cast_unsigned());
     let (own, group) = (number(getpid()), number(getpgrp()));

@@ -1,4 +1,4 @@
-//! One subject process, from its start to its end.
+//! One subject process, from start to exit.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::OsString;
@@ -26,7 +26,7 @@ use crate::files::scratch::Scratch;
 use crate::machine::placement::CoreSet;
 use crate::machine::process::{ProcessMeter, descendants};
 
-/// How long to wait for the end of a process that failed.
+/// How long to wait for a failed process to exit.
 const MOMENT: Duration = Duration::from_millis(300);
 
 /// What is needed to start a subject.
@@ -36,20 +36,20 @@ pub struct Start<'a> {
     pub command: &'a SubjectCommand,
     /// Its settings line.
     pub settings: &'a SettingsLine,
-    /// The cores it may use. It is bound to them before its first instruction, since runtimes count their cores
-    /// when they start.
+    /// The cores that the subject may use. It is bound to them before its first instruction, because runtimes
+    /// count their cores at startup.
     pub cores: Option<&'a CoreSet>,
-    /// The file for its log, created with its first output.
+    /// The log file, created with the subject's first output.
     pub log: &'a Path,
-    /// How long it may take until it is ready, if each of its threads has a core of its own.
+    /// How long the subject may take to become ready, if each of its threads has a core to itself.
     pub ready_timeout: Duration,
-    /// How long it may take to end when it is asked to.
+    /// How long the subject may take to exit when asked to.
     pub end_timeout: Duration,
 }
 
 impl Start<'_> {
-    /// How long it may take until it is ready. The threads of a server start one after the other if they share
-    /// cores: each batch of threads that fills the cores gets that time again.
+    /// How long the subject may take to become ready. Threads of a server that share cores start one after
+    /// another, so each batch that fills the cores is allowed the full time again.
     fn time_to_be_ready(&self) -> Duration {
         let threads = match self.settings {
             SettingsLine::Server(server) => server.threads,
@@ -67,30 +67,30 @@ impl Start<'_> {
     }
 }
 
-/// A subject that is up: a process, or one part of a process with several. Dropping the last of
-/// its parts ends the process; if the thread that started it ends without that, the kernel kills it.
+/// A running subject: a whole process, or one part of a process with several. Dropping the last part stops the
+/// process. If the thread that started it exits without dropping it, the kernel kills the process.
 #[derive(Debug)]
 pub struct Subject {
     pub(super) shared: Rc<Shared>,
-    /// Which part it is, from 0.
+    /// The index of this part.
     pub(super) part: usize,
     said: ReadyPart,
-    /// Where it was asked to listen; `None` for a client or codec.
+    /// Where the subject was told to listen; `None` for a client or codec.
     listen: Option<Listen>,
-    /// From just before its process was made until its ready line was read.
+    /// The time from just before the process was created until its ready line was read.
     pub(crate) startup: Duration,
-    /// The latency of the first calls to it, if it was measured.
+    /// The latency of the first calls to the subject, if measured.
     pub(crate) cold: Option<Cold>,
 }
 
-/// What the parts of a process share.
+/// The state shared by all parts of a process.
 #[derive(Debug)]
 pub(super) struct Shared {
-    /// The standard output of a client or codec is still open, for its answers.
+    /// For a client or codec, standard output remains open for its answers.
     pub(super) process: RefCell<Process>,
     ready: Ready,
     meter: ProcessMeter,
-    /// How many of its parts were asked to end.
+    /// The number of parts that have been asked to end.
     ending: Cell<usize>,
 }
 
@@ -98,15 +98,16 @@ impl Subject {
     /// Starts a subject with one part and waits until it is ready.
     ///
     /// # Errors
-    /// A [`TrialFailure`] with the last lines of its log, also if `stop` became true; no process is left then.
+    /// Fails if the subject does not become ready or `stop` is set. The error includes the last lines of the log,
+    /// and no process is left running.
     pub fn start(start: &Start<'_>, stop: &AtomicBool) -> TrialResult<Self> {
         Ok(Self::start_parts(start, stop)?.swap_remove(0))
     }
 
-    /// Starts a subject and waits until it is ready. Returns each of its parts, in the order of their settings.
+    /// Starts a subject and waits until it is ready. Returns its parts in the order of their settings.
     ///
     /// # Errors
-    /// As [`Subject::start`].
+    /// See [`Subject::start`].
     pub(crate) fn start_parts(start: &Start<'_>, stop: &AtomicBool) -> TrialResult<Vec<Self>> {
         let mut process = Process::start(start)?;
         let (ready, parts, startup, meter) = match process.wait_until_ready(start, stop) {
@@ -133,10 +134,10 @@ impl Subject {
         Ok(parts.map(part).collect())
     }
 
-    /// Starts a subject with a line that it must refuse, and returns how it refuses.
+    /// Starts a subject with a line that it must reject, and returns how it rejects the line.
     ///
     /// # Errors
-    /// It accepts the line, or replies with nothing or something else.
+    /// Fails if the subject accepts the line, does not reply, or sends any other reply.
     pub(crate) fn refusal(start: &Start<'_>, line: &str, stop: &AtomicBool) -> TrialResult<Failed> {
         let mut process = Process::start(start)?;
         let reply = process.first_line(line, start.time_to_be_ready(), stop);
@@ -146,23 +147,23 @@ impl Subject {
                 Ok(failed)
             }
             Ok(_) => Err(process.broken_off(SubjectError::Contract(
-                "it is ready, although it must refuse its settings".to_owned(),
+                "it reports that it is ready, although it must reject its settings".to_owned(),
             ))),
             Err(error) => Err(process.broken_off(error)),
         }
     }
 
-    /// The ready line of its process.
+    /// The ready line of the process.
     pub fn ready(&self) -> &Ready {
         &self.shared.ready
     }
 
-    /// What the ready line says of it.
+    /// The entry of the ready line for this part.
     pub fn said(&self) -> &ReadyPart {
         &self.said
     }
 
-    /// Whether its process has other parts.
+    /// Whether the process has other parts.
     pub(crate) fn has_other_parts(&self) -> bool {
         self.shared.ready.parts.len() > 1
     }
@@ -172,45 +173,45 @@ impl Subject {
         self.shared.process.borrow().child.id()
     }
 
-    /// The meter of its process's processor time and memory.
+    /// The meter for the processor time and memory of the process.
     pub fn meter(&self) -> &ProcessMeter {
         &self.shared.meter
     }
 
-    /// How its process ended, in words; `None` while it runs.
+    /// How the process ended, in words; `None` while it is running.
     pub fn ended(&self) -> Option<String> {
         how_it_ended(&self.shared.process.borrow().child)
     }
 
-    /// Checks that it still runs.
+    /// Checks that the process is still running.
     ///
     /// # Errors
-    /// How it ended, with its log.
+    /// How the process ended, with its log.
     pub(crate) fn alive(&self) -> TrialResult {
         let Some(how) = self.ended() else {
             return Ok(());
         };
-        // Its last output is read a moment after its end.
+        // Its last output may arrive shortly after its exit.
         self.shared.process.borrow().wait_for_log(MOMENT);
-        let reason = format!("the subject ended before it was asked to ({how}); see its log");
+        let reason = format!("the subject exited before it was asked to ({how}); see its log");
         Err(self.wrong(reason))
     }
 
-    /// The failure of a subject that does not do what it should, with its log.
+    /// The failure of a subject that misbehaves, with its log.
     pub(crate) fn wrong(&self, reason: impl Into<String>) -> TrialFailure {
         TrialFailure::new(Fault::Subject, reason).with_log(self.log_tail())
     }
 
-    /// Why calls to it failed: that it ended, if it did, or else `failure` with its log.
+    /// Why calls to the subject failed: that it has exited, or else `failure` with its log.
     pub(crate) fn explain(&self, failure: TrialFailure) -> TrialFailure {
-        // The kernel closes the connections of a dying process before it counts as ended.
+        // The kernel closes the connections of a dying process before it reports the process as exited.
         wait_until_ended(&self.shared.process.borrow().child, Instant::now() + MOMENT);
         let failed = || failure.with_log(self.log_tail());
         self.alive().err().unwrap_or_else(failed)
     }
 
-    /// Closes the input of its process, which asks it to end, once all of its parts are asked; dropping this waits
-    /// for it.
+    /// Once all parts have been asked to end, closes the standard input of the process, which asks it to exit.
+    /// Dropping this waits for the exit.
     pub(crate) fn ask_to_end(&mut self) {
         let shared = &self.shared;
         shared.ending.set(shared.ending.get() + 1);
@@ -219,15 +220,16 @@ impl Subject {
         }
     }
 
-    /// The last lines of its log.
+    /// The last lines of the log.
     pub fn log_tail(&self) -> String {
         self.shared.process.borrow().log.tail()
     }
 
-    /// Where it listens, if that is where it was asked to.
+    /// Where the subject listens, if that is where it was told to.
     ///
     /// # Errors
-    /// It reports another address: calls to that would reach another program, perhaps on another machine.
+    /// Fails if the subject reports another address: calls there would reach another program, perhaps on another
+    /// machine.
     pub(crate) fn listening(&self) -> TrialResult<Address> {
         let address = self.said.address.as_ref();
         match (address, &self.listen) {
@@ -249,16 +251,17 @@ impl Subject {
                     None => "nothing".to_owned(),
                 };
                 let said = one_line(&said);
-                let reason = format!("the subject was to listen on {asked} but reported {said}");
+                let reason =
+                    format!("the subject was told to listen on {asked}, but it reported {said}");
                 Err(self.wrong(reason))
             }
         }
     }
 
-    /// Ends it, and checks that it ends as the contract says.
+    /// Asks the subject to end, and checks that it exits as the contract requires.
     ///
     /// # Errors
-    /// It does not end in time, or with another exit code than 0.
+    /// Fails if the subject does not exit in time, or exits with a code other than 0.
     pub(crate) fn end_well(mut self) -> TrialResult {
         self.ask_to_end();
         let mut process = self.shared.process.borrow_mut();
@@ -270,10 +273,10 @@ impl Subject {
         let reason = match how.as_deref() {
             Some("exit code 0") => return Ok(()),
             Some(how) => {
-                format!("its input was closed, and it did not end with exit code 0: {how}")
+                format!("after its input was closed, it did not exit with code 0: {how}")
             }
             None => format!(
-                "it had not ended {} s after its input was closed",
+                "it had not exited {} s after its input was closed",
                 patience.as_secs_f64()
             ),
         };
@@ -281,7 +284,7 @@ impl Subject {
     }
 }
 
-/// Whether an address is the requested host's; for loopback, any loopback address will do.
+/// Whether an address belongs to the requested host. For loopback, any loopback address matches.
 fn is_host(address: IpAddr, host: &str) -> bool {
     match host.parse::<IpAddr>() {
         Ok(asked) if !asked.is_loopback() => address == asked,
@@ -338,7 +341,7 @@ impl Process {
         let pid = ready.pid.unwrap_or(self.child.id());
         if pid != self.child.id() && !descendants(self.child.id()).contains(&pid) {
             let reason =
-                format!("its ready line names the process {pid}, which it has not started");
+                format!("its ready line names process {pid}, which is not one of its descendants");
             return Err(SubjectError::Contract(reason));
         }
         let meter = ProcessMeter::with_started(pid)
@@ -346,7 +349,7 @@ impl Process {
         Ok((ready, parts, startup, meter))
     }
 
-    /// Writes the settings line. Returns the line that answers it, and what followed that line.
+    /// Writes the settings line. Returns the reply, and any output that followed it.
     fn first_line(
         &mut self,
         line: &str,
@@ -355,7 +358,7 @@ impl Process {
     ) -> Result<(String, Vec<u8>), SubjectError> {
         match exchange(&mut self.child, line, limit, stop)? {
             Reply::Line(line, rest) => Ok((line, rest)),
-            // How it ends says more than that it closed its output.
+            // The exit status is more informative than the fact that the output was closed.
             Reply::End(before) if before.is_empty() => Err(SubjectError::Ended(self.how_it_ends())),
             Reply::End(before) => {
                 let text = one_line(&String::from_utf8_lossy(&before));
@@ -371,7 +374,7 @@ impl Process {
         how_it_ended(&self.child).unwrap_or_else(|| "its output closed".to_owned())
     }
 
-    /// Ends a process that cannot be used. Returns `error` with its log.
+    /// Stops a process that cannot be used. Returns `error` with the log.
     pub(super) fn broken_off(&mut self, error: SubjectError) -> TrialFailure {
         self.end(Duration::ZERO);
         TrialFailure::from(error).with_log(self.log.tail())

@@ -1,4 +1,4 @@
-//! The file that a client or codec appends its calls' records to, read slice by slice.
+//! The file to which a client or codec appends the records of its calls, read slice by slice.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read as _, Seek as _};
@@ -10,7 +10,7 @@ use rpcgauge_contract::{RECORD_BYTES, Record, SliceDone};
 use super::error::SubjectError;
 use crate::files::regular;
 
-/// Records as they are appended, each read once.
+/// Records in the order they were appended; each is read once.
 #[derive(Debug)]
 pub(crate) struct RecordsFile(File);
 
@@ -19,21 +19,21 @@ fn unreadable(error: &io::Error) -> SubjectError {
 }
 
 impl RecordsFile {
-    /// Opens the file that a subject created before it was ready.
+    /// Opens the file, which the subject must create before it is ready.
     ///
     /// # Errors
-    /// It does not exist, or is not a regular file.
+    /// Fails if the file does not exist or is not a regular file.
     pub(crate) fn open(path: &Path) -> Result<Self, SubjectError> {
         let file = regular::open(path);
         file.map(Self).map_err(|error| unreadable(&error))
     }
 
-    /// Reads the records of a slice that was asked for at the start of `slice` and answered at its end, on the
+    /// Reads the records of a slice. The range `slice` is from the request for the slice to the answer, on the
     /// host's monotonic clock, ns.
     ///
     /// # Errors
-    /// There are more or fewer than it reports, one is damaged, or one lies outside the slice: the subject
-    /// called between slices, or uses another clock.
+    /// Fails if the number of records differs from the reported one, a record is damaged, or a record lies
+    /// outside the slice because the subject made calls between slices or uses another clock.
     pub(crate) fn read(
         &mut self,
         done: &SliceDone,
@@ -49,7 +49,7 @@ impl RecordsFile {
                 done.records
             )));
         }
-        // One record at a time: a sparse file may have any length, and fails at its first record.
+        // One record at a time: a sparse file can claim any length, but fails at its first record.
         let mut bytes = BufReader::new((&mut self.0).take(wrote));
         let mut records = Vec::new();
         let mut record = [0; RECORD_BYTES];
@@ -64,7 +64,7 @@ impl RecordsFile {
         match records.iter().position(is_outside) {
             None => Ok(records),
             Some(index) => Err(SubjectError::Contract(format!(
-                "record {index} lies outside its slice: it called between slices, or its clock is \
+                "record {index} lies outside its slice: it made calls between slices, or its clock is \
                  not the host's monotonic one"
             ))),
         }
@@ -126,7 +126,7 @@ mod tests {
             "{few}"
         );
         let many = refused(&[record(50, 55).to_bytes(); 3].concat(), 1, 40..=60);
-        // This includes the record before, which was not read.
+        // This includes the previous record, which was not read.
         assert!(many.contains("but wrote 320"), "{many}");
     }
 

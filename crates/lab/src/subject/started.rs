@@ -1,4 +1,4 @@
-//! A process that was started, with its log: a subject's or an application's.
+//! A started process and its log, for a subject or an application.
 
 use std::io::{self, Read};
 use std::process::{Child, Command};
@@ -12,8 +12,8 @@ use super::log::{Log, wait_for_log};
 use crate::files::scratch::Scratch;
 use crate::machine::placement::CoreSet;
 
-/// A process that was started. Dropping this ends it; if the thread that started it ends without that, the
-/// kernel kills it.
+/// A started process. Dropping this stops it. If the thread that started it exits without dropping this,
+/// the kernel kills the process.
 #[derive(Debug)]
 pub(crate) struct Process {
     pub(super) since: Instant,
@@ -21,14 +21,14 @@ pub(crate) struct Process {
     pub(crate) log: Log,
     followers: Vec<JoinHandle<()>>,
     pub(super) end_timeout: Duration,
-    /// It was ended and reaped: another process may have its id now.
+    /// The process has been reaped, so its id may belong to another process now.
     is_over: bool,
-    /// The folder for its own files, if it has one; removed when the process has ended.
+    /// The folder for the process's own files, if it has one. Removed after the process has exited.
     _temporary: Option<Scratch>,
 }
 
 impl Process {
-    /// Starts a command on these cores. The caller passes its output to [`Process::follow`].
+    /// Starts a command on these cores. The caller must pass its output streams to [`Process::follow`].
     pub(crate) fn spawn(
         command: &mut Command,
         cores: Option<&CoreSet>,
@@ -55,17 +55,17 @@ impl Process {
         Ok(())
     }
 
-    /// Waits until what it has written is in its log.
+    /// Waits until everything that the process has written is in its log, at most for `limit`.
     pub(crate) fn wait_for_log(&self, limit: Duration) {
         wait_for_log(&self.followers, limit);
     }
 
-    /// How it ended, in words; `None` while it runs.
+    /// How the process ended, in words; `None` while it is running.
     pub(crate) fn ended(&self) -> Option<String> {
         how_it_ended(&self.child)
     }
 
-    /// Asks it to end; dropping this waits for it.
+    /// Sends SIGTERM to the process group. Dropping this waits for the process to exit.
     pub(crate) fn terminate(&self) {
         if !self.is_over {
             // Fails only if no process is left.
@@ -76,8 +76,8 @@ impl Process {
     pub(crate) fn end(&mut self, patience: Duration) {
         if !std::mem::replace(&mut self.is_over, true) {
             end(&mut self.child, patience);
-            // Every writer of the pipes is dead by now, except one that left the process group on purpose,
-            // which is given no longer than this.
+            // Every writer of the pipes is dead by now, except one that left the process group on purpose.
+            // Do not wait longer than this for it.
             self.wait_for_log(TERM_GRACE);
             self.log.finish();
         }

@@ -1,9 +1,9 @@
-//! Builds a subject or an application from its sources, and code for messages, once for all runs.
+//! Builds subjects and applications from their sources, and generates code for messages, once for all runs.
 //!
 //! ```text
 //! CACHE/rpcgauge/subjects/
-//!   NAME-DIGEST/                the unpacked sources, built where they stay
-//!   NAME-DIGEST.messages/SET/   what was generated for a set of messages
+//!   NAME-DIGEST/                the unpacked sources, built in place
+//!   NAME-DIGEST.messages/SET/   the code generated for a set of messages
 //! ```
 
 use std::fs;
@@ -24,11 +24,11 @@ use super::tools::{FoundTool, find_all, matching};
 use super::{Package, State};
 use crate::subject::{RuntimeFlags, SubjectCommand, filled};
 
-/// A subject or an application that is built.
+/// A subject or an application that has been built.
 #[derive(Debug, Clone)]
 pub struct Built {
     folder: PathBuf,
-    /// The digest of its sources and toolchain.
+    /// The digest of the sources and the toolchain.
     digest: String,
     tools: Vec<FoundTool>,
 }
@@ -42,7 +42,7 @@ impl Built {
         }
     }
 
-    /// The folder that it is started in.
+    /// The folder in which its programs start.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -57,12 +57,13 @@ impl Built {
         }
     }
 
-    /// The log of its last check.
+    /// The log of the last `check` of the subject.
     pub fn check_log(&self) -> PathBuf {
         beside(&self.folder, "check.log")
     }
 
-    /// The program of a command: a tool of the manifest, a file of the folder, or a program in `PATH`.
+    /// Resolves the program of a command: a tool of the manifest, a file in the folder, or a program in
+    /// `PATH`.
     pub(crate) fn program(&self, word: &str) -> PathBuf {
         match self.tools.iter().find(|tool| tool.name == word) {
             Some(tool) => tool.path.clone(),
@@ -71,16 +72,16 @@ impl Built {
         }
     }
 
-    /// The folder of what is generated for sets of messages.
+    /// The folder that contains the generated code of all sets of messages.
     fn sets(&self) -> PathBuf {
         beside(&self.folder, "messages")
     }
 
-    /// The command that starts one of the subject's stacks for a set of messages. Generates their code, unless
-    /// that was done before.
+    /// Returns the command that starts one of the subject's stacks for a set of messages. Generates the code
+    /// for these messages unless it already exists.
     ///
     /// # Errors
-    /// A command of the generator failed; its log is kept.
+    /// Fails if a command of the generator fails; its log is kept.
     pub(super) fn command(
         &self,
         manifest: &Manifest,
@@ -108,8 +109,8 @@ impl Built {
         let disk = filled(of_stack.map_or(&[][..], |stack| &stack.disk));
         let lost = || self.lost(&filled(&manifest.run), &disk);
         if let (Some(folder), Some(_)) = (&set, lost()) {
-            // Forgetting the folder empties it. Its other programs, which stacks that are ready may need, are
-            // made again.
+            // Forgetting the folder empties it, so that everything is generated again. That includes its other
+            // programs, which stacks prepared earlier may need.
             let others = manifest.program_names().into_iter();
             let others: Vec<&str> = others.filter(|other| has_part(folder, other)).collect();
             forget(folder)?;
@@ -129,7 +130,7 @@ impl Built {
         let gc = flags.gc.iter();
         let gc = gc.map(|(name, words)| (name.clone(), filled(words)));
         let runtime = RuntimeFlags {
-            // `run` begins with the program, which is not among the arguments.
+            // `run` begins with the program, which is not one of the arguments.
             place: place.map_or(0, |place| place.saturating_sub(1)),
             flags: Flags {
                 gc: gc.collect(),
@@ -155,8 +156,8 @@ impl Built {
         })
     }
 
-    /// The first missing file of those that a command and a stack need in these folders: a cache may lose
-    /// files, and a tool may succeed without having done anything.
+    /// The first missing file of those in the subject's folders that a stack's command and the stack need. A
+    /// cache may lose files, and a tool may succeed without having done anything.
     fn lost(&self, run: &[String], disk: &[String]) -> Option<PathBuf> {
         let program = run.first().map(|word| self.program(word));
         let is_ours =
@@ -178,11 +179,11 @@ impl Built {
         lost.map(|path| self.folder.join(path))
     }
 
-    /// Generates the code for a set of messages, and one program with it, unless that was done before. Returns
-    /// their folder; `None` if the subject generates no code.
+    /// Generates the code for a set of messages, and one program that uses it, unless they already exist.
+    /// Returns the folder of the set; `None` if the subject generates no code.
     ///
     /// # Errors
-    /// A command of the generator failed; its log is kept.
+    /// Fails if a command of the generator fails; its log is kept.
     pub(super) fn generate(
         &self,
         manifest: &Manifest,
@@ -234,15 +235,15 @@ impl Built {
         Ok(Some(folder))
     }
 
-    /// The size of what a stack needs to run, with its code for a set of messages, bytes; `None` if no paths
-    /// are declared, or one of them is missing.
+    /// The size of the files that a stack needs to run, including its code for a set of messages, bytes.
+    /// `None` if no paths are declared or one of them is missing.
     fn disk(&self, paths: &[String]) -> Option<u64> {
         let own = [
             fs::canonicalize(&self.folder),
             fs::canonicalize(self.sets()),
         ];
         let is_own = |path: &Path| own.iter().flatten().any(|folder| path.starts_with(folder));
-        // A link that leads out of the subject's folders does not count.
+        // A link that leads out of the subject's folders is treated as missing.
         let bytes_at = |path: &PathBuf| {
             let path = fs::canonicalize(path).ok().filter(|path| is_own(path))?;
             Some(bytes_of(&path, &fs::metadata(&path).ok()?))
@@ -256,18 +257,18 @@ impl Built {
         bytes.sum::<Option<u64>>().filter(|_| !paths.is_empty())
     }
 
-    /// Its size on disk, with all code for messages, bytes.
+    /// The size on disk, including all code generated for messages, bytes.
     pub fn bytes(&self) -> u64 {
         bytes_in(&self.folder) + bytes_in(&self.sets())
     }
 }
 
-/// A subject's name in messages.
+/// The subject's name in messages.
 pub(super) fn owner(subject: &Manifest) -> String {
     format!("the subject \"{}\"", subject.name)
 }
 
-/// The size on disk of a file, or of a folder's files, bytes.
+/// The size on disk of a file, or of all files in a folder, bytes.
 fn bytes_of(path: &Path, metadata: &fs::Metadata) -> u64 {
     /// The unit of `st_blocks` (stat(2)).
     const BLOCK: u64 = 512;
@@ -278,24 +279,24 @@ fn bytes_of(path: &Path, metadata: &fs::Metadata) -> u64 {
     }
 }
 
-/// The size on disk of a folder's files, bytes; files that cannot be read count as 0.
+/// The size on disk of all files in a folder, bytes. Unreadable files count as 0.
 fn bytes_in(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let bytes = entries.flat_map(|entry| Some(bytes_of(&entry.path(), &entry.metadata().ok()?)));
     bytes.sum()
 }
 
-/// A command's words with the placeholder for the folder of a set of messages replaced.
+/// Replaces the placeholder for the folder of a set of messages in a command's words.
 fn with_messages(words: &[String], folder: Option<&Path>) -> Vec<String> {
     let folder = folder.map_or_else(String::new, |folder| folder.display().to_string());
     filled(words, MESSAGES, &folder)
 }
 
 impl Package {
-    /// Whether it can be started.
+    /// Whether the subject can be started.
     ///
     /// # Errors
-    /// There is no place for a cache.
+    /// Fails if there is no folder for the cache.
     pub fn state(&self) -> Result<State, SubjectsError> {
         Ok(match find_all(&self.manifest.toolchain) {
             Err(missing) => State::Missing(missing),
@@ -309,10 +310,10 @@ impl Package {
         })
     }
 
-    /// Builds it, unless that was done before, and reports each step.
+    /// Builds the subject unless it is already built, and reports each step.
     ///
     /// # Errors
-    /// Something that it needs is missing, or a command failed; its log is kept.
+    /// Fails if a required tool is missing or a command fails; the command's log is kept.
     pub fn build(
         &self,
         report: &mut dyn FnMut(Step<'_>),
@@ -335,7 +336,7 @@ impl Package {
             commands: self.manifest.build.clone(),
         };
         let prepare = || {
-            // Removes code that an earlier build generated.
+            // Removes the code that an earlier build generated.
             empty(&built.sets())?;
             self.sources.unpack(&built.folder)
         };
@@ -360,14 +361,14 @@ impl Package {
         }
     }
 
-    /// The code generators that the build itself makes, in its folder.
+    /// The code generators that the build itself produces, in its folder.
     fn generators(&self) -> impl Iterator<Item = &String> {
         let code = self.manifest.messages.iter();
         let programs = code.flat_map(|code| code.generate.iter().filter_map(|words| words.first()));
         programs.filter(|word| word.contains('/') && !word.starts_with('/'))
     }
 
-    /// The folder that it is built in, which is unique to these sources and this toolchain.
+    /// The build folder, unique to these sources and this toolchain.
     fn place(&self, tools: Vec<FoundTool>) -> Result<Built, SubjectsError> {
         self.sources.place("subjects", &self.manifest.name, tools)
     }

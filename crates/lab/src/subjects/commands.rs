@@ -1,4 +1,4 @@
-//! Runs commands that fill a folder once, for all runs: a subject's build, or its code for messages.
+//! Runs commands that fill a folder once for all runs, such as a subject's build or code generation.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,54 +15,55 @@ use super::folders::{
 use crate::files::scratch::Scratch;
 use crate::subject::{Log, run, wait_for_log};
 
-/// A command that takes longer counts as hanging: the slowest builds fetch and compile a few hundred packages.
+/// A command that takes longer is considered hung. The slowest builds fetch and compile a few hundred packages.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
-/// A command's output is read for at most this long after its end: a process that has left the group on purpose
-/// may still hold it open.
+/// How long to read a command's output after it exits: a process that has left the group on purpose may still
+/// hold the pipe open.
 const LOG_GRACE: Duration = Duration::from_secs(1);
 
 /// The current step of a build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step<'a> {
-    /// Waiting for another program that does the same.
+    /// Waiting for another program that does the same work.
     Waiting,
-    /// A command runs.
+    /// Running a command.
     Running {
-        /// Its number, from 1.
+        /// The command's number, from 1.
         number: usize,
         /// The number of commands.
         of: usize,
-        /// The command.
+        /// The command line.
         command: &'a str,
-        /// How long it has run so far.
+        /// How long the command has been running.
         elapsed: Duration,
     },
 }
 
 /// Commands that fill a folder.
 pub(crate) struct Commands<'a> {
-    /// What happens to the owner if one of them fails, for the error message.
+    /// What a failure means for the owner, for the error message.
     pub(crate) failed: &'a str,
-    /// Whether they read the user's own messages: then the last line of their output is about these.
+    /// Whether the commands read the user's own messages. If so, the last line of a failed command's output is
+    /// about these and is included in the error.
     pub(crate) is_about_messages: bool,
-    /// Whose they are, as in `the subject "go"`.
+    /// The owner of the commands, for example `the subject "go"`.
     pub(crate) owner: &'a str,
-    /// What a first build fetches, with the versions.
+    /// The libraries that a first build fetches, with their versions.
     pub(crate) libraries: &'a BTreeMap<String, String>,
-    /// The folder in which they run.
+    /// The folder in which the commands run.
     pub(crate) folder: &'a Path,
     /// Finds the program of a command.
     pub(crate) program: &'a dyn Fn(&str) -> PathBuf,
-    /// The commands, run one after the other.
+    /// The commands, run one after another.
     pub(crate) commands: Vec<Vec<String>>,
 }
 
 impl Commands<'_> {
-    /// Fills a folder, unless that was done before: `prepare` creates it, then the commands run.
+    /// Fills a folder, unless it is already filled: `prepare` creates it, then the commands run.
     ///
     /// # Errors
-    /// A command failed, or the folder cannot be written.
+    /// Fails if a command fails or the folder cannot be written.
     pub(crate) fn fill_once(
         &self,
         folder: &Path,
@@ -73,7 +74,7 @@ impl Commands<'_> {
         if take(folder) {
             return Ok(());
         }
-        // Held until the end: a program that waits for it finds a complete folder, or none.
+        // Held until the end, so that a program waiting for it finds either a complete folder or none.
         let _lock = lock(&beside(folder, "lock"), report, stop)?;
         if take(folder) {
             return Ok(());
@@ -87,10 +88,10 @@ impl Commands<'_> {
         Ok(())
     }
 
-    /// Adds a part to a folder that was filled, unless that was done before.
+    /// Adds a part to a filled folder, unless it is already there.
     ///
     /// # Errors
-    /// A command failed, or the folder cannot be written.
+    /// Fails if a command fails or the folder cannot be written.
     pub(super) fn add_once(
         &self,
         folder: &Path,
@@ -181,7 +182,8 @@ impl Commands<'_> {
     }
 }
 
-/// Runs one command until it ends, `limit` is over, or `stop` is set. An error says why it failed, in words.
+/// Runs a command until it exits, `limit` has passed, or `stop` is set. An error describes in words why the
+/// command failed.
 pub(crate) fn run_one(
     mut command: Command,
     log: &Log,
@@ -201,26 +203,26 @@ pub(crate) fn run_one(
         !stop.load(Ordering::Relaxed)
     };
     let ended = run(&mut command, limit, goes_on);
-    // The command holds the pipe open too.
+    // The command also holds the pipe's write end open.
     drop(command);
     wait_for_log(&[follower], LOG_GRACE);
     log.finish();
     match ended.map_err(failed)? {
         Some(status) if status.success() => Ok(()),
-        Some(status) => Err(format!("ended with {status}")),
+        Some(status) => Err(format!("failed with {status}")),
         None => {
             let seconds = limit.as_secs_f64();
             Err(if seconds < 120.0 {
-                format!("had not ended after {seconds} s")
+                format!("did not finish within {seconds} s")
             } else {
-                format!("had not ended after {} minutes", seconds / 60.0)
+                format!("did not finish within {} minutes", seconds / 60.0)
             })
         }
     }
 }
 
-/// What programs print if the network, or a name in it, cannot be reached: resolvers, sockets, and the
-/// tools that fetch packages.
+/// Messages that resolvers, sockets and package managers print when the network, or a name in it, is
+/// unreachable.
 const NO_NETWORK: [&str; 17] = [
     "name resolution",
     "name or service not known",
@@ -241,7 +243,8 @@ const NO_NETWORK: [&str; 17] = [
     "i/o timeout",
 ];
 
-/// What a command could not fetch, as a part of a sentence; empty if its output shows no network problem.
+/// The rest of the error message if the output shows a network problem: what the command could not fetch.
+/// Otherwise empty.
 fn fetches(libraries: &BTreeMap<String, String>, said: &str) -> String {
     let said = said.to_lowercase();
     if !NO_NETWORK.iter().any(|words| said.contains(words)) {

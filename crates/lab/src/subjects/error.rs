@@ -19,24 +19,23 @@ pub enum SubjectsError {
     Read(PathBuf, #[source] io::Error),
     #[error(transparent)]
     Manifest(#[from] StudyError),
-    /// A folder, or the `subject.toml` in it, holds no subject, or one that cannot be used: why, and what to
-    /// do.
+    /// A folder, or the `subject.toml` in it, contains no usable subject: why, and what to do.
     #[error("{}: {}", .0.display(), .1)]
     Folder(PathBuf, String),
-    /// There is no subject of that name; the suggestion names what may have been meant.
+    /// There is no subject with that name. The suggestion contains the names that may have been meant.
     #[error("there is no subject \"{0}\"{1}")]
     Unknown(String, Nearest),
     #[error("there is no application \"{0}\"{1}; a path to one of your own has a /, as in ./{0}")]
     UnknownApp(String, Nearest),
     #[error("{owner} cannot be built here: {}", missing.join("; "))]
     Missing {
-        /// As in `the subject "go"`.
+        /// For example `the subject "go"`.
         owner: String,
         missing: Vec<String>,
     },
     #[error(transparent)]
     Command(Box<CommandFailed>),
-    /// The commands succeeded, but did not make what the subject needs to run.
+    /// The commands succeeded, but did not create what the subject needs to run.
     #[error("the subject \"{subject}\" was built without an error, but {} is missing; its log is {}", .path.display(), .log.display())]
     Incomplete {
         subject: String,
@@ -45,9 +44,9 @@ pub enum SubjectsError {
     },
     #[error(transparent)]
     Messages(#[from] WorkloadError),
-    #[error("cannot write {}: {}; set XDG_CACHE_HOME to a folder that can be written", .0.display(), .1)]
+    #[error("cannot write {}: {}; set XDG_CACHE_HOME to a writable folder", .0.display(), .1)]
     Cache(PathBuf, #[source] io::Error),
-    #[error("there is no folder to build in: set HOME or XDG_CACHE_HOME")]
+    #[error("there is no folder to build in; set HOME or XDG_CACHE_HOME")]
     NoCache,
     #[error(transparent)]
     Scratch(#[from] LabError),
@@ -61,7 +60,7 @@ impl SubjectsError {
         Self::Incomplete { subject, path, log }
     }
 
-    /// Whether a stack of the subject would fail in the same way.
+    /// Whether the given stack of the same subject would fail in the same way.
     pub fn is_of(&self, stack: &Stack) -> bool {
         match self {
             Self::Command(failed) => {
@@ -73,7 +72,7 @@ impl SubjectsError {
         }
     }
 
-    /// Whose fault it is.
+    /// Who is at fault.
     pub fn fault(&self) -> Fault {
         match self {
             Self::Read(..)
@@ -98,16 +97,16 @@ impl SubjectsError {
     }
 }
 
-/// A command of a subject that failed.
+/// A subject's command that failed.
 #[derive(Debug, thiserror::Error)]
 #[error("{line}")]
 pub struct CommandFailed {
-    /// What failed, how and perhaps why, and where its log is.
+    /// What failed, how, possibly why, and where the log is.
     pub(super) line: String,
     /// Whether something could not be fetched.
     pub(super) is_offline: bool,
-    /// The program that it makes; `None` if all programs need it.
+    /// The program that the command builds; `None` if all programs depend on the command.
     pub(super) program: Option<String>,
-    /// The last lines of its log.
+    /// The last lines of the log.
     pub tail: String,
 }

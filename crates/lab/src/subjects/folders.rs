@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! FOLDER/
-//!   .built        made last, with the names of the folder's files: a folder that lacks one of them is
-//!                 incomplete. Its time is when the folder was last used, and programs that use the folder
-//!                 hold a lock on it
-//!   .built-PART   the same for a part that was added to it
+//!   .built        created last; lists the files of the folder. If a file in the list is missing, the
+//!                 folder is incomplete. The modification time is when the folder was last used.
+//!                 Programs that use the folder hold a lock on this file
+//!   .built-PART   the same for a part that was added to the folder
 //! FOLDER.log, FOLDER.PART.log   the output of the commands
-//! FOLDER.lock     held by the program that fills it
+//! FOLDER.lock     locked by the program that fills the folder
 //! ```
 
 use std::collections::BTreeMap;
@@ -27,21 +27,21 @@ use super::commands::Step;
 use super::error::SubjectsError;
 use crate::files::regular;
 
-/// The file that is made last in a folder.
+/// The file that is created last in a folder.
 const MARKER: &str = ".built";
 
-/// A folder that no run has used for this long is removed when the next of its kind is made.
+/// A folder unused for this long is removed when the next folder of its kind is filled.
 const KEPT_UNUSED: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// How often another program's lock is polled.
 const POLL_EVERY: Duration = Duration::from_millis(20);
 
-/// Marks a folder as filled, and lists its files.
+/// Marks a folder as filled, and lists its files in the marker.
 pub(super) fn mark_whole(folder: &Path) -> Result<(), SubjectsError> {
     mark(folder, MARKER)
 }
 
-/// The same for a part that was added to it.
+/// Like [`mark_whole`], for a part that was added to the folder.
 pub(super) fn mark_part(folder: &Path, part: &str) -> Result<(), SubjectsError> {
     mark(folder, &part_marker(part))
 }
@@ -64,7 +64,7 @@ fn mark(folder: &Path, marker: &str) -> Result<(), SubjectsError> {
     written.map_err(unwritable(&marker))
 }
 
-/// Whether a folder, or a part of it, was filled and has lost nothing since: a cache may lose files.
+/// Whether a folder, or a part of it, was filled and is still complete: a cache may lose files.
 fn has(folder: &Path, marker: &str) -> bool {
     let mut names = Vec::new();
     let marker = regular::open(&folder.join(marker));
@@ -73,11 +73,11 @@ fn has(folder: &Path, marker: &str) -> bool {
     read.is_ok() && names.split(|&byte| byte == 0).all(is_there)
 }
 
-/// The markers of the folders in use: open, and so locked, until this program ends.
+/// The markers of the folders in use. They remain open, and therefore locked, until this program exits.
 static IN_USE: Mutex<BTreeMap<PathBuf, File>> = Mutex::new(BTreeMap::new());
 
-/// Marks a folder as in use if it was filled, and returns whether it was: no other program removes it while
-/// this program runs.
+/// Marks a folder as in use, so that no other program removes it while this program runs. Returns whether the
+/// folder is filled.
 pub(super) fn take(folder: &Path) -> bool {
     let Ok(marker) = regular::open(&folder.join(MARKER)) else {
         return false;
@@ -85,7 +85,7 @@ pub(super) fn take(folder: &Path) -> bool {
     // A cache that can be neither locked nor written can still be used.
     let _ = flock(&marker, FlockOperation::LockShared);
     let _ = marker.set_modified(SystemTime::now());
-    // One open file for each folder, however often it is asked for.
+    // One open file for each folder, no matter how often the folder is requested.
     let mut in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
     in_use.insert(folder.to_owned(), marker);
     drop(in_use);
@@ -93,7 +93,7 @@ pub(super) fn take(folder: &Path) -> bool {
     is_whole(folder)
 }
 
-/// Removes the folders of the same name with another digest that no run has used for a long time.
+/// Removes folders with the same name but another digest that no run has used for a long time.
 pub(super) fn remove_unused_beside(folder: &Path) {
     let name_of = |path: &Path| {
         let (name, digest) = path.file_name()?.to_str()?.rsplit_once('-')?;
@@ -103,17 +103,17 @@ pub(super) fn remove_unused_beside(folder: &Path) {
     let entries = folder.parent().map(fs::read_dir).into_iter().flatten();
     for other in entries.flatten().flatten().map(|entry| entry.path()) {
         if other != folder && name_of(&other) == name_of(folder) {
-            // A folder that cannot be removed stays: nothing depends on it.
+            // A folder that cannot be removed is harmless: nothing depends on it.
             let _ = remove_unused(&other);
         }
     }
 }
 
-/// Removes a folder with its messages and logs, but not its lock file, which others may be waiting for. `None`
-/// if it is in use or was used lately.
+/// Removes a folder with its messages and logs, but not its lock file, which other programs may be waiting
+/// for. `None` if the folder is in use or was used recently.
 fn remove_unused(folder: &Path) -> Option<()> {
     let marker = regular::open(&folder.join(MARKER)).ok()?;
-    // As a program that fills it does.
+    // The same lock that a program holds while it fills the folder.
     let lock = regular::create(&beside(folder, "lock")).ok()?;
     flock(&lock, FlockOperation::NonBlockingLockExclusive).ok()?;
     flock(&marker, FlockOperation::NonBlockingLockExclusive).ok()?;
@@ -121,7 +121,7 @@ fn remove_unused(folder: &Path) -> Option<()> {
     if used.elapsed().ok()? < KEPT_UNUSED {
         return None;
     }
-    // Without its marker the folder counts as not filled, even if removing it is interrupted.
+    // Without its marker, the folder is treated as not filled, even if removing it is interrupted.
     fs::remove_file(folder.join(MARKER)).ok()?;
     empty(folder).ok()?;
     for others in ["messages", "logs"] {
@@ -133,7 +133,7 @@ fn remove_unused(folder: &Path) -> Option<()> {
     Some(())
 }
 
-/// Makes a folder count as not filled, so that it is filled again.
+/// Marks a folder as not filled, so that it is filled again.
 pub(super) fn forget(folder: &Path) -> Result<(), SubjectsError> {
     let marker = folder.join(MARKER);
     fs::remove_file(&marker).map_err(unwritable(&marker))
@@ -162,7 +162,7 @@ pub(super) fn unwritable(path: &Path) -> impl FnOnce(io::Error) -> SubjectsError
     |source| SubjectsError::Cache(path.to_owned(), source)
 }
 
-/// Removes a folder with all that is in it.
+/// Removes a folder and everything in it.
 pub(crate) fn empty(folder: &Path) -> Result<(), SubjectsError> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(unwritable(folder)(error)),
@@ -170,7 +170,7 @@ pub(crate) fn empty(folder: &Path) -> Result<(), SubjectsError> {
     }
 }
 
-/// Takes a lock that the system releases when this program ends in any way.
+/// Takes a lock that the system releases no matter how this program ends.
 pub(super) fn lock(
     path: &Path,
     report: &mut dyn FnMut(Step<'_>),
@@ -197,7 +197,7 @@ pub(super) fn lock(
 mod tests {
     use super::*;
 
-    /// Makes a folder that was filled, and last used this long ago.
+    /// Creates a filled folder that was last used this long ago.
     fn filled(folder: &Path, unused: Duration) {
         fs::create_dir_all(folder.join("code")).unwrap();
         for others in ["messages", "logs"] {
@@ -235,8 +235,8 @@ mod tests {
         for others in ["messages", "logs", "log"] {
             assert!(!beside(&old, others).exists(), "{others}");
         }
-        // Unlocked, not only closed: a program that another test is starting may hold the file open for
-        // a moment.
+        // Unlock explicitly, because closing may not be enough: a program that another test is starting may
+        // hold the file open for a moment.
         flock(&user, FlockOperation::Unlock).unwrap();
         remove_unused_beside(&new);
         assert!(!in_use.exists());
@@ -252,7 +252,7 @@ mod tests {
         let marker = File::open(folder.join(MARKER)).unwrap();
         let used = marker.metadata().unwrap().modified().unwrap();
         assert!(used.elapsed().unwrap() < KEPT_UNUSED);
-        // Even if it was last used long ago.
+        // Even if the folder was last used long ago.
         filled(&folder, 2 * KEPT_UNUSED);
         remove_unused_beside(&cache.path().join("py-0123456789abcdef"));
         assert!(is_whole(&folder));

@@ -1,4 +1,4 @@
-//! The list of all subjects, with what their stacks can do.
+//! Lists all subjects and what their stacks support.
 
 use std::collections::BTreeMap;
 
@@ -12,37 +12,37 @@ use super::{Package, State, Subjects, SubjectsError};
 /// A subject in the list.
 #[derive(Debug, Serialize)]
 pub struct ListedSubject<'a> {
-    /// Its name.
+    /// The subject's name.
     pub name: &'a str,
-    /// The language that it is written in.
+    /// The language it is written in.
     pub language: &'a str,
     /// `built`, `not-built`, `missing` or `embedded`.
     pub state: &'static str,
-    /// What it needs and is missing, and what to do.
+    /// What the subject needs but is missing, and what to do.
     pub missing: Vec<String>,
-    /// The versions of its libraries.
+    /// The versions of the subject's libraries.
     pub versions: BTreeMap<String, String>,
-    /// Its stacks.
+    /// The subject's stacks.
     pub stacks: Vec<ListedStack<'a>>,
 }
 
 /// A stack in the list.
 #[derive(Debug, Serialize)]
 pub struct ListedStack<'a> {
-    /// Its name, as a study writes it.
+    /// The stack's name, as studies write it.
     pub name: String,
-    /// What it can do.
+    /// What the stack supports.
     #[serde(flatten)]
     pub features: Features,
-    /// The settings that its library recommends.
+    /// The settings that the stack's library recommends.
     pub recommended: &'a [Recommended],
 }
 
 impl Subjects {
-    /// All subjects, the embedded one first.
+    /// Lists all subjects, the embedded one first.
     ///
     /// # Errors
-    /// There is no place for a cache.
+    /// Fails if there is no folder for the cache.
     pub fn list(&self) -> Result<Vec<ListedSubject<'_>>, SubjectsError> {
         let mut listed = vec![embedded()];
         for package in self.all() {

@@ -1,5 +1,5 @@
 //! The subjects that can be started: the built-in ones, which are part of this program, and a user's own. Each
-//! is built once for its sources and toolchain, in the user's cache folder.
+//! combination of sources and toolchain is built once, in the user's cache folder.
 
 mod build;
 mod check;
@@ -37,7 +37,7 @@ pub use stacks::Stacks;
 // The embedded files: `BUILT_IN`, `BUILT_IN_APPS`, `GOLDEN` and `PROTO`.
 include!(concat!(env!("OUT_DIR"), "/subjects.rs"));
 
-/// A subject's sources.
+/// A subject's sources and manifest.
 pub struct Package {
     manifest: Manifest,
     sources: Sources,
@@ -46,26 +46,26 @@ pub struct Package {
 /// Whether a subject can be started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
-    /// It is built.
+    /// The subject has been built.
     Built,
-    /// It can be built.
+    /// The subject can be built.
     NotBuilt,
-    /// Something that it needs is missing: one line for each, with what to do.
+    /// Required tools are missing: one line for each, including what to do.
     Missing(Vec<String>),
 }
 
-/// All subjects besides the embedded one, by name.
+/// All subjects except the embedded one, by name.
 pub struct Subjects {
     packages: BTreeMap<String, Package>,
     left_out: Vec<SubjectsError>,
 }
 
 impl Subjects {
-    /// The built-in subjects, and those in a user's folders. A broken one is left out, so that
-    /// it does not stop runs of the others.
+    /// Loads the built-in subjects and those in a user's folders. A broken subject is left out, so that it
+    /// does not prevent runs of the others.
     ///
     /// # Errors
-    /// A folder cannot be read, or holds no subject that can be used.
+    /// Fails if a folder cannot be read or contains no usable subject.
     pub fn load(folders: &[PathBuf]) -> Result<Self, SubjectsError> {
         let mut packages = BTreeMap::new();
         for (name, files) in BUILT_IN {
@@ -91,8 +91,7 @@ impl Subjects {
         found.retain(|path| path.join(MANIFEST).is_file());
         found.sort();
         if found.is_empty() {
-            let what =
-                "there is no subject in this folder; give the folder that holds NAME/subject.toml";
+            let what = "there is no subject in this folder; give the folder that contains NAME/subject.toml";
             return Err(SubjectsError::Folder(folder.to_owned(), what.to_owned()));
         }
         let mut unusable = Vec::new();
@@ -113,7 +112,7 @@ impl Subjects {
         Ok(())
     }
 
-    /// Reads a subject. Its name must be that of its folder, and not that of another subject.
+    /// Reads a subject. Its name must match its folder and must not be taken by another subject.
     fn read(&self, folder: &Path) -> Result<Package, SubjectsError> {
         let package = Package::read(folder)?;
         let name = &package.manifest.name;
@@ -131,20 +130,20 @@ impl Subjects {
         Ok(package)
     }
 
-    /// Why some subjects in the folders cannot be used.
+    /// Why some subjects in the user's folders cannot be used.
     pub fn left_out(&self) -> &[SubjectsError] {
         &self.left_out
     }
 
-    /// All subjects besides the embedded one, by name.
+    /// All subjects except the embedded one, by name.
     pub fn all(&self) -> impl Iterator<Item = &Package> {
         self.packages.values()
     }
 
-    /// The subject of that name.
+    /// Finds a subject by name.
     ///
     /// # Errors
-    /// There is none; the error suggests the nearest name.
+    /// Fails if there is no such subject. The error suggests the closest name.
     pub fn find(&self, name: &str) -> Result<&Package, SubjectsError> {
         self.packages.get(name).ok_or_else(|| {
             let known = self.packages.keys().map(String::as_str);
@@ -152,7 +151,7 @@ impl Subjects {
         })
     }
 
-    /// The features of each stack, including the embedded one, by its name in studies.
+    /// The features of each stack, including the embedded one, by the stack's name in studies.
     pub fn features(&self) -> BTreeMap<String, Features> {
         let mut features = embedded_only();
         features.extend(self.all().flat_map(|package| package.manifest.features()));
@@ -177,7 +176,7 @@ impl Package {
         Self::new(&folder.join(MANIFEST).display().to_string(), sources)
     }
 
-    /// Its `subject.toml`.
+    /// The parsed `subject.toml`.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }

@@ -1,4 +1,4 @@
-//! Prepares the stacks that plans measure: builds their subjects, and generates code for the plans' messages.
+//! Prepares the stacks that plans measure: builds their subjects and generates code for the plans' messages.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -11,12 +11,12 @@ use rpcgauge_study::plan::Plan;
 
 use super::{Built, Package, Stacks, Step, Subjects, SubjectsError};
 
-/// What happens during a preparation, by the subject's name.
+/// A step of a preparation, or a failure. The name is the subject's.
 #[derive(Debug, Clone, Copy)]
 pub enum BuildEvent<'a> {
-    /// A step of its build.
+    /// A step of the subject's build.
     Building(&'a str, Step<'a>),
-    /// A step of making code for a set of messages.
+    /// A step of generating code for a set of messages.
     MakingCode(&'a str, Step<'a>),
     /// Stacks are left out for this reason.
     Failed(&'a SubjectsError),
@@ -25,21 +25,21 @@ pub enum BuildEvent<'a> {
 /// The stacks that plans measure, and which of them can be started.
 #[derive(Debug)]
 pub struct Preparation {
-    /// All of them; a trial of a stack that is left out fails with the reason.
+    /// All stacks. Trials of a stack that is left out fail with the reason.
     pub stacks: Stacks,
-    /// Why stacks are left out: each reason with its stacks, as SUBJECT/STACK.
+    /// The reasons for leaving out stacks, each with its stacks in the form SUBJECT/STACK.
     pub left_out: Vec<(Rc<SubjectsError>, Vec<String>)>,
-    /// Why the first variant cannot be measured, if none can.
+    /// Why the first variant cannot be measured, if no variant can be.
     pub failure: Option<Rc<SubjectsError>>,
 }
 
 impl Subjects {
-    /// Prepares the stacks that plans measure, each once: builds them, and makes code for their messages, if
-    /// that was not done yet. The embedded one is this program itself.
+    /// Prepares each stack that plans measure once: builds it and generates code for its messages, unless
+    /// that is already in the cache. The embedded stack is part of this program and needs no preparation.
     ///
     /// # Errors
-    /// It was stopped, there is no cache, or a plan names an unknown subject. A stack that cannot be built is
-    /// no error: it is left out.
+    /// Fails if it was interrupted, there is no cache folder, or a plan names an unknown subject. A stack
+    /// that cannot be built is not an error: it is left out.
     pub fn prepare<'p>(
         &self,
         plans: impl IntoIterator<Item = &'p Plan>,
@@ -62,7 +62,7 @@ impl Subjects {
             let mut lacks = None;
             let workload = variant.settings.target.workload();
             for (_, program) in plan.programs_of(variant) {
-                // The embedded stack has no / in its name, and needs no preparation.
+                // The embedded stack has no / in its name and needs no preparation.
                 if let (Some(program), Some(workload)) = (program.split_once('/'), workload) {
                     lacks = lacks.or(needed.add(program, workload)?);
                 }
@@ -78,22 +78,22 @@ impl Subjects {
     }
 }
 
-/// The stacks of a run while they are prepared.
+/// The stacks of a run during their preparation.
 struct Needed<'a> {
     subjects: &'a Subjects,
     report: &'a mut dyn FnMut(BuildEvent<'_>),
     stop: &'a AtomicBool,
-    /// The built subjects, by name.
+    /// The subjects built so far, by name.
     built: BTreeMap<&'a str, Result<Built, Rc<SubjectsError>>>,
-    /// By SUBJECT/STACK and set of messages: why the stack is left out, if it is.
+    /// By SUBJECT/STACK and set of messages: why the stack is left out; `None` if it is ready.
     known: BTreeMap<(String, MessageSet), Option<Rc<SubjectsError>>>,
-    /// By subject and set of messages: why some of the subject's stacks have no code for them.
+    /// By subject and set of messages: why some of the subject's stacks have no code for these messages.
     failed: BTreeMap<(&'a str, MessageSet), Vec<Rc<SubjectsError>>>,
     stacks: Stacks,
 }
 
 impl Needed<'_> {
-    /// Prepares a stack for a workload. Returns why it is left out, if it is.
+    /// Prepares a stack for a workload. Returns the reason if the stack is left out.
     fn add(
         &mut self,
         (subject, stack): (&str, &str),
@@ -137,7 +137,7 @@ impl Needed<'_> {
         Ok(error)
     }
 
-    /// Each reason, with the stacks that it leaves out.
+    /// The reasons, each with the stacks that it leaves out.
     fn left_out(&self) -> Vec<(Rc<SubjectsError>, Vec<String>)> {
         let mut reasons: Vec<(Rc<SubjectsError>, Vec<String>)> = Vec::new();
         for ((stack, _), error) in &self.known {
@@ -157,7 +157,8 @@ impl Needed<'_> {
     }
 }
 
-/// Reports and keeps an error that only leaves a stack out; other errors end the preparation.
+/// Reports an error that only leaves a stack out, and returns it as the inner result. Other errors abort the
+/// preparation.
 fn keep<T>(
     made: Result<T, SubjectsError>,
     report: &mut dyn FnMut(BuildEvent<'_>),
@@ -177,10 +178,10 @@ fn keep<T>(
 }
 
 impl Package {
-    /// Builds it, and makes code for the built-in messages for all its stacks.
+    /// Builds the subject, and generates code for the built-in messages for all of its stacks.
     ///
     /// # Errors
-    /// As [`Package::build`], or a command of the generator failed; its log is kept.
+    /// See [`Package::build`]. Also fails if a command of the generator fails; its log is kept.
     pub fn build_with_code(
         &self,
         report: &mut dyn FnMut(BuildEvent<'_>),

@@ -1,5 +1,5 @@
 //! The sources of a subject or an application: read from a folder or embedded in this program, and unpacked
-//! into the cache under a unique name.
+//! into a folder of the cache that is unique to them.
 
 use std::borrow::Cow;
 use std::env;
@@ -15,35 +15,35 @@ use super::folders::unwritable;
 use super::tools::FoundTool;
 use super::walk;
 
-/// The maximum size of a folder, bytes: more cannot be sources.
+/// The maximum size of a folder, bytes. A larger folder must contain more than sources.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// A file of the sources.
+/// One source file.
 #[derive(Clone)]
 pub(crate) struct SourceFile {
-    /// Its path within the folder.
+    /// The path within the folder.
     pub(crate) name: Cow<'static, str>,
     pub(crate) bytes: Cow<'static, [u8]>,
     pub(crate) executable: bool,
 }
 
-/// The files of a folder.
+/// The source files of a folder.
 #[derive(Clone)]
 pub(crate) struct Sources(pub(super) Vec<SourceFile>);
 
 impl Sources {
-    /// The sources that are embedded in this program.
+    /// Sources embedded in this program.
     pub(crate) fn carried(files: &[SourceFile]) -> Self {
         Self(files.to_vec())
     }
 
-    /// Reads a folder.
+    /// Reads the sources from a folder.
     pub(crate) fn read(folder: &Path) -> Result<Self, SubjectsError> {
         let walked = walk::walk(folder).map_err(unreadable(folder))?;
         if walked.iter().map(|file| file.bytes).sum::<u64>() > MAX_BYTES {
             let most = MAX_BYTES >> 20;
             let what = format!(
-                "the folder holds more than {most} MiB; keep build output in a folder named target or \
+                "the folder contains more than {most} MiB; keep build output in a folder named target or \
                  venv, which is left out"
             );
             return Err(SubjectsError::Folder(folder.to_owned(), what));
@@ -59,14 +59,14 @@ impl Sources {
         files.collect::<Result<_, SubjectsError>>().map(Self)
     }
 
-    /// The text of a file; empty if there is none.
+    /// The text of a file; empty if the file does not exist.
     pub(crate) fn text(&self, name: &str) -> Cow<'_, str> {
         let file = self.0.iter().find(|file| file.name == name);
         let bytes = file.map(|file| &*file.bytes).unwrap_or_default();
         String::from_utf8_lossy(bytes)
     }
 
-    /// Where these sources are built with this toolchain: a unique folder in the cache of this `kind`.
+    /// Where these sources are built with this toolchain: a unique folder in the cache for this `kind`.
     pub(crate) fn place(
         &self,
         kind: &str,
@@ -101,7 +101,7 @@ impl Sources {
     }
 }
 
-/// The user's cache folder for one kind of things, such as `subjects` or `apps`.
+/// The user's cache folder for one kind of content, such as `subjects` or `apps`.
 pub(crate) fn cache(kind: &str) -> Result<PathBuf, SubjectsError> {
     let absolute = |name| {
         env::var_os(name)

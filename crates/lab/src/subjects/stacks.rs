@@ -10,22 +10,22 @@ use super::SubjectsError;
 use crate::error::{TrialFailure, TrialResult};
 use crate::subject::SubjectCommand;
 
-/// How each stack is started, by SUBJECT/STACK as in a variant's settings.
+/// How each stack is started, by the name SUBJECT/STACK that variants use.
 #[derive(Debug, Clone, Default)]
 pub struct Stacks {
-    /// By the set of messages that a command is for; `None` if it is for all.
+    /// The inner key is the set of messages that a command is for; `None` if it is for all messages.
     stacks: BTreeMap<String, BTreeMap<Option<MessageSet>, TrialResult<SubjectCommand>>>,
 }
 
 impl Stacks {
-    /// Adds a stack that is started the same way for all messages.
+    /// Adds a stack whose command is the same for all messages.
     pub fn add(&mut self, stack: &str, command: SubjectCommand) {
         let of_stack = self.stacks.entry(stack.to_owned()).or_default();
         of_stack.insert(None, Ok(command));
     }
 
-    /// Adds how a stack is started for a set of messages. If it cannot be started, its trials fail with the
-    /// reason.
+    /// Adds the command that starts a stack for a set of messages. If the stack cannot be started, its
+    /// trials fail with the reason.
     pub fn add_for(
         &mut self,
         stack: &str,
@@ -36,7 +36,7 @@ impl Stacks {
         of_stack.insert(Some(messages), command.cloned().map_err(TrialFailure::from));
     }
 
-    /// Why stacks cannot be started.
+    /// The reasons why stacks cannot be started.
     pub fn left_out(&self) -> impl Iterator<Item = &str> {
         let commands = self.stacks.values().flat_map(BTreeMap::values);
         commands.filter_map(|command| Some(&*command.as_ref().err()?.reason))
@@ -47,7 +47,7 @@ impl Stacks {
         self.stacks.extend(others.stacks);
     }
 
-    /// How a stack is started for a workload, or for any workload if that is `None`.
+    /// The command that starts a stack for a workload, or for any workload if `workload` is `None`.
     pub(crate) fn command(
         &self,
         stack: &str,

@@ -1,4 +1,4 @@
-//! Which folders of subjects are accepted and which are refused.
+//! Tests which subject folders are accepted and which are rejected.
 
 use super::*;
 
@@ -47,7 +47,7 @@ fn a_folder_s_subjects_are_there_beside_the_built_in_ones() {
 fn what_is_wrong_with_a_folder_is_an_error() {
     assert_eq!(
         refused(&[]),
-        "DIR: there is no subject in this folder; give the folder that holds NAME/subject.toml"
+        "DIR: there is no subject in this folder; give the folder that contains NAME/subject.toml"
     );
     assert_eq!(
         refused(&[("one", &MINIMAL.replace("NAME", "other"))]),

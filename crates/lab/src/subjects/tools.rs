@@ -1,4 +1,4 @@
-//! Finds the toolchain that a subject needs: where its programs are, and whether they are new enough.
+//! Finds the toolchain that a subject needs: where its programs are, and whether they are recent enough.
 
 use std::env;
 use std::ffi::OsStr;
@@ -13,16 +13,16 @@ use rustix::fs::{Access, access};
 
 use crate::subject::{MAX_PRINTED_BYTES, bound_output, run};
 
-/// A program of the toolchain that was found.
+/// A toolchain program that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FoundTool {
-    /// Its name in the manifest.
+    /// The tool's name in the manifest.
     pub(crate) name: String,
     pub(crate) path: PathBuf,
     pub(crate) version: String,
 }
 
-/// Looks for all of a subject's tools. The error says what is missing and what to do, one line each.
+/// Finds all of a subject's tools. The error contains one line for each missing tool, including what to do.
 pub(crate) fn find_all(tools: &[Tool]) -> Result<Vec<FoundTool>, Vec<String>> {
     let (mut found, mut missing) = (Vec::new(), Vec::new());
     for tool in tools {
@@ -31,7 +31,7 @@ pub(crate) fn find_all(tools: &[Tool]) -> Result<Vec<FoundTool>, Vec<String>> {
             Err(why) => missing.push(why),
         }
     }
-    // Without a temporary folder all of them fail with the same line.
+    // Without a temporary folder, all of them fail with the same line.
     missing.dedup();
     if missing.is_empty() {
         Ok(found)
@@ -40,8 +40,8 @@ pub(crate) fn find_all(tools: &[Tool]) -> Result<Vec<FoundTool>, Vec<String>> {
     }
 }
 
-/// A program of a tool that is new enough, or why there is none and what to do. It is the first one found, or
-/// the newest one if the tool names folders.
+/// Finds a recent enough program for a tool: the first one, or the newest one if the tool lists folders. The
+/// error says why there is none and what to do.
 pub(crate) fn find(tool: &Tool) -> Result<FoundTool, String> {
     let places = match &tool.folders[..] {
         [] => String::new(),
@@ -55,7 +55,7 @@ pub(crate) fn find(tool: &Tool) -> Result<FoundTool, String> {
             Ok(text) => Ok(text),
             Err(NoVersion::Temporary(error)) => {
                 return Err(format!(
-                    "cannot write a temporary file: {error}; set TMPDIR to a folder that can be written"
+                    "cannot write a temporary file: {error}; set TMPDIR to a writable folder"
                 ));
             }
             Err(NoVersion::Program(how)) => Err(how),
@@ -64,10 +64,10 @@ pub(crate) fn find(tool: &Tool) -> Result<FoundTool, String> {
         match (&version, &tool.least) {
             (None, Some(least)) => {
                 let how = text.err().unwrap_or_else(|| "prints no version".to_owned());
-                why = format!("{at} {how}, and {least} or newer is needed");
+                why = format!("{at} {how}, but {least} or newer is needed");
             }
             (Some(version), Some(least)) if version < least => {
-                why = format!("{at} is {version}, and {least} or newer is needed");
+                why = format!("{at} is {version}, but {least} or newer is needed");
             }
             _ if newest.as_ref().is_none_or(|(known, _)| *known < version) => {
                 newest = Some((version, path));
@@ -86,7 +86,7 @@ pub(crate) fn find(tool: &Tool) -> Result<FoundTool, String> {
     })
 }
 
-/// Where a tool's programs may be: in `PATH`, then in its folders.
+/// Paths where a tool's programs may be: in `PATH`, then in its folders.
 fn candidates(tool: &Tool) -> impl Iterator<Item = PathBuf> {
     let in_folders = tool.folders.iter().filter_map(|folder| written_out(folder));
     let in_folders = in_folders.flat_map(|folder| matching(Path::new("/"), &folder));
@@ -101,7 +101,8 @@ fn candidates(tool: &Tool) -> impl Iterator<Item = PathBuf> {
     })
 }
 
-/// The files and folders that match a path; a `*` at the end of a name matches the rest of it.
+/// The files and folders that match a path. A `*` is allowed only at the end of a name, where it matches the
+/// rest of the name.
 pub(super) fn matching(folder: &Path, path: &str) -> Vec<PathBuf> {
     let mut found = vec![folder.to_owned()];
     let parts = Path::new(path).components();
@@ -122,8 +123,8 @@ pub(super) fn matching(folder: &Path, path: &str) -> Vec<PathBuf> {
     found
 }
 
-/// A folder with a leading environment variable, as in `$JAVA_HOME/bin`, replaced by its value; `None` if it is
-/// not set.
+/// Replaces a leading environment variable of a folder, as in `$JAVA_HOME/bin`; `None` if the variable is not
+/// set.
 fn written_out(folder: &str) -> Option<String> {
     let Some(rest) = folder.strip_prefix('$') else {
         return Some(folder.to_owned());
@@ -133,13 +134,13 @@ fn written_out(folder: &str) -> Option<String> {
     Some(format!("{value}/{path}"))
 }
 
-/// How long a program may take to print its version. A JVM takes a good part of this.
+/// How long a program may take to print its version. A JVM needs a considerable part of this.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The maximum number of bytes that are read from each stream.
+/// The maximum number of bytes to read from each stream.
 const MAX_READ_BYTES: u64 = 64 << 10;
 
-/// The first executable file of this name in `PATH`.
+/// The first executable file with this name in `PATH`.
 fn in_path(name: &str) -> Option<PathBuf> {
     first_executable(name, &env::var_os("PATH")?)
 }
@@ -157,16 +158,15 @@ fn is_executable(path: &Path) -> bool {
 /// Why a program's version is unknown.
 #[derive(Debug)]
 enum NoVersion {
-    /// No temporary file can be written for what it prints.
+    /// No temporary file could be created for the program's output.
     Temporary(io::Error),
     /// What happened, as the end of a sentence.
     Program(String),
 }
 
-/// What a program prints when it is asked for its version: its standard output, then its standard
-/// error.
+/// What a program prints when asked for its version: standard output, then standard error.
 fn version_text(program: &Path, args: &[impl AsRef<OsStr>]) -> Result<String, NoVersion> {
-    // Files, not pipes: a process that the program leaves running would keep a pipe open.
+    // Files instead of pipes, because a process that the program leaves running would keep a pipe open.
     let failed = NoVersion::Temporary;
     let stdout = tempfile::tempfile().map_err(failed)?;
     let stderr = tempfile::tempfile().map_err(failed)?;
@@ -252,7 +252,7 @@ mod tests {
         assert!(
             find(&tool)
                 .unwrap_err()
-                .contains("and 26 or newer is needed")
+                .contains("but 26 or newer is needed")
         );
     }
 
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn a_version_is_printed_on_either_stream() {
-        // The shell, since a script that was just written may still be busy.
+        // Use the shell, because a script that was just written may still be busy (ETXTBSY).
         let ask = |script| version_text(Path::new("/bin/sh"), &["-c", script]);
         assert_eq!(ask("echo v2 >&2; echo v1").unwrap(), "v1\n\nv2\n");
         let failed = ask("exit 3").unwrap_err();
@@ -292,18 +292,18 @@ mod tests {
         let pipe = folder.path().join("pipe");
         let made = Command::new("mkfifo").arg(&pipe).status();
         assert!(made.unwrap().success());
-        // The process that the program leaves running keeps the pipe open as long as it lives.
+        // The process that the program leaves running keeps the pipe open while it lives.
         let script = format!("exec 3<>{}; sleep 1000 & echo v1", pipe.display());
         let said = version_text(Path::new("/bin/sh"), &["-c", &script]);
         assert_eq!(said.unwrap(), "v1\n\n");
-        // Opening a pipe for writing without waiting fails if it has no reader.
+        // Opening a pipe for writing without blocking fails if it has no reader.
         let is_open = || {
             let flags = OFlags::WRONLY | OFlags::NONBLOCK;
             rustix::fs::open(&pipe, flags, Mode::empty()).is_ok()
         };
         let deadline = Instant::now() + Duration::from_secs(60);
         while is_open() {
-            assert!(Instant::now() < deadline, "it was not ended");
+            assert!(Instant::now() < deadline, "the process is still running");
             std::thread::yield_now();
         }
     }

@@ -1,15 +1,15 @@
-//! Finds the files of a folder that are a subject's sources. The build script follows the same rule.
+//! Finds the files in a folder that are a subject's sources. The build script uses the same rule.
 
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// Folders that builds and interpreters create. Hidden files are left out too.
+/// Folders that builds and interpreters create. Hidden files are also excluded.
 const LEFT_OUT: [&str; 4] = ["__pycache__", "node_modules", "target", "venv"];
 
 pub(crate) struct Walked {
-    /// Its path within the folder, with `/` between the names.
+    /// The path within the folder, with `/` as the separator.
     pub(crate) name: String,
     pub(crate) path: PathBuf,
     pub(crate) executable: bool,
@@ -17,7 +17,7 @@ pub(crate) struct Walked {
     pub(crate) bytes: u64,
 }
 
-/// The files of a folder, sorted by name. Symbolic links are not followed.
+/// Lists the files in a folder, sorted by name. Symbolic links are not followed.
 pub(crate) fn walk(folder: &Path) -> io::Result<Vec<Walked>> {
     let mut files = Vec::new();
     enter(folder, "", &mut files)?;

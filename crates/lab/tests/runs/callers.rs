@@ -179,7 +179,7 @@ fn one_that_fails_in_a_slice_fails_alone_and_keeps_its_log() {
     for (fault, text, log) in [
         (
             "dies",
-            "ended instead of answering (exit code 9)",
+            "exited instead of answering (exit code 9)",
             "out of memory",
         ),
         ("hangs", "did not answer within 3.", "thinking"),

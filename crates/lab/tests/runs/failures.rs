@@ -30,19 +30,19 @@ fn a_failing_subject_fails_its_trials_and_the_rest_goes_on() {
         ("echo hello", "it wrote: hello", Fault::Subject, ""),
         (
             r#"echo '{"contract":1,"error":"no zstd here","fault":"user"}'"#,
-            "the subject refused: no zstd here",
+            "the subject reported an error: no zstd here",
             Fault::User,
             "",
         ),
         (
             r#"echo '{"contract":1,"ready":true,"address":"unix:/x"}'; read a; read b"#,
-            "was to listen on TCP at 127.0.0.1 but reported unix:/x",
+            "was told to listen on TCP at 127.0.0.1, but it reported unix:/x",
             Fault::Subject,
             "",
         ),
         (
             r#"echo '{"contract":1,"ready":true,"address":"192.0.2.1:80"}'; read a; read b"#,
-            "was to listen on TCP at 127.0.0.1 but reported 192.0.2.1:80",
+            "was told to listen on TCP at 127.0.0.1, but it reported 192.0.2.1:80",
             Fault::Subject,
             "",
         ),
@@ -185,7 +185,7 @@ fn a_subject_that_dies_of_its_first_call_says_how() {
     );
     let (reason, fault, log) = failed(&left.trials[0]);
     assert!(
-        reason.contains("ended before it was asked to (exit code 9)"),
+        reason.contains("exited before it was asked to (exit code 9)"),
         "{reason}"
     );
     assert_eq!(fault, Fault::Subject);
@@ -210,7 +210,7 @@ fn a_subject_that_dies_is_started_again_for_its_next_trial() {
     let left = run(&plan(vec![("dies", long)], 1, 2), Some(dies_once));
     let (reason, fault, log) = failed(&left.trials[0]);
     assert!(
-        reason.contains("ended before it was asked to (exit code 9)"),
+        reason.contains("exited before it was asked to (exit code 9)"),
         "{reason}"
     );
     assert_eq!(fault, Fault::Subject);

@@ -1,4 +1,4 @@
-//! Checks clients, which call the embedded server.
+//! Checks clients by letting them call the embedded server.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -18,10 +18,10 @@ use crate::subjects::SubjectsError;
 use crate::variant::caller::Caller;
 use crate::variant::settings_line;
 
-/// The number of requests that a client is given, if calls have different ones.
+/// The number of requests that a client receives if a workload's requests differ.
 pub(super) const REQUESTS: u64 = 3;
 
-/// How a client calls.
+/// How a client makes its calls.
 #[derive(Clone, Copy)]
 pub(super) struct Manner {
     pub(super) style: Option<Style>,
@@ -46,7 +46,7 @@ impl StackCheck<'_> {
         let Some(first) = ways.first() else {
             return Ok(());
         };
-        // The first style was tried above, with one call in flight over a kept connection.
+        // The first style was already tried above, with one call in flight over a persistent connection.
         for &style in &self.features.styles {
             for in_flight in BTreeSet::from([1, self.features.in_flight]) {
                 if (Some(&style), in_flight) == (self.features.styles.first(), 1) {
@@ -88,7 +88,7 @@ impl StackCheck<'_> {
             let line = r#"{"slice":{"skip":0,"calls":1,"pace":3}}"#;
             client.subject.refuses(line, PATIENCE, check.stop)
         })?;
-        // No process listens there: the client must refuse the line before it connects.
+        // No process listens there: the client must reject the line before it connects.
         let nowhere = ReadyPart {
             address: Some(Address::Tcp(([127, 0, 0, 1], 9).into())),
             ..ReadyPart::default()
@@ -105,7 +105,7 @@ impl StackCheck<'_> {
         self.try_slices(client, None, manner.in_flight)
     }
 
-    /// Checks that the client has as many connections as channels.
+    /// Checks that the client opens one connection for each channel.
     fn goes_round(&mut self, way: &Way, manner: Manner) -> TrialResult {
         let (server, mut client) = self.up_both(way, manner)?;
         client.prove(PATIENCE, self.stop)?;
@@ -114,7 +114,7 @@ impl StackCheck<'_> {
         let open = server.said().address.as_ref().and_then(established);
         match open {
             Some(open) if open != manner.channels as usize => Err(client.subject.wrong(format!(
-                "for its {} channels it has {open} connections, not one each",
+                "it has {} channels but {open} connections, not one for each channel",
                 manner.channels
             ))),
             _ => self.try_slices(client, None, manner.in_flight),
@@ -132,7 +132,7 @@ impl StackCheck<'_> {
         let _server = self.serve(way, path)?;
         let (done, records) = client.slice(&ask, PATIENCE, self.stop, || ())?;
         let reason = if records.iter().any(|record| record.failed) {
-            "its call failed after the server came back: it must reopen its connection before the \
+            "its call failed after the server had restarted: it must reopen its connection before the \
              first recorded call"
         } else if done.reopened == 0 {
             "it does not report that it reopened a connection: \"reopened\" is 0"
@@ -153,7 +153,7 @@ impl StackCheck<'_> {
         Subject::start(&self.starts(reference, &line), self.stop)
     }
 
-    /// Starts the embedded server, and a client that is ready to call it.
+    /// Starts the embedded server and a client that is ready to call it.
     fn up_both(&mut self, way: &Way, manner: Manner) -> TrialResult<(Subject, Caller)> {
         let path = self.path();
         let server = self.serve(way, path)?;
@@ -206,8 +206,8 @@ pub(super) fn calls(count: u32) -> SliceAsk {
     }
 }
 
-/// The number of open connections of a server at an IPv4 address of this host, as the kernel lists them; `None`
-/// if it does not.
+/// The number of open connections of a server at an IPv4 address of this machine, from the kernel's list;
+/// `None` if the list is unavailable.
 fn established(address: &Address) -> Option<usize> {
     const ESTABLISHED: &str = "01";
     let Address::Tcp(address) = address else {

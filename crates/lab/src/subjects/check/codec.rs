@@ -1,4 +1,4 @@
-//! Checks codecs: compares them with this program's own.
+//! Checks codecs by comparing their output with that of this program's own codec.
 
 use std::fmt;
 
@@ -14,10 +14,10 @@ use crate::variant::caller::Caller;
 use crate::variant::settings_line;
 use crate::variant::verify::CodecSample;
 
-/// Operations in a batch.
+/// The number of operations in a batch.
 const BATCH: u32 = 4;
 
-/// One task of a codec.
+/// One task for a codec.
 struct Task {
     coding: Coding,
     operation: Operation,
@@ -76,7 +76,7 @@ impl StackCheck<'_> {
         self.try_slices(codec, Some(BATCH), 1)
     }
 
-    /// Starts a codec, and waits until it is ready.
+    /// Starts a codec and waits until it is ready.
     fn up_codec(&mut self, task: &Task) -> TrialResult<Caller> {
         let (settings, sample) = self.codec_settings(task)?;
         let subject = self.start(&codec(settings.clone()))?;

@@ -1,5 +1,4 @@
-//! Checks that a subject does what it declares: tries the ways of every stack, each with processes of its
-//! own.
+//! Checks that a subject does what it declares: tries the ways of every stack, each with new processes.
 
 mod client;
 mod codec;
@@ -33,43 +32,45 @@ use crate::files::scratch::Scratch;
 use crate::subject::{EventsFile, Start, Subject, SubjectCommand};
 use crate::subjects::Stacks;
 
-/// A heap that every runtime can start with.
+/// A heap size that every runtime can start with.
 const HEAP_BYTES: u64 = 256 << 20;
 
-/// A client or codec that has not answered a line after this time counts as hanging: a slice is a few calls.
-/// Its library may need a while to reconnect.
+/// A client or codec that has not answered a line after this time is considered hung. A slice is only a few
+/// calls, but the library may need a while to reconnect.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// One check of a subject.
+/// The result of one attempt.
 #[derive(Debug)]
 pub struct Tried<'a> {
-    /// A stack, as a study writes it, with its role; or the subject's name.
+    /// The stack, named as in studies, and its role; or the subject's name.
     pub who: &'a str,
     /// What was tried, in words.
     pub what: &'a str,
-    /// How it ended.
+    /// The outcome of the attempt.
     pub outcome: TrialResult,
 }
 
-/// A check of a subject, and what it needs.
+/// A check of a subject, with everything that it needs.
 pub struct Check<'a> {
     /// The subject.
     pub package: &'a Package,
-    /// The folder that it was built in.
+    /// The subject's build.
     pub built: &'a Built,
-    /// The embedded server, which clients are tried against.
+    /// The embedded server, which checked clients call.
     pub reference: &'a SubjectCommand,
-    /// Whether to try every combination of what a stack declares, not only every pair of values.
+    /// Whether to try every combination of what a stack declares instead of covering only every pair of
+    /// values.
     pub every_combination: bool,
-    /// Set when the check should end.
+    /// Set to stop the check.
     pub stop: &'a AtomicBool,
 }
 
 impl Check<'_> {
-    /// Tries all that the stack `only` declares, or all stacks, and reports each thing that was tried.
+    /// Tries everything that the stack `only` declares, or that all stacks declare if it is `None`. Reports
+    /// each attempt.
     ///
     /// # Errors
-    /// There is no such stack, it was asked to stop, or no folder can be made for sockets.
+    /// Fails if there is no such stack, the check was stopped, or no folder can be created for sockets.
     pub fn run(
         &self,
         only: Option<&str>,
@@ -118,7 +119,7 @@ impl Check<'_> {
         if is_whole {
             self.programs(step, report)?;
         }
-        // A stack that never started has failed above, and its versions are unknown.
+        // A stack that never started has already failed above, and its versions are unknown.
         if is_whole && have_all_started && !pinned.is_empty() {
             report(&Tried {
                 who: &manifest.name,
@@ -129,7 +130,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Tries each program that carries several stacks.
+    /// Tries each program that contains several stacks.
     fn programs(
         &self,
         step: &mut dyn FnMut(Step<'_>),
@@ -152,7 +153,7 @@ impl Check<'_> {
             let Some(first) = carried.first() else {
                 continue;
             };
-            // What the program needs on disk is not declared.
+            // Programs do not declare which files they need on disk.
             let declared = Stack {
                 disk: Vec::new(),
                 ..(*first).clone()
@@ -190,8 +191,8 @@ impl Check<'_> {
         })
     }
 
-    /// How a stack is started for each set of messages that it declares. A command that has failed for another
-    /// stack is not tried again if it would fail in the same way.
+    /// How a stack is started for each set of messages that it declares. A command that failed for another
+    /// stack is not run again if it would fail in the same way.
     fn stacks(
         &self,
         name: &str,
@@ -238,17 +239,17 @@ struct StackCheck<'a> {
     /// The stack and its role.
     who: String,
     stacks: &'a Stacks,
-    /// The stack's name, as a study writes it.
+    /// The stack's name, as studies write it.
     stack: &'a str,
     declared: &'a Stack,
     features: &'a Features,
-    /// The folder of sockets and records.
+    /// The folder for sockets and records.
     scratch: Scratch,
     log: PathBuf,
-    /// The settings of its runtime, and the file for its events.
+    /// The runtime's settings, and the file for its events.
     runtime: Runtime,
     events: Option<PathBuf>,
-    /// The number of sockets and records files so far.
+    /// The number of socket and record files so far.
     files: u32,
     reported: Reported,
     stop: &'a AtomicBool,
@@ -256,7 +257,7 @@ struct StackCheck<'a> {
 }
 
 impl StackCheck<'_> {
-    /// Tries one thing and reports the outcome.
+    /// Makes one attempt and reports its outcome.
     fn attempt(
         &mut self,
         what: &str,
@@ -274,7 +275,7 @@ impl StackCheck<'_> {
         Ok(())
     }
 
-    /// The ways to try: all, or enough for every pair of values.
+    /// The ways to try: all of them, or enough to cover every pair of values.
     fn chosen<T>(&self, ways: Vec<T>, values: impl Fn(&T) -> Vec<String>) -> Vec<T> {
         if self.asked.every_combination {
             ways
@@ -283,7 +284,7 @@ impl StackCheck<'_> {
         }
     }
 
-    /// A path that is not in use.
+    /// An unused path.
     fn path(&mut self) -> PathBuf {
         self.files += 1;
         self.scratch.path(&self.files.to_string())
@@ -313,7 +314,7 @@ impl StackCheck<'_> {
         let needed = &self.declared.disk;
         if !needed.is_empty() && command.disk.is_none() {
             return Err(wrong(format!(
-                "its subject.toml says that it needs {}, but not all of that exists",
+                "its subject.toml declares that it needs {}, but some of these files do not exist",
                 needed.join(", ")
             )));
         }
@@ -322,13 +323,13 @@ impl StackCheck<'_> {
         Ok(parts)
     }
 
-    /// How the stack is started for the messages in its settings.
+    /// The command that starts the stack for the messages in its settings.
     fn command(&self, settings: &contract::SettingsLine) -> TrialResult<SubjectCommand> {
         let command = self.stacks.command(self.stack, settings.workload())?;
         Ok(command.with_runtime(&self.runtime, self.events.as_deref()))
     }
 
-    /// Starts the stack with each setting of its runtime, and reads its events.
+    /// Starts the stack with each setting of its runtime, and reads the runtime's events.
     fn runtimes(&mut self, settings: &contract::SettingsLine) -> Result<(), SubjectsError> {
         let has = &self.features.runtime;
         for gc in &has.gc {
@@ -358,7 +359,7 @@ impl StackCheck<'_> {
         Ok(())
     }
 
-    /// Checks that the stack refuses, with an error line, what every subject must refuse.
+    /// Checks that the stack rejects, with an error line, what every subject must reject.
     fn refusals(&mut self, settings: &contract::SettingsLine) -> Result<(), SubjectsError> {
         let line: Value = serde_json::from_str(&settings.to_line()).unwrap_or_default();
         for (what, key, value) in [

@@ -1,14 +1,14 @@
-//! Pairwise testing: chooses ways to try in which every two values that occur together still do. Failures
-//! nearly always depend on one or two settings (Kuhn, Wallace and Gallo 2004, "Software fault interactions and
-//! implications for software testing").
+//! Pairwise testing: chooses a subset of the ways to try that still covers every pair of values occurring
+//! together. Nearly all failures depend on one or two settings (Kuhn, Wallace and Gallo 2004, "Software fault
+//! interactions and implications for software testing").
 
 use std::collections::BTreeSet;
 
-/// Two values and their places.
+/// Two values, each with its position in the item.
 type PairOfValues = [(usize, String); 2];
 
-/// A subset of the items, in their order, in which every pair of values that occurs in some item still occurs.
-/// It includes the first item.
+/// A subset of the items, in their order, that contains the first item and covers every pair of values that
+/// occurs in any item.
 pub(super) fn all_pairs<T>(items: Vec<T>, values: impl Fn(&T) -> Vec<String>) -> Vec<T> {
     let pairs: Vec<_> = items.iter().map(|item| pairs(&values(item))).collect();
     let mut open: BTreeSet<&PairOfValues> = pairs.iter().flatten().collect();
@@ -20,7 +20,7 @@ pub(super) fn all_pairs<T>(items: Vec<T>, values: impl Fn(&T) -> Vec<String>) ->
                 .filter(|pair| open.contains(pair))
                 .count()
         };
-        // The first of equally good ones: `max_by_key` returns the last maximum of the reversed list.
+        // The first of equally good items: `max_by_key` returns the last maximum, here of the reversed list.
         let Some(best) = (0..pairs.len()).rev().max_by_key(gain) else {
             break;
         };
@@ -67,7 +67,7 @@ mod tests {
         let chosen = all_pairs(all.clone(), Clone::clone);
         assert_eq!(covered(&chosen), covered(&all));
         assert_eq!(chosen[0], all[0]);
-        // The two longest lists already need 4 × 7.
+        // The two longest lists alone require 4 × 7 items.
         assert!(
             (28..40).contains(&chosen.len()),
             "{} of {}",

@@ -1,4 +1,4 @@
-//! Programs that play several parts: one process with a part for each of its stacks.
+//! Checks programs that play several parts: one process with a part for each of its stacks.
 
 use rpcgauge_contract::{Address, SettingsLine, Several};
 use rpcgauge_study::features::Role;
@@ -14,7 +14,8 @@ use crate::variant::server::Up;
 use crate::variant::settings_line;
 
 impl StackCheck<'_> {
-    /// Tries a process with a part for each of the stacks that play this role, or with two of the only one.
+    /// Tries a process with one part for each stack that supports this role, or with two parts of the same
+    /// stack if there is only one.
     pub(super) fn parts(&mut self, stacks: &[&Stack], role: Role) -> Result<(), SubjectsError> {
         let mut able: Vec<&Stack> = stacks
             .iter()
@@ -109,7 +110,7 @@ impl StackCheck<'_> {
         for ((subject, settings), workload) in subjects.into_iter().zip(&parts).zip(workloads) {
             clients.push(Caller::client(subject, settings, workload)?);
         }
-        // One after the other, and the first again once another was asked.
+        // In alternation, so that the first client is asked again after another one has been.
         for _ in 0..2 {
             for client in &mut clients {
                 client.prove(PATIENCE, self.stop)?;
@@ -119,7 +120,7 @@ impl StackCheck<'_> {
         end_well(clients.into_iter().map(|client| client.subject))
     }
 
-    /// A stack of the program, as a study writes it.
+    /// The name of one of the program's stacks, as studies write it.
     fn part_of(&self, stack: &Stack) -> String {
         let subject = self
             .stack
@@ -129,7 +130,7 @@ impl StackCheck<'_> {
     }
 }
 
-/// Ends the parts of one process, and checks that it ends as the contract says.
+/// Ends the parts of one process, and checks that the process exits as the contract requires.
 fn end_well(parts: impl Iterator<Item = Subject>) -> TrialResult {
     let mut parts: Vec<Subject> = parts.collect();
     let last = parts.pop();

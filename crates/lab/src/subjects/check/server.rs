@@ -1,4 +1,4 @@
-//! Checks servers, which the engine calls.
+//! Checks servers by letting the engine call them.
 
 use rpcgauge_contract as contract;
 use rpcgauge_load as load;
@@ -14,8 +14,8 @@ use crate::variant::server::Up;
 use crate::variant::settings_line;
 use crate::variant::verify;
 
-/// Bytes that are not a message in any encoding: no end of a number for protobuf, no text for JSON, no
-/// object for MessagePack, an end without a beginning for CBOR.
+/// Not a message in any encoding: an unterminated number in protobuf, not text in JSON, not an object in
+/// MessagePack, and a stop code without a start in CBOR.
 const NO_MESSAGE: [u8; 3] = [0xff; 3];
 
 /// gRPC's INVALID_ARGUMENT.
@@ -71,7 +71,7 @@ impl StackCheck<'_> {
         }
     }
 
-    /// Checks that its responses are right, its marks possible, and its end orderly.
+    /// Checks that the server's responses are as expected, its marks plausible, and its exit orderly.
     fn responds(&mut self, way: &Way) -> TrialResult {
         let mut up = self.up(way)?;
         self.prove(&mut up)?;
@@ -86,8 +86,8 @@ impl StackCheck<'_> {
         }
     }
 
-    /// Checks that it refuses a request with a kind of failure that `is_right` accepts, and responds to the
-    /// next one.
+    /// Checks that the server refuses a request with a kind of failure that `is_right` accepts, and that it
+    /// still responds to the next one.
     fn turns_down(
         &mut self,
         way: &Way,
@@ -112,8 +112,8 @@ impl StackCheck<'_> {
         let mut failed = measured.calls.failed.keys();
         match failed.next() {
             Some(kind) if is_right(*kind) => self.prove(&mut up),
-            Some(kind) => Err(wrong(format!("it answers this request with {kind}"))),
-            None => Err(wrong("it answers this request as if it were right")),
+            Some(kind) => Err(wrong(format!("it responds to this request with {kind}"))),
+            None => Err(wrong("it responds to this request as if it were valid")),
         }
         .map_err(|failure| failure.with_log(up.subject.log_tail()))
     }

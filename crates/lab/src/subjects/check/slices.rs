@@ -1,5 +1,5 @@
-//! Checks slices of clients and codecs: they have as many records as were asked for, with times in
-//! order, and nothing happens between them.
+//! Checks the slices of clients and codecs: they contain the requested number of records, with times in order,
+//! and nothing happens between slices.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use super::{PATIENCE, StackCheck};
 use crate::error::TrialResult;
 use crate::variant::caller::Caller;
 
-/// How long a subject that must do nothing is watched, for calls between slices.
+/// How long to watch a subject between slices, when it must not make calls.
 const SILENCE: Duration = Duration::from_millis(20);
 
 impl StackCheck<'_> {
-    /// Tries slices of each kind. For a codec, a record is `batch` operations. If `in_flight` is 1, calls must
-    /// not overlap.
+    /// Tries slices of each kind. For a codec, each record covers `batch` operations. If `in_flight` is 1,
+    /// calls must not overlap.
     pub(super) fn try_slices(
         &self,
         mut caller: Caller,
@@ -41,7 +41,7 @@ impl StackCheck<'_> {
                 _ if records.iter().any(|record| record.failed) => Err(format!(
                     "a call failed: {}",
                     done.error
-                        .unwrap_or_else(|| "it does not say why".to_owned())
+                        .unwrap_or_else(|| "it does not report why".to_owned())
                 )),
                 _ => in_order(&records, batch.unwrap_or(1), in_flight),
             };

@@ -1,12 +1,12 @@
-//! Checks the versions that a subject reports against those of its `subject.toml`.
+//! Checks the versions that a subject reports against those in its `subject.toml`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::wrong;
 use crate::error::TrialResult;
 
-/// The versions in ready lines, by name. A stack may report different ones, for example of a codec, if it is
-/// started with different settings.
+/// The versions in ready lines, by library. A stack may report different libraries, for example codecs,
+/// depending on its settings.
 #[derive(Debug, Default)]
 pub(super) struct Reported {
     by_name: BTreeMap<String, BTreeSet<String>>,
@@ -22,12 +22,12 @@ impl Reported {
         }
     }
 
-    /// Whether there was a ready line.
+    /// Whether there has been a ready line.
     pub(super) fn is_known(&self) -> bool {
         self.starts > 0
     }
 
-    /// Adds the versions of another stack.
+    /// Adds the versions reported by another stack.
     pub(super) fn add(&mut self, other: Self) {
         self.starts += other.starts;
         for (name, versions) in other.by_name {
@@ -35,7 +35,8 @@ impl Reported {
         }
     }
 
-    /// Checks that the reported versions are the pinned ones. A stack reports only the libraries that it uses.
+    /// Checks that the reported versions match the pinned ones. A stack reports only the libraries that it
+    /// uses.
     pub(super) fn agree(&self, pinned: &BTreeMap<String, String>) -> TrialResult {
         let mut others = Vec::new();
         for (name, pinned) in pinned {
@@ -50,7 +51,7 @@ impl Reported {
         }
     }
 
-    /// Checks that everything that is pinned was reported.
+    /// Checks that every pinned version was reported.
     pub(super) fn is_complete(&self, pinned: &BTreeMap<String, String>) -> TrialResult {
         let names = pinned.keys().map(String::as_str);
         let missing: Vec<&str> = names

@@ -1,4 +1,5 @@
-//! The ways to call or to encode that a subject declares, and in which it is checked.
+//! The ways of making calls or encoding messages that a subject declares, and in which it is
+//! checked.
 
 use std::fmt;
 use std::sync::LazyLock;
@@ -13,21 +14,21 @@ use serde_json::json;
 use super::broken;
 use crate::error::TrialResult;
 
-/// The number of rows in workloads: enough to see that lists are lists.
+/// The number of rows in workloads: enough to verify that lists are handled as lists.
 const ROWS: u32 = 3;
 
-/// A way to call.
+/// One way to make calls.
 #[derive(Debug, Clone)]
 pub(super) struct Way {
     pub(super) wire: Wire,
     pub(super) coding: Coding,
     pub(super) transport: Transport,
     pub(super) tls: bool,
-    /// A server's threads.
+    /// The number of the server's threads.
     pub(super) threads: u32,
 }
 
-/// A way to encode.
+/// One way to encode messages.
 #[derive(Debug, Clone)]
 pub(super) struct Coding {
     pub(super) encoding: Encoding,
@@ -47,7 +48,8 @@ impl Way {
                         let codings = Coding::all(features).into_iter();
                         ways.extend(codings.filter_map(|coding| {
                             Some(Self {
-                                // No subject.toml declares gRPC on HTTP/1.1.
+                                // `Wire::new` rejects gRPC on HTTP/1.1, which no subject.toml
+                                // declares.
                                 wire: Wire::new(protocol, http, coding.encoding)?,
                                 coding,
                                 transport,
@@ -62,7 +64,7 @@ impl Way {
         ways
     }
 
-    /// The settings of a server's call or, with a `style`, of a client's.
+    /// The settings of a server's call or, if `style` is given, of a client's call.
     pub(super) fn call(&self, style: Option<Style>) -> TrialResult<SubjectCall> {
         let mut call = SubjectCall {
             server: String::new(),
@@ -81,7 +83,7 @@ impl Way {
         Ok(call)
     }
 
-    /// What varies from one way to another.
+    /// The values in which one way can differ from another.
     pub(super) fn values(&self) -> Vec<String> {
         let (protocol, http) = (self.wire.protocol().as_str(), self.wire.http().as_str());
         let values = [protocol, http, self.transport.as_str(), self.tls_word()];
@@ -127,7 +129,7 @@ impl Coding {
         })
     }
 
-    /// What varies from one way to another.
+    /// The values in which one coding can differ from another.
     pub(super) fn values(&self) -> [String; 3] {
         let (encoding, compression) = (self.encoding.to_string(), self.compression.to_string());
         [self.workload.as_str().to_owned(), encoding, compression]
@@ -153,7 +155,7 @@ impl fmt::Display for Way {
     }
 }
 
-/// A user's own method, as a user would describe it.
+/// A method of a user's own, in the form in which a user would provide it.
 pub(super) static OWN: LazyLock<Result<WorkloadSpec, String>> = LazyLock::new(|| {
     let own = || -> Result<OwnWorkload, Box<dyn std::error::Error>> {
         let folder = tempfile::tempdir()?;
