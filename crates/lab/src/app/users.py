@@ -1,14 +1,14 @@
-"""Runs the users of a locustfile and counts their requests, by rpcgauge's commands on standard input, one per line.
+"""Runs the users of a locustfile and counts their requests. rpcgauge sends commands on standard input, one per line.
 
     LOCUSTFILE HOST USERS SPAWN_RATE [TAG...]
 
-    spawn   start all users; the reply comes when each of them has begun its first task
-    open    users may begin tasks
+    spawn   start all users; replies when each user has begun its first task
+    open    let users begin tasks
     count   reset all counts
-    take    what was counted since then
-    close   users begin no more tasks; the reply comes when none is left
+    take    report what was counted since then
+    close   let users begin no more tasks; replies when all running tasks have finished
 
-A reply is one line of JSON on standard output. What the locustfile prints goes to standard error.
+A reply is one line of JSON on standard output. Output of the locustfile is redirected to standard error.
 """
 
 import collections
@@ -17,7 +17,7 @@ import os
 import sys
 import time
 
-# Imported first, since it must patch other modules before they are imported.
+# Imported first, because it must patch other modules before they are imported.
 import locust
 from locust.env import Environment
 from locust.user.task import DefaultTaskSet, TaskSet
@@ -27,10 +27,10 @@ import gevent
 from gevent.event import Event
 from gevent.fileobject import FileObjectThread
 
-# How long a task may still take after "close", and a user may take until its first task.
+# How long running tasks may take after "close", and how long a user may take to begin its first task.
 PATIENCE_S = 60
 POLL_S = 0.002
-# The maximum length of an error's text in a report.
+# The maximum length of an error's text in a report, in characters.
 MAX_SHOWN = 300
 
 REPLIES = os.fdopen(os.dup(1), "w")
@@ -43,7 +43,7 @@ def reply(**line):
 
 
 class Gate:
-    """Holds back the tasks of users whose turn it is not."""
+    """Holds back the tasks of users while another set is measured."""
 
     def __init__(self):
         self.open = Event()
@@ -52,14 +52,14 @@ class Gate:
         self.begun = set()
 
     def hold(self, task_set):
-        """Makes the tasks of a task set class wait here."""
+        """Makes the tasks of a task set class wait for this gate."""
         execute, gate = task_set.execute_task, self
 
         def execute_task(self, task):
             gate.begun.add(self.user)
             gate.open.wait()
             if isinstance(task, type) and issubclass(task, TaskSet):
-                return execute(self, task)  # Its own tasks wait here in turn.
+                return execute(self, task)  # A nested task set: its own tasks wait here.
             gate.running += 1
             try:
                 return execute(self, task)
@@ -80,13 +80,13 @@ class Requests:
 
 
 def rounded(number):
-    """Rounds to four significant digits: one more than a report shows, and few distinct values."""
+    """Rounds to four significant digits: one more than reports show, to keep distinct values few."""
     digits = max(0, len(str(round(number))) - 4)
     return round(round(number) / 10**digits) * 10**digits
 
 
 class Counts:
-    """Requests that ended since counting began, by method and name."""
+    """Requests that finished since counting began, by method and name."""
 
     def __init__(self):
         self.clear()
@@ -151,14 +151,14 @@ def main(locustfile, host, users, spawn_rate, *tags):
     if not classes:
         return reply(error="it has no user class: write one, such as class Visitor(HttpUser)")
     if shapes:
-        return reply(error="it has a LoadTestShape, and the number of users must stay the same: remove it")
+        return reply(error="it has a LoadTestShape, but the number of users must be constant: remove it")
     kinds = list(classes.values())
     known = sorted(set().union(*map(tags_of, kinds)))
     for tag in tags:
         if tag not in known:
             return reply(error=f"no task of the locustfile has the tag \"{tag}\"; available tags: {', '.join(known) or 'none'}")
     if tags:
-        # Users without a task could not start.
+        # Users without a task cannot start.
         kinds = [kind for kind in kinds if not tags_of(kind).isdisjoint(tags)]
     environment = Environment(user_classes=kinds, events=locust.events, host=host, tags=tags or None)
     runner = environment.create_local_runner()
@@ -196,7 +196,7 @@ def main(locustfile, host, users, spawn_rate, *tags):
             if wait_until(lambda: gate.running == 0):
                 reply()
             else:
-                reply(error=f"{gate.running} tasks had not ended after {PATIENCE_S} s; give their requests a timeout")
+                reply(error=f"{gate.running} tasks did not finish within {PATIENCE_S} s; give their requests a timeout")
         else:
             reply(error=f"there is no command {command}")
     os._exit(0)

@@ -59,7 +59,7 @@ pub fn examine(
     }
     let stops = busy_cores.as_ref().and_then(|cores| cores.stops.as_ref());
     environment.warnings.extend(stops.map(ToString::to_string));
-    let seen = disturbances.warnings("meanwhile");
+    let seen = disturbances.warnings("during the check");
     environment.warnings.extend(seen);
     Findings {
         environment,

@@ -1,5 +1,5 @@
-//! The bodies of a live service's calls: made before the first call if they fit into memory, and otherwise
-//! ahead of the calls, while these run.
+//! The bodies of a live service's calls. They are built before the first call if they fit into memory;
+//! otherwise they are built ahead of the calls while these run.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -13,24 +13,24 @@ use rpcgauge_trial::{RampPart, Schedule, Stop};
 
 use super::{Extent, LiveError, Texts};
 
-/// The number of texts that are checked in advance if each call has its own and they are not kept. A later text
-/// that cannot be sent fails its call.
+/// The number of texts to check in advance if every call has its own text and the bodies do not fit into
+/// memory. A later text that cannot be sent fails its call.
 const CHECKED: u64 = 1_000;
 
-/// The memory that a body takes in addition to its bytes.
+/// The memory that a body uses in addition to its bytes.
 const BODY_BYTES: u64 = 64;
 
 /// The bodies of a live service's trials. Cheap to clone.
 #[derive(Clone)]
 pub(crate) enum LiveBodies {
-    /// All different ones, used in turn.
+    /// All distinct bodies; calls cycle through them.
     Ready(Arc<[load::Body]>),
-    /// More than fit into memory, or an unknown number of them: made again for each trial.
+    /// The bodies do not fit into memory or their number is unknown: they are built again for each trial.
     Ahead(Arc<Recipe>),
 }
 
 impl LiveBodies {
-    /// The bodies for one more trial.
+    /// The bodies for one trial.
     pub(crate) fn for_trial<'a>(&self) -> Result<load::Bodies<'a>, String> {
         Ok(match self {
             Self::Ready(bodies) => load::Bodies::Prepared {
@@ -51,16 +51,16 @@ impl LiveBodies {
 
 pub(super) struct Made {
     pub(super) bodies: LiveBodies,
-    /// The body of the call that tries the service. If every call has its own text and their number is known,
-    /// this text is used by no other call.
+    /// The body of the call that probes the service. If every call has its own text and their number is known,
+    /// no other call uses this text.
     pub(super) probe: load::Body,
 }
 
-/// Makes every different body once if all fit into memory, and otherwise checks the texts. This can take
-/// seconds.
+/// Builds every distinct body once if they all fit into memory; otherwise checks the texts. This can take
+/// several seconds.
 ///
 /// # Errors
-/// A text cannot be sent, or `stop` became true ([`LiveError::Interrupted`]).
+/// Fails if a text cannot be sent or `stop` is set ([`LiveError::Interrupted`]).
 pub(super) fn make(
     options: &CallOptions,
     texts: Option<&Texts>,
@@ -97,7 +97,7 @@ pub(super) fn make(
     let bodies = match ready {
         Some(all) => LiveBodies::Ready(all.into()),
         None => {
-            // A new maker begins with the first row of a file again.
+            // A new maker starts again with the first row of a file.
             let mut maker = Maker::new(&recipe)?;
             let mut checked = maker.first(distinct.unwrap_or(CHECKED), stop);
             checked.try_for_each(|body| body.map(drop))?;
@@ -107,14 +107,14 @@ pub(super) fn make(
     Ok(Made { bodies, probe })
 }
 
-/// The maximum number of calls of a trial, including its warm-up; `None` if its schedule does not determine it.
+/// The maximum number of calls in a trial, including the warm-up; `None` if the schedule does not determine it.
 fn max_calls(schedule: &Schedule, extent: &Extent) -> Option<u64> {
     let most = |stop: Stop| {
         let by_time = match (schedule, stop.time_ms) {
             (Schedule::Rate { per_second, .. }, Some(ms)) => {
                 Some(arrivals(per_second * ms as f64 / 1_000.0))
             }
-            // A ramp ends with its parts, which are as long as the trial.
+            // A ramp ends with its last part; its parts together last as long as the trial.
             (Schedule::Ramp { parts, .. }, _) => {
                 Some(arrivals(parts.iter().map(RampPart::calls).sum()))
             }
@@ -132,8 +132,8 @@ fn max_calls(schedule: &Schedule, extent: &Extent) -> Option<u64> {
     Some(most(extent.measured)?.saturating_add(before?).max(1))
 }
 
-/// A number of arrivals that is hardly ever exceeded if there are `mean` on average: random arrivals vary by
-/// the square root of their number.
+/// An upper bound on the number of arrivals, almost never exceeded if the mean is `mean`: the standard
+/// deviation of random arrivals is the square root of the mean.
 fn arrivals(mean: f64) -> u64 {
     const DEVIATIONS: f64 = 7.0;
     (mean + DEVIATIONS * mean.sqrt()).ceil() as u64 + 1
@@ -147,11 +147,11 @@ pub(crate) struct Recipe {
 
 struct Maker {
     recipe: Arc<Recipe>,
-    /// Encodes messages that have a type.
+    /// Encodes messages that have a type; `None` if texts are sent verbatim.
     codec: Option<Codec>,
     compressor: Option<Compressor>,
     writer: Writer,
-    /// The current text; its memory is reused.
+    /// The current text, kept to reuse its memory.
     text: String,
 }
 
@@ -176,7 +176,7 @@ impl Maker {
         })
     }
 
-    /// The bodies of the first `count` calls; `None` if together they exceed `max_bytes`.
+    /// The bodies of the first `count` calls; `None` if their total size exceeds `max_bytes`.
     fn within(
         &mut self,
         max_bytes: u64,
@@ -196,7 +196,7 @@ impl Maker {
         Ok(Some(bodies))
     }
 
-    /// The bodies of the first `count` calls, until `stop`.
+    /// The bodies of the first `count` calls. Yields an error once `stop` is set.
     fn first(
         &mut self,
         count: u64,
@@ -222,7 +222,7 @@ impl Maker {
         })
     }
 
-    /// A body of the current text: the bytes of its message, or the text itself if it has no type.
+    /// A body with the current text: the bytes of its message, or the text itself if it has no type.
     fn of_text(&mut self) -> Result<load::Body, Box<dyn Error>> {
         let mut bytes = Vec::new();
         match (&mut self.codec, &self.recipe.texts.message_type) {
@@ -250,8 +250,8 @@ impl Maker {
     }
 }
 
-/// Removes the value from a message about one that does not fit: error texts of failed calls are recorded, and
-/// the value may be secret.
+/// Removes the value from an error message about an invalid value, because error texts of failed calls are
+/// recorded and the value may be secret.
 fn without_value(said: &str) -> String {
     match (said.find("invalid "), said.rfind(", expected")) {
         (Some(from), Some(to)) if from < to => {
@@ -261,7 +261,7 @@ fn without_value(said: &str) -> String {
     }
 }
 
-/// The error of a row that cannot be read; its text names the row.
+/// The error for a row that cannot be read. Its text names the row.
 fn of_rows(recipe: &Recipe, error: &DataError) -> LiveError {
     LiveError::Wrong(format!("{}: {error}", recipe.texts.source))
 }

@@ -1,4 +1,4 @@
-//! The head of a live service's calls.
+//! The request head of a live service's calls.
 
 use rpcgauge_load as load;
 use rpcgauge_study::settings::{LiveCall, LiveWire};
@@ -6,7 +6,7 @@ use rpcgauge_study::settings::{LiveCall, LiveWire};
 use super::{LiveError, LiveInputs};
 use crate::variant::call_spec::{USER_AGENT, coding_headers};
 
-/// The media type of a body if the user names none: most services accept it.
+/// The media type of a body if the user gives none. Most services accept it.
 const JSON: &str = "application/json";
 
 pub(super) fn request(live: &LiveCall, inputs: &LiveInputs) -> Result<load::Request, LiveError> {
@@ -57,7 +57,8 @@ pub(super) fn request(live: &LiveCall, inputs: &LiveInputs) -> Result<load::Requ
     })
 }
 
-/// Why the user may not set a field, if so: an option sets it, and it must not be set twice.
+/// Why the user may not set a field: an option or gRPC itself sets it, and it must not be set
+/// twice. `None` if the user may set it.
 fn set_elsewhere(name: &str, is_grpc: bool) -> Option<&'static str> {
     match name {
         "accept-encoding" | "grpc-accept-encoding" => Some("set it with --response-compression"),
@@ -68,7 +69,7 @@ fn set_elsewhere(name: &str, is_grpc: bool) -> Option<&'static str> {
     }
 }
 
-/// A deadline as gRPC writes it (gRPC over HTTP/2, `Timeout`): at most eight digits and a unit.
+/// Formats a deadline for gRPC (gRPC over HTTP/2, `Timeout`): at most eight digits and a unit.
 fn grpc_timeout(deadline_ms: u64) -> String {
     const MAX: u64 = 99_999_999;
     if deadline_ms <= MAX {

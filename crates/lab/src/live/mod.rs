@@ -1,14 +1,14 @@
-//! Live services: finds them, tries them with one call, and then calls them like any other target.
+//! Live services: finds them, tries each with one call, and then calls them like any other target.
 //!
 //! ```text
-//! settings ─► tls (its files read)
-//! settings, headers ─► reflection (if no file describes the messages: the service is asked)
-//! settings, headers, texts ─► bodies (texts checked against their type, nothing sent)
-//!                          ─► resolve (name looked up once)
+//! settings ─► tls (reads certificate files)
+//! settings, headers ─► reflection (asks the service if no file describes the messages)
+//! settings, headers, texts ─► bodies (checks texts against their type, sends nothing)
+//!                          ─► resolve (resolves the name once)
 //!                          ─► probe (one call) ─► Live, ready for its trials
 //! ```
 //!
-//! The inputs of calls may be secret: header values are kept here, and neither in the plan nor in any record.
+//! The inputs of calls may be secret: header values are stored only here, never in the plan or in a record.
 
 mod bodies;
 mod head;
@@ -35,60 +35,60 @@ pub use resolve::tls;
 
 use crate::variant::call_spec::{CallSpec, Check, expect, protocol};
 
-/// Why a live service is not called. Each is one line: what, where, and what to do.
+/// Why a live service is not called. Each error is one line: what is wrong, where, and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
-    /// The request, or the service itself, is wrong.
+    /// The request or the service itself is wrong.
     #[error("{0}")]
     Wrong(String),
     /// TLS cannot be set up.
     #[error("{0}")]
     Tls(#[from] TlsError),
-    /// The user interrupted it.
+    /// The user interrupted the run.
     #[error("interrupted before anything was measured")]
     Interrupted,
 }
 
 impl LiveError {
-    /// An error of a service: `what` is the end of a sentence that begins with its URL.
+    /// An error of a service: `what` completes a sentence that begins with the service's URL.
     fn of(service: &LiveService, what: impl fmt::Display) -> Self {
         Self::Wrong(format!("{} {what}", service.url))
     }
 }
 
-/// What a live service is called with in addition to its settings.
+/// The inputs of calls to a live service that are not part of its settings.
 #[derive(Clone, Default)]
 pub struct LiveInputs {
     /// The user's own header fields or metadata.
     pub headers: Vec<(String, String)>,
-    /// TLS, if the service is called over it: what [`tls`] made from its settings.
+    /// The TLS configuration created by [`tls`]; `None` if the service is called without TLS.
     pub tls: Option<load::Tls>,
-    /// The texts that calls send; without them there is no body, and a gRPC message is empty.
+    /// The texts that calls send. Without texts, calls have no body, and a gRPC message is empty.
     pub texts: Option<Texts>,
 }
 
-/// The texts of calls, and what they are.
+/// The texts of calls and their type.
 #[derive(Clone)]
 pub struct Texts {
     /// The texts themselves.
     pub data: Arc<Data>,
-    /// The message type of each text, which is then JSON; `None` if texts are sent as they are.
+    /// The message type of the texts, which are then JSON; `None` if texts are sent verbatim.
     pub message_type: Option<MessageType>,
-    /// Where they come from, for error messages: an option or a file's name.
+    /// Where the texts come from, for error messages: an option or a file name.
     pub source: String,
 }
 
-/// How long a service is called, which decides how many texts there must be, and the bounds of these.
+/// How long a service is called, which determines how many texts are needed, and limits on their messages.
 #[derive(Debug, Clone, Copy)]
 pub struct Extent {
     /// The maximum length of the warm-up.
     pub warmup: Stop,
-    /// The end of a trial.
+    /// When a trial ends.
     pub measured: Stop,
-    /// Bounds of messages.
+    /// Limits on messages.
     pub limits: Limits,
-    /// Memory that messages made before the first call may take, bytes. If they would take more, they are made
-    /// ahead of the calls, while these run.
+    /// The memory that messages built before the first call may use, bytes. If they need more, they are built
+    /// ahead of the calls while these run.
     pub prepared_bytes: u64,
 }
 
@@ -97,7 +97,7 @@ impl Extent {
     pub const PREPARED_BYTES: u64 = 256 << 20;
 }
 
-/// A live service that has answered a first call, and the calls for it.
+/// A live service that has answered a first call, and the calls to it.
 #[derive(Clone)]
 pub struct Live {
     pub(crate) calls: CallSpec,
@@ -108,8 +108,8 @@ impl Live {
     /// Prepares the messages, finds the service, and tries it with one call.
     ///
     /// # Errors
-    /// [`LiveError`], one line: a text that is not a message, a name without an address, TLS that cannot be set
-    /// up, a service that cannot be reached or speaks another protocol.
+    /// A one-line [`LiveError`]: a text is not a valid message, the name has no address, TLS cannot be set up,
+    /// or the service cannot be reached or uses another protocol.
     pub fn find(
         live: &LiveCall,
         inputs: &LiveInputs,
@@ -126,7 +126,7 @@ impl Live {
     }
 }
 
-/// Finds the service. Returns what its calls share.
+/// Finds the service. Returns the settings shared by all of its calls.
 fn calls(live: &LiveCall, inputs: &LiveInputs, limits: Limits) -> Result<CallSpec, LiveError> {
     let compression = live.options.response_compression;
     Ok(CallSpec {
@@ -146,7 +146,7 @@ fn calls(live: &LiveCall, inputs: &LiveInputs, limits: Limits) -> Result<CallSpe
     })
 }
 
-/// Shows nothing that may be secret.
+/// Omits everything that may be secret.
 impl fmt::Debug for Live {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Live")

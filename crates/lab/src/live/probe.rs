@@ -1,9 +1,9 @@
-//! The first call to a live service: checks that the service is there and is the one that was meant.
+//! The first call to a live service, which checks that the service is reachable and is the intended one.
 //!
-//! A status such as 503 is a fact of the service and is measured. What would fail every call for a reason that
-//! the user can correct is an error before anything is measured. Among statuses, these are the ones that depend
-//! only on the request's head, which is the same in every call; 403 and 422, for example, can depend on the
-//! message.
+//! A status such as 503 is part of the service's behavior and is measured. A failure that would affect every
+//! call and that the user can fix is an error before anything is measured. Among statuses, this applies to
+//! those that depend only on the request head, which is the same in every call. Others, such as 403 and 422,
+//! can depend on the message.
 
 use std::sync::atomic::AtomicBool;
 
@@ -15,7 +15,7 @@ use super::LiveError;
 use crate::subject::one_line;
 use crate::variant::call_spec::{CallSpec, Check};
 
-/// Makes one call, and checks how it ends.
+/// Makes one call and checks its outcome.
 pub(super) fn probe(
     calls: &CallSpec,
     live: &LiveCall,
@@ -29,7 +29,8 @@ pub(super) fn probe(
     };
     let check = calls.check.map(Check::start).transpose();
     let check = check.map_err(|what| uncallable(service, what))?;
-    // Exactly one request: after a refusal the engine must not send another one, which the service may accept.
+    // Exactly one request: after a refusal, the engine must not send another request, which the service might
+    // accept.
     let trial = load::Trial {
         max_requests: Some(1),
         ..calls.trial()
@@ -39,7 +40,7 @@ pub(super) fn probe(
         return Ok(());
     };
     if measured.traffic.received.header > 0 && is_broken_off(kind) {
-        // The service began to respond in this protocol: that the connection ends is a fact to be measured.
+        // The service began to respond in this protocol, so the closed connection is behavior to be measured.
         return Ok(());
     }
     match refusal(kind, &said, live) {
@@ -48,8 +49,8 @@ pub(super) fn probe(
     }
 }
 
-/// Makes one call. Returns the measurement and, if the call failed, why: the kind, and one line from the engine
-/// or the server, which may be empty.
+/// Makes one call. Returns the measurement and, if the call failed, the kind of failure with a line of text
+/// from the engine or the server, which may be empty.
 pub(super) fn one_call<'b>(
     trial: &load::Trial,
     bodies: load::Bodies<'b>,
@@ -80,7 +81,7 @@ fn uncallable(service: &LiveService, what: String) -> LiveError {
     LiveError::Wrong(format!("{}: {what}", service.url))
 }
 
-/// Whether the connection ended before the response did.
+/// Whether the connection closed before the response was complete.
 fn is_broken_off(kind: FailureKind) -> bool {
     matches!(
         kind,
@@ -88,7 +89,7 @@ fn is_broken_off(kind: FailureKind) -> bool {
     )
 }
 
-/// The error of a service whose every call would fail like this one; `None` if the failure is a fact to be
+/// The error for a service if every call would fail like this one; `None` if the failure is behavior to be
 /// measured.
 pub(super) fn refusal(kind: FailureKind, said: &str, live: &LiveCall) -> Option<String> {
     let (service, http) = (&live.service, live.wire.http());
@@ -100,22 +101,22 @@ pub(super) fn refusal(kind: FailureKind, said: &str, live: &LiveCall) -> Option<
     let method = service.http_method.as_deref().unwrap_or_default();
     Some(match kind {
         FailureKind::Alpn => format!(
-            "does not agree to {}{because}; {}",
+            "does not negotiate {}{because}; {}",
             version(http),
             other_version(live.wire)
         ),
-        // The service speaks HTTP/2: otherwise the kind would be `WrongProtocol`.
+        // The service uses HTTP/2: otherwise the kind would be `WrongProtocol`.
         FailureKind::Protocol if is_grpc => format!(
-            "breaks a rule of gRPC or HTTP/2{because}; every call would fail in this way: check the server, and \
+            "violates the rules of gRPC or HTTP/2{because}; every call would fail like this: check the server, and \
              that the method is unary"
         ),
         FailureKind::Protocol if http == HttpVersion::Http2 => {
             format!(
-                "breaks a rule of HTTP/2{because}; every call would fail in this way: check the server"
+                "violates the rules of HTTP/2{because}; every call would fail like this: check the server"
             )
         }
         FailureKind::Protocol => format!(
-            "does not respond as HTTP/1.1 requires{because}; check the server, the port, and whether it wants \
+            "does not respond as HTTP/1.1 requires{because}; check the server, the port, and whether it expects \
              TLS (https://) or none (http://)"
         ),
         FailureKind::WrongProtocol => format!(
@@ -124,7 +125,7 @@ pub(super) fn refusal(kind: FailureKind, said: &str, live: &LiveCall) -> Option<
             other_version(live.wire)
         ),
         FailureKind::ConnectionClosed | FailureKind::ConnectionReset => format!(
-            "ends the connection without a response to {}{because}; {}",
+            "closes the connection without a response to {}{because}; {}",
             version(http),
             other_version(live.wire)
         ),
@@ -141,7 +142,7 @@ pub(super) fn refusal(kind: FailureKind, said: &str, live: &LiveCall) -> Option<
             "responds with {status}, and not over gRPC{because}; is this the port of the gRPC server?"
         ),
         FailureKind::HttpStatus(401) | FailureKind::GrpcStatus(UNAUTHENTICATED) => format!(
-            "rejects the call as unauthenticated ({kind}){because}; give the credentials that it wants, as in \
+            "rejects the call as unauthenticated ({kind}){because}; give the credentials that it requires, as in \
              the header 'authorization: …'"
         ),
         FailureKind::ContentType if is_grpc => {
@@ -162,7 +163,7 @@ pub(super) fn refusal(kind: FailureKind, said: &str, live: &LiveCall) -> Option<
              the header 'content-type: …' and the compression of requests",
             service.url.path,
         ),
-        // The engine's text about a connection names what is wrong and the option that helps.
+        // The engine's text about a connection describes the problem and the option that helps.
         FailureKind::CertificateUnknownIssuer
         | FailureKind::CertificateName
         | FailureKind::CertificateExpired
@@ -177,10 +178,10 @@ pub(super) fn refusal(kind: FailureKind, said: &str, live: &LiveCall) -> Option<
     })
 }
 
-/// gRPC's code for a caller without valid credentials.
+/// gRPC's status code for a caller without valid credentials.
 const UNAUTHENTICATED: u32 = 16;
 
-/// gRPC's code for a method that a server does not have.
+/// gRPC's status code for a method that the server does not implement.
 pub(super) const UNIMPLEMENTED: u32 = 12;
 
 fn version(http: HttpVersion) -> &'static str {
@@ -190,19 +191,19 @@ fn version(http: HttpVersion) -> &'static str {
     }
 }
 
-/// What to do if a server does not speak the version of HTTP that it was called with.
+/// What to do if a server does not support the HTTP version that it was called with.
 fn other_version(wire: LiveWire) -> &'static str {
     match wire {
         LiveWire::Grpc => {
-            "gRPC needs HTTP/2: a server or proxy there that speaks HTTP/1.1 only cannot serve it; \
-             check the port, and whether it wants TLS (grpcs://) or none (grpc://)"
+            "gRPC requires HTTP/2, which a server or proxy that supports only HTTP/1.1 cannot serve; \
+             check the port, and whether it expects TLS (grpcs://) or none (grpc://)"
         }
         LiveWire::Http(HttpVersion::Http2) => {
-            "if it speaks HTTP/1.1 only, call it with that version; check whether it wants TLS (https://) or \
+            "if it supports only HTTP/1.1, call it with that version; check whether it expects TLS (https://) or \
              none (http://)"
         }
         LiveWire::Http(HttpVersion::Http1) => {
-            "if it speaks HTTP/2 only, call it with that version; check whether it wants TLS (https://) or none \
+            "if it supports only HTTP/2, call it with that version; check whether it expects TLS (https://) or none \
              (http://)"
         }
     }

@@ -1,8 +1,8 @@
-//! Asks a live gRPC service for its message types, over server reflection.
+//! Fetches the message types of a live gRPC service by server reflection.
 //!
-//! Each question is a separate call, made by the engine as the measured ones are: with the same address, TLS
-//! and metadata. On the wire a stream of one question is a unary call. Most servers respond to the first
-//! question with everything that its file imports.
+//! Each question is a separate call that the engine makes like a measured one, with the same address, TLS
+//! settings and metadata. On the wire, a stream with one question is the same as a unary call. Most servers
+//! answer the first question with all files that the requested one imports.
 
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -21,22 +21,22 @@ use crate::variant::call_spec::CallSpec;
 /// The time limit for all questions together.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The maximum size of a response, bytes, whatever the limit of the calls themselves: a response can hold every
-/// file.
+/// The maximum size of a response, bytes, regardless of the limit for the measured calls: a response can
+/// contain all files.
 const MAX_RESPONSE_BYTES: usize = Files::MAX_BYTES;
 
-/// Fetches the schema of the service that is called: its file, and what that imports. Sends the headers of
-/// `inputs`, which a service may require before it responds, but none of their texts.
+/// Fetches the schema of the called service: its file and that file's imports. Sends the headers of `inputs`,
+/// which a service may require before it responds, but none of its texts.
 ///
 /// # Errors
-/// [`LiveError`], one line: the server cannot be reached, does not offer reflection, does not have the service
-/// that is called, or its descriptors form no valid schema.
+/// A one-line [`LiveError`]: the server cannot be reached, does not offer reflection, or does not have the
+/// called service, or its descriptors are not a valid schema.
 pub fn reflect(
     live: &LiveCall,
     inputs: &LiveInputs,
     stop: &AtomicBool,
 ) -> Result<Schema, LiveError> {
-    let no_method = || LiveError::of(&live.service, "names no method; make the plan again");
+    let no_method = || LiveError::of(&live.service, "names no method; regenerate the plan");
     let method = live.service.url.method().ok_or_else(no_method)?;
     let name = method.split('/').next().unwrap_or(method);
     Asker::new(live, inputs, stop)?.schema(name)
@@ -46,7 +46,7 @@ struct Asker<'a> {
     calls: CallSpec,
     live: LiveCall,
     stop: &'a AtomicBool,
-    /// Versions that the service may have, in the order in which they are tried.
+    /// The reflection versions that the service may support, in the order in which they are tried.
     paths: &'static [&'static str],
     until: Instant,
 }
@@ -78,7 +78,7 @@ impl<'a> Asker<'a> {
         })
     }
 
-    /// Asks until the schema of a service is complete.
+    /// Asks questions until the schema of the service is complete.
     fn schema(mut self, name: &str) -> Result<Schema, LiveError> {
         match fetch_schema(name, Files::default(), |question| self.ask(question)) {
             Ok(schema) => Ok(schema),
@@ -91,7 +91,7 @@ impl<'a> Asker<'a> {
         }
     }
 
-    /// Asks one question, with the newest version that the service has.
+    /// Asks one question, using the newest version that the service supports.
     fn ask(&mut self, question: ReflectionRequest<'_>) -> Result<Vec<u8>, LiveError> {
         while let Some((path, older)) = self.paths.split_first() {
             if let Some(response) = self.ask_at(path, question)? {
@@ -102,7 +102,7 @@ impl<'a> Asker<'a> {
         Err(self.error("does not offer server reflection".to_owned()))
     }
 
-    /// Asks one question at one path. Returns the response's bytes; `None` if the service does not have this
+    /// Asks one question at one path. Returns the response's bytes; `None` if the service does not support this
     /// version.
     fn ask_at(
         &self,
@@ -132,9 +132,9 @@ impl<'a> Asker<'a> {
         }
     }
 
-    /// The error of a question that failed as a call.
+    /// The error for a question whose call failed.
     fn failed(&self, kind: FailureKind, said: &str) -> LiveError {
-        // A response that breaks a rule says nothing about the method that is called.
+        // A protocol violation in a response says nothing about the called method.
         let refusal = match kind {
             FailureKind::Protocol => None,
             kind => probe::refusal(kind, said, &self.live),
@@ -159,7 +159,7 @@ impl<'a> Asker<'a> {
     }
 }
 
-/// Sends one question and keeps the response.
+/// Sends one question and stores the response.
 struct OneCall {
     question: Vec<u8>,
     response: Option<Vec<u8>>,
@@ -173,7 +173,7 @@ impl load::Codec for OneCall {
 
     fn decompress(&mut self, _: &[u8], _: &mut Vec<u8>) -> Result<(), load::CodecError> {
         Err(load::CodecError(
-            "the response is compressed in a way that was not asked for".to_owned(),
+            "the response is compressed in a way that was not requested".to_owned(),
         ))
     }
 

@@ -1,4 +1,4 @@
-//! Finds a live service: looks up its name once, and prepares TLS.
+//! Finds a live service: resolves its name once and prepares TLS.
 
 use std::fs;
 use std::io;
@@ -15,8 +15,8 @@ use rpcgauge_trial::{Address, MAX_SOCKET_PATH_BYTES};
 
 use super::LiveError;
 
-/// Finds the address that accepts connections. A name may have several, as `localhost` has, and a service may
-/// listen at only one of them.
+/// Finds the address that accepts connections. A name such as `localhost` may have several addresses, and the
+/// service may listen at only one of them.
 pub(super) fn address(live: &LiveCall) -> Result<Address, LiveError> {
     let service = &live.service;
     let within = Duration::from_millis(live.options.deadline_ms);
@@ -35,7 +35,7 @@ pub(super) fn address(live: &LiveCall) -> Result<Address, LiveError> {
     };
     let no_address = |source: io::Error| {
         LiveError::Wrong(format!(
-            "the name \"{host}\" has no address: {source}; check it, or give an IP address"
+            "the name \"{host}\" has no address: {source}; check the name, or give an IP address"
         ))
     };
     let found: Vec<SocketAddr> = (host.as_str(), port)
@@ -61,13 +61,13 @@ pub(super) fn address(live: &LiveCall) -> Result<Address, LiveError> {
     })
 }
 
-/// Why no service can be reached at a socket's path, and what to do.
+/// Why no service can be reached at a socket path, and what to do.
 fn no_socket(path: &Path, error: &io::Error) -> String {
     let length = path.as_os_str().len();
     if length > MAX_SOCKET_PATH_BYTES {
         return format!(
-            "the path is {length} bytes long, and the system takes {MAX_SOCKET_PATH_BYTES}; use a shorter \
-             one, by a symbolic link or from a nearer working directory"
+            "the path is {length} bytes long, but the system allows {MAX_SOCKET_PATH_BYTES}; use a shorter \
+             one, for example a symbolic link or a relative path"
         );
     }
     let is_other = |file: fs::Metadata| !file.file_type().is_socket();
@@ -77,11 +77,11 @@ fn no_socket(path: &Path, error: &io::Error) -> String {
     format!("{}; is the service running there?", sentence(error))
 }
 
-/// TLS for a live service; `None` if it is called without. The files are read here: a pipe is waited for, and
-/// can be read only once.
+/// The TLS settings of a live service; `None` if it is called without TLS. Certificate files are read here,
+/// once, because a file may be a pipe, which can be read only once and may block.
 ///
 /// # Errors
-/// [`LiveError::Tls`] names the file and what is wrong with it.
+/// [`LiveError::Tls`] names the file and describes what is wrong with it.
 pub fn tls(service: &LiveService) -> Result<Option<load::Tls>, LiveError> {
     let Some(choice) = &service.tls else {
         return Ok(None);
@@ -108,7 +108,7 @@ pub fn tls(service: &LiveService) -> Result<Option<load::Tls>, LiveError> {
     Ok(Some(tls))
 }
 
-/// The host of an authority, without its port and an IPv6 address's brackets.
+/// The host of an authority, without the port and the brackets of an IPv6 address.
 fn host_of(authority: &str) -> String {
     let host = match authority.rsplit_once(':') {
         Some((host, port)) if port.bytes().all(|b| b.is_ascii_digit()) => host,

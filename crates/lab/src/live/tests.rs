@@ -1,5 +1,5 @@
-//! What a live service is sent. Tests of the built program cover the sending, and the errors for services that
-//! are not the ones that were meant.
+//! Tests what a live service is sent. Tests of the built program cover the sending, and the errors for
+//! services other than the intended one.
 
 use rpcgauge_message::data::{Form, Order, RowFormat, Rows};
 use rpcgauge_message::{Compression, Schema};
@@ -51,7 +51,7 @@ const EXTENT: Extent = Extent {
     prepared_bytes: Extent::PREPARED_BYTES,
 };
 
-/// Trials that last a second, without a bound on calls.
+/// Trials that last one second, with no limit on calls.
 const A_SECOND: Extent = Extent {
     measured: Stop::after_ms(1_000),
     ..EXTENT
@@ -97,11 +97,11 @@ fn text(body: &load::Body) -> String {
     String::from_utf8_lossy(&body.bytes).into_owned()
 }
 
-/// The bodies that are made in advance.
+/// The bodies built before the first call.
 fn ready(made: &bodies::Made) -> Arc<[load::Body]> {
     match &made.bodies {
         LiveBodies::Ready(bodies) => Arc::clone(bodies),
-        LiveBodies::Ahead(_) => panic!("they are made ahead of the calls"),
+        LiveBodies::Ahead(_) => panic!("they are built ahead of the calls"),
     }
 }
 
@@ -109,14 +109,14 @@ fn sent(made: &bodies::Made) -> Vec<String> {
     ready(made).iter().map(text).collect()
 }
 
-/// The first bodies of a trial for which they are made ahead of the calls.
+/// The first bodies of a trial whose bodies are built ahead of the calls.
 fn ahead(made: &bodies::Made, count: usize) -> Vec<Result<String, String>> {
     match made.bodies.for_trial().unwrap() {
         load::Bodies::Streamed(bodies) => bodies
             .take(count)
             .map(|body| body.map(|body| text(&body)).map_err(|error| error.0))
             .collect(),
-        _ => panic!("they are made beforehand"),
+        _ => panic!("they are built before the first call"),
     }
 }
 
@@ -137,10 +137,7 @@ fn rows_are_made_once_each() {
 fn a_text_per_call_is_enough_for_the_warm_up_and_the_trial() {
     let made = make(&http(), Some(&texts(Some("{{n}}"), None)), &EXTENT, &GO).unwrap();
     assert_eq!(sent(&made), ["0", "1", "2", "3", "4", "5", "6"]);
-    assert_eq!(
-        made.probe.bytes, b"7",
-        "what looks at the service is sent by no call"
-    );
+    assert_eq!(made.probe.bytes, b"7", "no call sends the probe's text");
 }
 
 #[test]
@@ -179,7 +176,7 @@ fn texts_without_end_are_made_ahead_of_the_calls() {
     }
 }
 
-/// Memory for two of the rows.
+/// Enough memory for two of the rows.
 const LITTLE: Extent = Extent {
     prepared_bytes: 150,
     ..EXTENT
@@ -197,7 +194,7 @@ fn texts_beyond_memory_are_made_ahead_of_the_calls() {
     let many = texts(Some("{{n}}"), None);
     let made = make(&http(), Some(&many), &LITTLE, &GO).unwrap();
     assert_eq!(ahead(&made, 2), [Ok("0".to_owned()), Ok("1".to_owned())]);
-    assert_eq!(made.probe.bytes, b"7", "sent by no call");
+    assert_eq!(made.probe.bytes, b"7", "no call sends this text");
 }
 
 #[test]
@@ -215,7 +212,7 @@ fn a_text_that_cannot_be_sent_is_said_beforehand_or_fails_its_call() {
     };
     let error = make(&grpc(), Some(&in_turn), &LITTLE, &GO).err().unwrap();
     assert!(error.to_string().contains(", line 6: $.name"), "{error}");
-    // Each call draws a row; here none of the first ones draws the bad one.
+    // Each call draws a random row. Find a seed for which none of the first 1,000 calls draws the bad row.
     let bad_call = |data: &Arc<Data>| {
         let mut writer = data.writer().unwrap();
         (0..).find(|call| {
@@ -238,7 +235,7 @@ fn a_text_that_cannot_be_sent_is_said_beforehand_or_fails_its_call() {
     };
     let made = make(&grpc(), Some(&drawn), &LITTLE, &GO).unwrap();
     let refused = ahead(&made, bad as usize + 1).pop().unwrap();
-    // The value itself may be a secret, and the texts of failed calls are kept.
+    // The value itself may be a secret, and the texts of failed calls are recorded.
     let text = refused.unwrap_err();
     let without = ", line 3001: $.name: invalid value, expected a string";
     assert!(text.ends_with(without), "{text}");

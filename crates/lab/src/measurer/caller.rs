@@ -1,4 +1,4 @@
-//! Measures with a client subject, which calls a server by itself, or with a codec subject: asks it for slices.
+//! Measures a client subject, which calls a server on its own, or a codec subject by requesting slices from it.
 
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant, SystemTime};
@@ -22,59 +22,59 @@ use crate::variant::server::Up;
 use crate::variant::settings_line::at_a_rate;
 use crate::variant::warmup::Rule;
 
-/// A codec's batch takes at least this long, ns: far longer than reading the clock.
+/// The minimum time of a codec's batch, ns: far longer than reading the clock takes.
 const BATCH_NS: f64 = 20_000.0;
 
-/// No server handles a call in less CPU time than this, ns: the system calls alone take more.
+/// The minimum CPU time of a server per call, ns. The system calls alone take more.
 const SERVER_CALL_NS: u64 = 100;
 
-/// The number of calls that show how long one takes, if the plan has no warm-up.
+/// The number of calls used to estimate how long one takes if the plan has no warm-up.
 const PROBE_CALLS: u64 = 10;
 
 /// How a client or codec warms up.
 #[derive(Clone, Copy)]
 pub(crate) enum WarmUp {
-    /// Not at all.
+    /// No warm-up.
     None,
-    /// Until it settles, before another variant does.
+    /// Run to completion before the next variant warms up.
     AtOnce(load::WarmupBounds),
-    /// In turn with the variants that share its process.
+    /// In alternation with the variants that share its process.
     InTurn(load::WarmupBounds),
 }
 
-/// Measures one variant through a client or codec subject.
+/// Measures one variant with a client or codec subject.
 pub(crate) struct CallerMeasurer<'s> {
     caller: &'s mut Caller,
     settings: &'s Settings,
-    /// The server that a client calls.
+    /// The server that a client calls; `None` for a codec.
     server: Option<&'s Subject>,
     warm_up: WarmUp,
     rule: Rule,
-    /// Whether the rule or a bound has ended the warm-up.
+    /// Whether the drift rule or a limit has ended the warm-up.
     is_warm: bool,
     answer_timeout: Duration,
     slice: Slice,
     in_flight: u64,
     /// Operations in a codec's batch; `None` for a client.
     batch: Option<u32>,
-    /// The median time of one call or operation in the last slice of the warm-up, ns; an operation may take
-    /// only a few.
+    /// The median time of one call or operation in the last slice of the warm-up, ns. May be fractional, because an
+    /// operation may take only a few nanoseconds.
     each_ns: f64,
     warmup: Warmup,
     sum: Sum,
     server_cpu_ns: u64,
-    /// `None` for a codec, over a Unix socket, and if the kernel does not count.
+    /// `None` for a codec, over a Unix socket, or if the kernel does not provide the counts.
     reached: Option<Reached>,
     measured_from: Option<SystemTime>,
-    /// Tracks what explains slow calls, if that is asked for.
+    /// Tracks causes of slow calls; `None` if not requested.
     watch: Option<Watch>,
 }
 
 impl<'s> CallerMeasurer<'s> {
-    /// A measurer that asks `caller` for slices. A client calls `server`.
+    /// Creates a measurer that requests slices from `caller`. A client calls `server`.
     ///
     /// # Errors
-    /// The variant's schedule cannot be measured in slices.
+    /// Fails if the variant's schedule cannot be measured in slices.
     pub(crate) fn new(
         caller: &'s mut Caller,
         server: Option<&'s Up>,
@@ -106,7 +106,7 @@ impl<'s> CallerMeasurer<'s> {
             warm_up,
             rule: Rule::new(),
             is_warm: false,
-            // A call that hangs ends by its deadline.
+            // A hanging call ends at its deadline.
             answer_timeout: answer_timeout.max(Duration::from_millis(deadline_ms)),
             slice,
             in_flight: u64::from(in_flight),
@@ -140,7 +140,7 @@ impl<'s> CallerMeasurer<'s> {
             }
         };
         let limit = self.answer_timeout.saturating_add(expected);
-        // The watch ends before the records are read: reading takes time in which no call is in flight.
+        // The watch ends before the records are read, because no call is in flight while they are.
         let answered = || self.watch.iter_mut().for_each(Watch::end);
         let (done, records) = self.caller.slice(&ask, limit, stop, answered)?;
         let made = records.len() as u64;
@@ -148,7 +148,7 @@ impl<'s> CallerMeasurer<'s> {
         let other = records.iter().find(|record| record.operations != batch);
         let wrong = match (until, other) {
             (Until::Calls(asked), _) if made != asked => {
-                format!("it recorded {made} calls (batches), but {asked} were asked for")
+                format!("it recorded {made} calls (batches), but {asked} were requested")
             }
             (Until::Time(_), _) if made == 0 => "it recorded no call in a slice".to_owned(),
             (_, Some(other)) => {
@@ -160,14 +160,14 @@ impl<'s> CallerMeasurer<'s> {
         Err(subject.broken_off(SubjectError::Contract(wrong)))
     }
 
-    /// Operations in a record.
+    /// The number of operations in a record.
     fn per_record(&self) -> u64 {
         u64::from(self.batch.unwrap_or(1))
     }
 
-    /// Learns how long a call takes, where nothing warms up.
+    /// Measures how long a call takes if there is no warm-up.
     fn probe(&mut self, stop: &AtomicBool) -> TrialResult {
-        // Twice: the first time shows how large a batch must be.
+        // Twice, because the first time shows how large a batch must be.
         for _ in 0..2 {
             let (_, records) = self.ask(0, Until::Calls(PROBE_CALLS), stop)?;
             self.learn(&records);
@@ -175,8 +175,8 @@ impl<'s> CallerMeasurer<'s> {
         Ok(())
     }
 
-    /// Warms up for a slice of a hundredth of the plan's warm-up. Returns whether the drift rule or a bound has ended
-    /// it.
+    /// Warms up for one slice, a hundredth of the plan's warm-up. Returns whether the drift rule or a limit has ended
+    /// the warm-up.
     fn warm_up(&mut self, bounds: load::WarmupBounds, stop: &AtomicBool) -> TrialResult<bool> {
         let until = if bounds.slice_time.is_zero() {
             Until::Calls(bounds.slice_calls.div_ceil(self.per_record()))
@@ -194,7 +194,7 @@ impl<'s> CallerMeasurer<'s> {
         let took = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.warmup.elapsed_ns = self.warmup.elapsed_ns.saturating_add(took);
         let elapsed = Duration::from_nanos(self.warmup.elapsed_ns);
-        // Once it is over, it continues only for the other ways of its process.
+        // Once over, the warm-up continues only for the sake of other variants of the process.
         let settling = if !self.is_warm && bounds.asks_rule(self.warmup.calls, elapsed) {
             self.rule.push(self.each_ns)
         } else {
@@ -207,12 +207,12 @@ impl<'s> CallerMeasurer<'s> {
         Ok(self.is_warm)
     }
 
-    /// How long a record takes, ns.
+    /// The expected time of a record, ns.
     fn record_ns(&self) -> f64 {
         self.each_ns * self.per_record() as f64
     }
 
-    /// Learns from records how long a call or operation takes, and how many operations a batch needs.
+    /// Derives from records how long a call or operation takes, and how many operations a batch needs.
     fn learn(&mut self, records: &[Record]) {
         let each = |record: &Record| {
             let took = (record.end - record.begin) as f64;
@@ -223,19 +223,19 @@ impl<'s> CallerMeasurer<'s> {
         let Some(median) = times.get(times.len().saturating_sub(1) / 2) else {
             return;
         };
-        // A median of 0 is less than the clock can resolve.
+        // A median of 0 is below the clock's resolution.
         self.each_ns = if *median > 0.0 { *median } else { 1.0 };
         let needed = (BATCH_NS / self.each_ns).ceil() as u32;
         self.batch = self.batch.map(|batch| batch.max(needed));
     }
 
-    /// How much of the trial is measured, from 0 to 1.
+    /// The fraction of the trial that has been measured, from 0 to 1.
     fn done(&self) -> f64 {
         let elapsed = Duration::from_nanos(self.sum.elapsed_ns);
         part_done(self.settings.stop, self.sum.calls.started, elapsed)
     }
 
-    /// Calls (batches) of a slice: how many are skipped, and what ends those that count.
+    /// The next slice, in calls (batches): how many to skip, and when to end.
     fn plan(&self) -> (u64, Until) {
         let fill = |us: u64| (us as f64 * 1e3 * self.in_flight as f64 / self.record_ns()) as u64;
         let skip = self.slice.skip_calls.max(fill(self.slice.skip_us) + 1);
@@ -243,7 +243,7 @@ impl<'s> CallerMeasurer<'s> {
         let left = calls.saturating_sub(self.sum.calls.started);
         let left = left.div_ceil(self.per_record()).max(1);
         let fitting = fill(self.slice.time_us);
-        // If the trial ends after a number of calls, a slice by time could exceed that number.
+        // If the trial has a limit on calls, a slice limited by time could exceed it.
         let counts = self.settings.stop.calls.is_some();
         let until = if counts || fitting < self.slice.least_calls {
             Until::Calls(fitting.max(self.slice.least_calls).min(left))
@@ -298,12 +298,12 @@ impl Measurer<TrialFigures> for CallerMeasurer<'_> {
         }
         let asked = self.ask(skip, until, stop);
         if asked.is_err() {
-            // A client whose server ended is not at fault.
+            // A client whose server has exited is not at fault.
             self.server.map_or(Ok(()), Subject::alive)?;
         }
         let (done, records) = asked?;
         if let (Some(before), Some(after)) = (before, self.server_ns()?) {
-            // The server's CPU time includes the skipped calls: it is split by the numbers of calls.
+            // The server's CPU time includes the skipped calls, so it is divided by the numbers of calls.
             let (used, count) = (after.saturating_sub(before), records.len() as u64);
             let made = u128::from(count) + u128::from(skip);
             let counted = u128::from(used) * u128::from(count) / made.max(1);
@@ -337,7 +337,7 @@ impl Measurer<TrialFigures> for CallerMeasurer<'_> {
 
     fn finish(mut self: Box<Self>) -> TrialResult<Box<TrialFigures>> {
         if self.done() < 1.0 {
-            let reason = "stopped while it was measured";
+            let reason = "stopped while it was being measured";
             return Err(TrialFailure::new(Fault::Instrument, reason));
         }
         self.caller.silent()?;
@@ -353,8 +353,8 @@ impl Measurer<TrialFigures> for CallerMeasurer<'_> {
         if self.server.is_some() && self.server_cpu_ns < sent.saturating_mul(SERVER_CALL_NS) {
             let used = self.server_cpu_ns;
             let reason = format!(
-                "the client says that it made {sent} calls, but the server used only {used} ns of CPU time in them: \
-                 they did not reach it"
+                "the client reports that it made {sent} calls, but the server used only {used} ns of CPU time for \
+                 them: they did not reach it"
             );
             return Err(self.caller.subject.wrong(reason));
         }

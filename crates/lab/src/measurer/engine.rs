@@ -1,4 +1,4 @@
-//! Measures by calling a server from the engine: a subject that the lab started, or a live service.
+//! Measures a server by calling it from the engine: a subject that the lab started, or a live service.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -30,29 +30,29 @@ pub(crate) struct EngineMeasurer<'s, 'o> {
     server: Opened<'s>,
     part: Part<'s>,
     server_cpu: Option<Rc<ServerCpu>>,
-    /// The emulated link, if calls go over one.
+    /// The emulated link; `None` if calls do not use one.
     link: Option<Rc<LinkMeter>>,
-    /// Tracks what explains slow calls, if that is asked for.
+    /// Tracks causes of slow calls; `None` if not requested.
     watch: Option<Watch>,
     client: ProcessMeter,
     measured_from: Option<SystemTime>,
-    /// How much of the trial is measured, from 0 to 1.
+    /// The fraction of the trial that has been measured, from 0 to 1.
     done: f64,
 }
 
-/// How the measured part is carried out.
+/// How the measured part is run.
 enum Part<'s> {
-    /// In one piece; `None` until it is measured.
+    /// In one piece; `None` until it has been measured.
     Whole(Option<Box<load::Measurement>>),
-    /// A slice at a time; `None` until the session is open.
+    /// Slice by slice; `None` until the session is open.
     Slices(Option<Box<load::Session<'s, 's, 's>>>),
 }
 
 impl<'s, 'o> EngineMeasurer<'s, 'o> {
-    /// A measurer of `trial`, in slices if `slice` is set.
+    /// Creates a measurer of `trial`, which runs in slices if `slice` is set.
     ///
     /// # Errors
-    /// The requests cannot be made, or this program's own memory cannot be read.
+    /// Fails if the requests cannot be built or this program's own memory cannot be read.
     pub(crate) fn new(
         variant: &'s Variant,
         server: &'s mut Server,
@@ -85,8 +85,8 @@ impl<'s, 'o> EngineMeasurer<'s, 'o> {
         })
     }
 
-    /// The functions that the engine calls while it measures: after each slice of the warm-up, when calls begin
-    /// and cease to count, and for snapshots.
+    /// The engine's callbacks while it measures: after each slice of the warm-up, when measuring begins and
+    /// ends, and for snapshots.
     fn hooks(&mut self) -> load::Hooks<'s> {
         let mut rule = Rule::new();
         let server_cpu = self.server_cpu.clone();
@@ -119,14 +119,14 @@ impl<'s, 'o> EngineMeasurer<'s, 'o> {
         self.server.bodies.take().ok_or_else(twice)
     }
 
-    /// If the subject died, its trial fails with how it ended and its log, whatever the engine says.
+    /// If the subject died, the trial fails with how it ended and its log, regardless of the engine's result.
     fn explained<T>(&self, result: Result<T, load::LoadError>) -> TrialResult<T> {
         self.server.subject.map_or(Ok(()), Subject::alive)?;
         result.map_err(|error| self.explain(verify::failure(error)))
     }
 
-    /// Fails a subject's trial that did not reach its end or in which no call succeeded: it shows nothing. For
-    /// a live service, even those figures are what the user asked for.
+    /// Fails a subject's trial that was interrupted or in which no call succeeded, because it shows nothing.
+    /// For a live service, the user wants even those figures.
     fn checked(&self, measurement: &load::Measurement) -> TrialResult {
         if self.server.subject.is_none() && measurement.calls.started > 0 {
             return Ok(());
@@ -161,7 +161,7 @@ impl Measurer<TrialFigures> for EngineMeasurer<'_, '_> {
             self.part = Part::Slices(Some(Box::new(self.explained(session)?)));
         }
         let shared = self.server.subject.is_some_and(Subject::has_other_parts);
-        // The use of a shared process since then is also that of other variants.
+        // From here on, the processor time of a shared process includes that of other variants.
         if let Some(server_cpu) = self.server_cpu.as_ref().filter(|_| !shared) {
             server_cpu.start().map_err(unmeasured)?;
         }
@@ -234,7 +234,7 @@ impl Measurer<TrialFigures> for EngineMeasurer<'_, '_> {
             Part::Slices(session) => {
                 let finished = session.ok_or_else(not_ready)?.finish();
                 let mut measurement = self.explained(finished)?;
-                // The run was stopped while another variant had its slice.
+                // The run was stopped during another variant's slice.
                 if self.done < 1.0 && measurement.ending == Ending::Complete {
                     measurement.ending = Ending::Interrupted;
                 }
@@ -266,14 +266,14 @@ impl Measurer<TrialFigures> for EngineMeasurer<'_, '_> {
     }
 }
 
-/// A shorter value of a header is not redacted: it would match unrelated text.
+/// Shorter header values are not redacted, because they would match unrelated text.
 const MIN_SECRET: usize = 6;
 
-/// Fields whose values this program sets itself, or that say how a message is written.
+/// Headers whose values this program sets itself, or that describe how a message is encoded.
 const NO_SECRETS: [&str; 5] = ["content-type", "accept", "te", "user-agent", "grpc-timeout"];
 
-/// A text that the server sent, with "…" in place of the request's header values: they may be secret, and
-/// records must not hold them. Also replaces a credential without its scheme (RFC 9110, 11.4).
+/// Replaces the request's header values with "…" in a text sent by the server: they may be secret, and records
+/// must not contain them. Also replaces a credential without its scheme (RFC 9110, 11.4).
 pub(crate) fn without_values(text: &str, headers: &[(String, String)]) -> String {
     let given = headers.iter().filter(|(name, _)| {
         let name = name.to_ascii_lowercase();
@@ -288,7 +288,7 @@ pub(crate) fn without_values(text: &str, headers: &[(String, String)]) -> String
     let mut text = text.to_owned();
     for value in values.filter(|value| value.len() >= MIN_SECRET) {
         text = text.replace(value, "…");
-        // Samples are shortened, and may end within the value.
+        // Samples are truncated, and may end within the value.
         let whole = text.strip_suffix('…').unwrap_or(&text);
         let cut = (MIN_SECRET..value.len()).rev().find_map(|length| {
             let part = value.get(..length)?;
@@ -304,7 +304,7 @@ pub(crate) fn without_values(text: &str, headers: &[(String, String)]) -> String
 fn not_ready() -> TrialFailure {
     TrialFailure::new(
         Fault::Instrument,
-        "a trial was measured before it was ready",
+        "a trial was measured before it was prepared",
     )
 }
 
@@ -313,8 +313,8 @@ pub(super) fn unmeasured(error: std::io::Error) -> TrialFailure {
     TrialFailure::new(Fault::Machine, reason)
 }
 
-/// Processor time of a server while calls count. Read at the edges of each slice, where only the process's
-/// clock is quick enough; it is split into user and system time as in the whole trial.
+/// The processor time of a server while calls are measured. It is read at the edges of each slice, where only
+/// the process's clock is fast enough. Its split into user and system time is that of the whole trial.
 struct ServerCpu {
     meter: ProcessMeter,
     at_start: Cell<Option<CpuReading>>,
@@ -337,8 +337,8 @@ impl ServerCpu {
         Ok(())
     }
 
-    /// Notes that calls begin or cease to count. A process that is gone fails its trial later, in
-    /// [`EngineMeasurer::explained`].
+    /// Called when measuring begins or ends. If the process is gone, [`EngineMeasurer::explained`] fails the
+    /// trial later.
     fn note(&self, begins: bool) {
         let now = self.meter.total_ns().ok();
         if begins {

@@ -1,7 +1,8 @@
-//! The floor: the latency that no client could beat here, of two bare loops that move the bytes of a call.
+//! The floor: the latency that no client could beat on this machine, measured with two bare loops that move the
+//! same bytes as a call.
 //!
-//! A floor takes turns with its variants, a slice each, so that it meets the machine at the same speeds as they
-//! do. Each of its slices has its own connection, since one unlucky connection must not decide the figure.
+//! A floor alternates with its variants, slice by slice, so that both experience the same clock speeds. Each of
+//! its slices uses a new connection, because a single unlucky connection must not determine the figure.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -19,53 +20,53 @@ use crate::error::{TrialFailure, TrialResult};
 /// less than its own noise.
 const CLOSE_PART: f64 = 0.05;
 
-/// They also share a floor if their sizes differ by at most this many bytes: at loopback speed these take some
-/// tens of nanoseconds of a round trip's thousands.
+/// Calls also share a floor if their sizes differ by at most this many bytes: at loopback speed, these take
+/// tens of nanoseconds of a round trip of several microseconds.
 const CLOSE_BYTES: u64 = 512;
 
-/// Over a link, the minimum times of calls that share a floor must also differ by at most this fraction: there
-/// 512 bytes may take milliseconds.
+/// Over a link, calls that share a floor must also have minimum times that differ by at most this fraction,
+/// because 512 bytes may take milliseconds there.
 const CLOSE_TIME: f64 = 0.01;
 
-/// The answering half accepts at most this many bytes either way (contract/README.md).
+/// The maximum number of bytes in either direction that the answering half accepts (contract/README.md).
 const MAX_BYTES: u64 = 64 << 20;
 
-/// A slice takes about this long: enough for a hundred small calls.
+/// The approximate length of a slice: enough for a hundred small calls.
 const SLICE: Duration = Duration::from_micros(1_500);
 
-/// The minimum number of round trips that count in a slice. It is lower over a link: a round trip may take half
-/// a second, and varies little.
+/// The minimum number of measured round trips in a slice. Lower over a link, where a round trip may take half a
+/// second and varies little.
 const MIN_CALLS: u64 = 5;
 const MIN_CALLS_OVER_LINK: u64 = 2;
 
 /// The maximum number of round trips in a slice.
 const MAX_CALLS: u64 = 10_000;
 
-/// The number of round trips that show how long one takes.
+/// The number of round trips used to estimate how long one takes.
 const PROBE_CALLS: u64 = 10;
 
-/// A round trip that takes longer than this is a failure. Over a link `TIMEOUT_FACTOR` times its minimum time
-/// is added: a connection begins with a small window, and segments are lost.
+/// A round trip that takes longer fails. Over a link, `TIMEOUT_FACTOR` times the link's minimum time is added,
+/// because a connection begins with a small window and segments may be lost.
 const TIMEOUT: Duration = Duration::from_secs(5);
 const TIMEOUT_FACTOR: u32 = 10;
 
-/// The kind of calls that one floor is measured for.
+/// Identifies the calls that a floor is measured for.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct FloorKey {
     pub(crate) transport: Transport,
     /// The emulated link; `None` for loopback.
     pub(crate) link: Option<Box<NamedLink>>,
-    /// Bytes that one call carries.
+    /// Bytes carried per call.
     pub(crate) request_bytes: u64,
     pub(crate) response_bytes: u64,
 }
 
-/// A floor, and its variants.
+/// A floor, and the names of its variants.
 pub(crate) type FloorUnder = (FloorKey, Vec<String>);
 
 impl FloorKey {
-    /// What each call carried; `None` if they carried nothing. This includes the marks, although they are not
-    /// part of the call: the latency above the floor had to carry them too.
+    /// The key for calls that carried these bytes on average; `None` if they carried nothing. The bytes include
+    /// the marks, although marks are not part of the call: the latency above the floor includes carrying them.
     pub(crate) fn of(call: &SubjectCall, carried: &Carried) -> Option<Self> {
         let a_call = |total: u64| {
             (carried.calls > 0)
@@ -87,7 +88,7 @@ impl FloorKey {
             && self.least().abs_diff(other.least()) <= self.least().mul_f64(CLOSE_TIME)
     }
 
-    /// The minimum time that the link takes for a call.
+    /// The minimum time that a call takes on the link.
     fn least(&self) -> Duration {
         self.link.as_ref().map_or(Duration::ZERO, |link| {
             link.terms.least(self.request_bytes, self.response_bytes)
@@ -100,7 +101,8 @@ fn are_close(a: u64, b: u64) -> bool {
     apart <= CLOSE_BYTES || apart as f64 <= CLOSE_PART * a.max(b) as f64
 }
 
-/// Adds `variant` to the floors that a block needs: to one that calls of its sizes share, or to a new one.
+/// Adds `variant` to the floors that a block needs: to an existing floor if its sizes are close enough,
+/// otherwise to a new one.
 pub(crate) fn note(floors: &mut Vec<FloorUnder>, variant: &str, key: FloorKey) {
     match floors.iter_mut().find(|(noted, _)| noted.is_close_to(&key)) {
         Some((_, variants)) => variants.push(variant.to_owned()),
@@ -112,7 +114,7 @@ pub(crate) fn note(floors: &mut Vec<FloorUnder>, variant: &str, key: FloorKey) {
 pub(crate) struct FloorMeasurer {
     address: Address,
     key: FloorKey,
-    /// Round trips in a slice, once it is known how long one takes.
+    /// Round trips in a slice, chosen once it is known how long one takes.
     calls: u64,
     whole: Option<Floor>,
     slices: u32,
@@ -136,14 +138,14 @@ impl FloorMeasurer {
         let call = FloorCall {
             request_bytes: self.key.request_bytes,
             response_bytes: self.key.response_bytes,
-            // The first round trips of a connection open its window.
+            // A connection's first round trips open its window.
             warmup_calls: (self.calls / 10).max(1),
             calls: self.calls,
             timeout: TIMEOUT + TIMEOUT_FACTOR * self.key.least(),
         };
         ping_pong(&self.address, &call).map_err(|error| {
             let reason = format!(
-                "the floor could not be calibrated at {}: {error}",
+                "the floor could not be measured at {}: {error}",
                 self.address
             );
             TrialFailure::new(Fault::Machine, reason)
@@ -162,7 +164,7 @@ impl Measurer<Floor> for FloorMeasurer {
         Ok(())
     }
 
-    /// Never returns 1: a floor runs for as long as the variants do.
+    /// Always returns 0, because a floor runs for as long as its variants.
     fn slice(&mut self, _: &AtomicBool) -> TrialResult<f64> {
         let next = self.play()?;
         self.slices += 1;

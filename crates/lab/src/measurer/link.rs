@@ -1,4 +1,4 @@
-//! Measures a variant or a floor over an emulated link, in the network namespace of its client's end.
+//! Measures a variant or a floor over an emulated link, in the network namespace of the link's client end.
 
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
@@ -11,11 +11,11 @@ use rpcgauge_trial::{LinkCounts, Random};
 use super::{Carried, Measurer};
 use crate::error::TrialResult;
 
-/// A link, and what it had counted when calls began to count.
+/// A link, and its counters when measuring began.
 pub(crate) struct LinkMeter {
     network: Rc<Network>,
     before: OnceCell<Snapshot>,
-    /// When it began to count in the current slice, and for how long it counted in the earlier ones.
+    /// When counting began in the current slice, and the total counting time of earlier slices.
     since: Cell<Instant>,
     counted_for: Cell<Duration>,
 }
@@ -30,7 +30,7 @@ impl LinkMeter {
         })
     }
 
-    /// Starts to count, unless it already does. If the link has ended, [`Self::counted`] fails.
+    /// Starts counting, unless it has already started. If the link has failed, [`Self::counted`] fails.
     pub(crate) fn begin(&self) {
         if self.before.get().is_none()
             && let Ok(now) = self.network.counts()
@@ -47,7 +47,7 @@ impl LinkMeter {
         }
     }
 
-    /// What the link did since calls began to count.
+    /// What the link did since measuring began; `None` if it never began.
     fn counted(&self) -> TrialResult<Option<LinkCounts>> {
         let now = self.network.counts()?;
         Ok(self.before.get().map(|before| LinkCounts {
@@ -57,13 +57,13 @@ impl LinkMeter {
     }
 }
 
-/// Runs another measurer, whose sockets belong to the link's client end.
+/// Runs another measurer whose sockets belong to the link's client end.
 pub(crate) struct OverLink<'m, T> {
     link: Rc<LinkMeter>,
-    /// Seeds of the jitter: one for each slice, the same for all variants that take turns. Packets that they
-    /// send at the same times are delayed alike, which cancels in their ratio. Losses are each variant's own: a
-    /// lost packet changes those after it, so shared losses would not cancel except in the A/A pair, which
-    /// would hide them.
+    /// Seeds of the jitter: one for each slice, the same for all variants that alternate. Packets sent at the
+    /// same times are delayed equally, which cancels in the variants' ratio. Losses are not shared: a lost
+    /// packet changes the packets after it, so shared losses would cancel only in the A/A pair, which would
+    /// hide them.
     seeds: Random,
     within: Box<dyn Measurer<T> + 'm>,
     /// Adds what the link did to the result.

@@ -12,7 +12,7 @@ use rpcgauge_trial::{Cpu, Payload, Slice};
 use crate::machine::process::ProcessMeter;
 use crate::subject::Subject;
 
-/// What the operating system knows about a trial, and what does not change from call to call.
+/// What the operating system reports about a trial, and values that are the same for all of its calls.
 #[derive(Debug, Clone)]
 pub(super) struct ProcessFigures {
     pub(super) server_cpu: Option<Cpu>,
@@ -20,17 +20,17 @@ pub(super) struct ProcessFigures {
     pub(super) threads: Threads,
     pub(super) startup: Startup,
     pub(super) code: Option<CodeKind>,
-    /// Mean size of the responses, encoded and not compressed, bytes.
+    /// The mean size of the responses, encoded but not compressed, bytes.
     pub(super) response_size: Option<f64>,
-    /// The settings of each slice, if the trial was measured in slices.
+    /// The settings of the slices, if the trial was measured in slices.
     pub(super) slice: Option<Slice>,
     pub(super) measured_from_ms: Option<u64>,
     pub(super) watched: Option<Watched>,
 }
 
 impl ProcessFigures {
-    /// Resources of both sides' processes, and how they started: `caller` is a client or codec subject. A live
-    /// service and a codec alone have no `server`.
+    /// Reads the resources used by the processes of both sides, and how long they took to start. `caller` is a
+    /// client or codec subject. There is no `server` for a live service or a codec.
     pub(super) fn of(
         client: &ProcessMeter,
         caller: Option<&Subject>,
@@ -62,7 +62,7 @@ impl ProcessFigures {
     }
 }
 
-/// Combines both. Every field is named, so that a new one of the engine cannot be forgotten.
+/// Combines both. Every field is named, so that a new field of the engine cannot be forgotten.
 pub(super) fn trial_figures(from: load::Measurement, processes: ProcessFigures) -> TrialFigures {
     let load::Measurement {
         calls,
@@ -73,16 +73,16 @@ pub(super) fn trial_figures(from: load::Measurement, processes: ProcessFigures) 
         failed_latency,
         send_delay,
         stages,
-        // The count of the request times says how many marks were used.
+        // The number of request times shows how many marks were used.
         marks: _,
-        // `watched` has these two, if it is asked for.
+        // `watched` contains these two, if requested.
         began: _,
         slow: _,
         timeline,
         steps,
         traffic,
         late,
-        // Goodput counts only the measured calls.
+        // Goodput includes only the measured calls.
         late_answered: _,
         requests_sent,
         slices,
@@ -127,7 +127,7 @@ pub(super) fn trial_figures(from: load::Measurement, processes: ProcessFigures) 
         }),
         measured_from_ms: processes.measured_from_ms,
         watched: processes.watched,
-        // `OverLink` adds it.
+        // Added by `OverLink`.
         link: None,
         bytes: Some(Bytes {
             sent: bytes(&traffic.sent),
@@ -197,7 +197,8 @@ fn bytes(from: &load::ByteCount) -> BytesByClass {
     }
 }
 
-/// At most 1: the clocks of CPU time and of time differ a little, so a busy core could seem to exceed 100%.
+/// A share of at most 1. The CPU clock and the wall clock differ slightly, so a busy core could seem to exceed
+/// 100%.
 fn share(cpu_ns: u64, over_ns: u64) -> f64 {
     if over_ns == 0 {
         0.0

@@ -1,4 +1,4 @@
-//! Measurers, each of which measures one variant of a block, a slice at a time.
+//! Measurers. Each one measures one variant or floor of a block, slice by slice.
 
 mod caller;
 mod cover;
@@ -24,56 +24,56 @@ pub(crate) use self::rotation::Rotation;
 pub(crate) use self::watch::Watch;
 use crate::error::TrialResult;
 
-/// Measures one variant or floor, so that several can be measured in turn on one thread: the engine that
-/// calls a server, a client or codec subject, two bare loops, or, in tests, plain values.
+/// Measures one variant or floor, so that several can alternate on one thread. Implementations are the engine that
+/// calls a server, a client or codec subject, two bare loops and, in tests, plain values.
 pub(crate) trait Measurer<T> {
-    /// Connects and warms up. Afterwards nothing happens until a slice is asked for.
+    /// Connects and warms up. Afterwards, nothing happens until the first slice is requested.
     ///
     /// # Errors
-    /// Why the variant cannot be measured, in this and all methods below; the others of its block still can.
+    /// Why the variant cannot be measured. This also applies to all methods below. Other variants of the block are
+    /// not affected.
     fn prepare(&mut self, stop: &AtomicBool) -> TrialResult;
 
-    /// Warms up for one more slice where that is done in turn with the other ways of a process. Returns whether it is
-    /// over; it continues while that of another way is not.
+    /// Warms up for one more slice, if the variant alternates with others of its process during the warm-up. Returns
+    /// whether its warm-up is over. It is called again as long as that of another variant is not.
     fn warm_up_slice(&mut self, _stop: &AtomicBool) -> TrialResult<bool> {
         Ok(true)
     }
 
-    /// Measures one slice. Returns the fraction that is measured so far, from 0 to 1; at 1 no more slices are
-    /// needed.
+    /// Measures one slice. Returns the fraction measured so far, from 0 to 1. At 1, no more slices are needed.
     fn slice(&mut self, stop: &AtomicBool) -> TrialResult<f64>;
 
-    /// Whether the trial is measured in one piece, with its warm-up: then the measurer itself notes when calls
-    /// begin to count.
+    /// Whether the trial is measured in one piece together with its warm-up. If so, the measurer itself signals when
+    /// measuring begins.
     fn warms_up_in_slice(&self) -> bool {
         false
     }
 
-    /// Requests sent so far, including those of the warm-up; `None` if unknown, as for a client subject.
+    /// The number of requests sent so far, including the warm-up; `None` if unknown, as for a client subject.
     fn requests_sent(&self) -> Option<u64> {
         None
     }
 
-    /// What the calls so far carried; `None` if unknown, as on a client subject's own connections.
+    /// What the calls carried so far; `None` if unknown, as for a client subject's own connections.
     fn carried(&self) -> Option<Carried> {
         None
     }
 
-    /// Ends the measurement. Returns the figures of all slices together.
+    /// Ends the measurement and returns the figures of all slices together.
     fn finish(self: Box<Self>) -> TrialResult<Box<T>>;
 }
 
-/// How many calls were made, and all bytes on their connections, including the handler marks.
+/// The number of calls, and all bytes on their connections, including handler marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Carried {
     pub(crate) calls: u64,
-    /// From the client to the server.
+    /// Bytes from the client to the server.
     pub(crate) sent: u64,
-    /// From the server to the client.
+    /// Bytes from the server to the client.
     pub(crate) received: u64,
 }
 
-/// How much of a trial is measured, from 0 to 1: by its calls or its time, whichever ends it first.
+/// The fraction of a trial that has been measured, from 0 to 1: by calls or by time, whichever is further along.
 fn part_done(stop: Stop, started: u64, elapsed: Duration) -> f64 {
     let by_calls = stop
         .calls
@@ -84,7 +84,7 @@ fn part_done(stop: Stop, started: u64, elapsed: Duration) -> f64 {
     by_calls.max(by_time)
 }
 
-/// Milliseconds since the Unix epoch, for records: no figure depends on the wall clock.
+/// Milliseconds since the Unix epoch, for records. No figure depends on the wall clock.
 pub(crate) fn epoch_ms(time: SystemTime) -> u64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)

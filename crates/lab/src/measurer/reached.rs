@@ -1,30 +1,30 @@
-//! Checks that the calls that a client reports reached its server, by the kernel's counts of the server's TCP
-//! connections, which the client does not write.
+//! Checks that the calls a client reports have reached its server, using the kernel's counters for the
+//! server's TCP connections, which the client cannot forge.
 
 use rpcgauge_trial::Address;
 
 use crate::machine::connections::{Connections, Sent};
 use crate::variant::server::{Up, enter_server};
 
-/// The response that verified a client may be larger than its other responses by at most this factor: the
-/// messages differ in length, and HTTP/2 adds PING, WINDOW_UPDATE or SETTINGS now and then.
+/// The response that verified a client may be larger than its other responses by at most this factor:
+/// messages differ in length, and HTTP/2 occasionally adds PING, WINDOW_UPDATE or SETTINGS frames.
 const BYTES_FACTOR: u64 = 3;
 
-/// What the kernel counted in the slices of a trial.
+/// The kernel's counts for the slices of a trial.
 pub(super) struct Reached {
     connections: Connections,
-    /// Each call opens its own connection: connections are counted, not bytes.
+    /// Each call opens its own connection, so connections are counted instead of bytes.
     is_per_call: bool,
     seen: Seen,
 }
 
 #[derive(Debug, Default)]
 struct Seen {
-    /// Calls that succeeded, as the client says, in the slices with known counts.
+    /// Successful calls reported by the client, in slices with known counts.
     answered: u64,
-    /// Connections that were accepted meanwhile, on any port.
+    /// Connections accepted in these slices, on any port.
     accepted: u64,
-    /// Bytes that the server sent meanwhile, and for the one call that was verified.
+    /// Bytes that the server sent in these slices, and for the one call that was verified.
     sent: u64,
     sent_for_one: Option<u64>,
 }
@@ -36,8 +36,8 @@ pub(super) struct Look {
 }
 
 impl Look {
-    /// The bytes that the server sent since `before`; `None` if its connections changed: the counts of those
-    /// that were closed are lost.
+    /// The bytes that the server sent since `before`; `None` if its connections changed, because the counts
+    /// of closed connections are lost.
     fn sent_since(&self, before: &Self) -> Option<u64> {
         let are_same = self.accepted == before.accepted && self.sent.keys().eq(before.sent.keys());
         let sum = |look: &Self| look.sent.values().sum::<u64>();
@@ -46,7 +46,7 @@ impl Look {
 }
 
 impl Reached {
-    /// `None` unless the server listens on TCP and the kernel counts.
+    /// `None` unless the server listens on TCP and the kernel provides the counts.
     pub(super) fn of(server: &Up, is_per_call: bool) -> Option<Self> {
         let Address::Tcp(at) = server.subject.said().address.as_ref()? else {
             return None;
@@ -69,7 +69,7 @@ impl Reached {
         Some(Look { accepted, sent })
     }
 
-    /// Adds a slice, between two looks, in which `answered` calls succeeded.
+    /// Adds a slice with `answered` successful calls, given the looks before and after it.
     pub(super) fn add_slice(&mut self, looks: (Option<Look>, Option<Look>), answered: u64) {
         let (Some(before), Some(after)) = looks else {
             return;
@@ -82,14 +82,15 @@ impl Reached {
         }
     }
 
-    /// Adds the call by which the client was verified.
+    /// Adds the call that verified the client.
     pub(super) fn add_one(&mut self, looks: (Option<Look>, Option<Look>)) {
         if let (Some(before), Some(after)) = looks {
             self.seen.sent_for_one = after.sent_since(&before);
         }
     }
 
-    /// Why the calls that the client claims cannot have reached the server, if they cannot.
+    /// Why the calls that the client reports cannot all have reached the server; `None` if there is no
+    /// contradiction.
     pub(super) fn contradiction(&self) -> Option<String> {
         self.seen.contradiction(self.is_per_call)
     }
@@ -106,8 +107,9 @@ impl Seen {
         if is_per_call {
             return (accepted < answered).then(|| {
                 format!(
-                    "the client says that {answered} calls succeeded, each on a connection of its own, but this \
-                     machine accepted only {accepted} meanwhile: the others did not reach the server"
+                    "the client reports that {answered} calls succeeded, each on its own connection, but this \
+                     machine accepted only {accepted} connections in that time: the other calls did not reach \
+                     the server"
                 )
             });
         }
@@ -115,8 +117,8 @@ impl Seen {
         let is_too_little = sent.saturating_mul(BYTES_FACTOR) < answered.saturating_mul(one);
         (is_too_little || one == 0).then(|| {
             format!(
-                "the client says that {answered} calls succeeded, but the server sent only {sent} bytes meanwhile, \
-                 and {one} for one call that was checked: the others did not reach it"
+                "the client reports that {answered} calls succeeded, but the server sent only {sent} bytes in that \
+                 time, and {one} bytes for one verified call: the other calls did not reach it"
             )
         })
     }
@@ -136,11 +138,11 @@ mod tests {
         };
         for (seen, is_per_call, is_told) in [
             (seen(100, 0, 10_000, Some(100)), false, false),
-            // Large responses among short ones, and frames that belong to no call.
+            // Large responses among short ones, and frames that do not belong to a call.
             (seen(100, 0, 3_334, Some(100)), false, false),
             (seen(100, 0, 3_333, Some(100)), false, true),
             (seen(100, 0, 0, Some(0)), false, true),
-            // The connections changed during every slice, or during the one call.
+            // The connections changed during every slice, or during the verified call.
             (seen(0, 0, 0, Some(100)), false, false),
             (seen(100, 0, 10, None), false, false),
             (seen(100, 100, 0, None), true, false),

@@ -1,4 +1,4 @@
-//! Measures the variants of a block in turn, a slice each, in a new random order in each round.
+//! Measures the variants of a block slice by slice, in a new random order in each round.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,7 +11,7 @@ use crate::error::TrialResult;
 
 pub(crate) struct Rotation<'m> {
     variants: Vec<Member<'m, TrialFigures>>,
-    /// The floors, which have a slice in every round.
+    /// The floors, which are measured for one slice in every round.
     floors: Vec<Member<'m, Floor>>,
     random: Random,
 }
@@ -19,9 +19,9 @@ pub(crate) struct Rotation<'m> {
 type Ends<T> = Vec<TrialResult<Box<T>>>;
 
 struct Member<'m, T> {
-    /// What measures it, or why it cannot be measured.
+    /// The measurer, or why the variant cannot be measured.
     measurer: TrialResult<Box<dyn Measurer<T> + 'm>>,
-    /// The fraction that is measured, from 0 to 1, and how much of it the last slice added.
+    /// The fraction measured so far, from 0 to 1, and how much the last slice added to it.
     done: f64,
     step: f64,
 }
@@ -42,7 +42,7 @@ impl<'m, T> Member<'m, T> {
         self.measurer.is_err() || self.done >= 1.0
     }
 
-    /// Runs the measurer; one that fails is removed.
+    /// Runs `work` on the measurer. If it fails, the failure replaces the measurer.
     fn attempt<R>(
         &mut self,
         work: impl FnOnce(&mut dyn Measurer<T>) -> TrialResult<R>,
@@ -72,7 +72,7 @@ impl<'m, T> Member<'m, T> {
 }
 
 impl<'m> Rotation<'m> {
-    /// An empty rotation whose orders follow from `seed`.
+    /// An empty rotation. `seed` determines the order in each round.
     pub(crate) fn new(seed: u64) -> Self {
         Self {
             variants: Vec::new(),
@@ -81,7 +81,7 @@ impl<'m> Rotation<'m> {
         }
     }
 
-    /// Prepares a variant, and includes it from the next round on.
+    /// Prepares a variant and includes it from the next round on.
     pub(crate) fn add(
         &mut self,
         variant: TrialResult<Box<dyn Measurer<TrialFigures> + 'm>>,
@@ -90,7 +90,7 @@ impl<'m> Rotation<'m> {
         self.variants.push(Member::new(variant, stop));
     }
 
-    /// The same for a floor.
+    /// Like [`Rotation::add`], for a floor.
     pub(crate) fn add_floor(
         &mut self,
         floor: TrialResult<Box<dyn Measurer<Floor> + 'm>>,
@@ -99,8 +99,8 @@ impl<'m> Rotation<'m> {
         self.floors.push(Member::new(floor, stop));
     }
 
-    /// Warms up those that do so in turn, until all have settled or reached their limits: while the code of one way is
-    /// still compiled, no other way of its process is measured.
+    /// Warms up in alternation the variants that share a process, until all have settled or reached their limits. No
+    /// variant of a process is measured while code of another one is still being compiled.
     pub(crate) fn warm_up(&mut self, stop: &AtomicBool) {
         let mut is_over = false;
         while !is_over && !stop.load(Ordering::Relaxed) {
@@ -112,13 +112,13 @@ impl<'m> Rotation<'m> {
         }
     }
 
-    /// Whether some variant is not fully measured yet.
+    /// Whether any variant is not fully measured yet.
     pub(crate) fn goes_on(&self) -> bool {
         !self.variants.iter().all(Member::is_measured)
     }
 
-    /// Measures a slice of each. A variant that is ahead of another by more than a slice skips the round,
-    /// so that all are measured over the same time.
+    /// Measures one slice of each variant and floor. A variant that is more than one slice ahead of another skips the
+    /// round, so that all variants are measured over the same period.
     pub(crate) fn round(&mut self, stop: &AtomicBool) {
         let unmeasured = self.variants.iter().filter(|one| !one.is_measured());
         let behind = unmeasured.map(|one| one.done).fold(1.0, f64::min);
@@ -140,13 +140,13 @@ impl<'m> Rotation<'m> {
         }
     }
 
-    /// What the calls of each variant carried so far, in the order in which they were added.
+    /// What the calls of each variant have carried so far, in the order in which the variants were added.
     pub(crate) fn carried(&self) -> Vec<Option<Carried>> {
         let carried = |member: &Member<'_, _>| member.measurer.as_ref().ok()?.carried();
         self.variants.iter().map(carried).collect()
     }
 
-    /// The result of each variant and each floor, in the order in which they were added.
+    /// The results of the variants and of the floors, each in the order in which they were added.
     pub(crate) fn finish(self) -> (Ends<TrialFigures>, Ends<Floor>) {
         let variants = self.variants.into_iter().map(Member::finish);
         let floors = self.floors.into_iter().map(Member::finish);
@@ -163,12 +163,12 @@ mod tests {
     use super::*;
     use crate::error::TrialFailure;
 
-    /// A variant made of plain values: the fraction that a slice adds, and the slice that fails.
+    /// A measurer of plain values: the fraction that each slice adds, and the slice that fails.
     struct Values<'l> {
         name: char,
         step: f64,
         slices: u32,
-        /// The slices that its warm-up still needs.
+        /// The number of slices that its warm-up still needs.
         warm_up: u32,
         fails_at: Option<u32>,
         log: &'l RefCell<String>,
@@ -256,7 +256,7 @@ mod tests {
             assert!("abc".chars().all(|name| count(round, name) == 1), "{round}");
         }
         let orders: std::collections::BTreeSet<&&str> = rounds.iter().collect();
-        assert_eq!(orders.len(), 6, "every order comes");
+        assert_eq!(orders.len(), 6, "every order occurs");
     }
 
     #[test]

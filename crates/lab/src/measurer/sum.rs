@@ -1,4 +1,4 @@
-//! The records of a client's or codec's slices, added up.
+//! Adds up the records of a client's or codec's slices.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::subject::one_line;
 
 /// The sum of all slices so far.
 pub(super) struct Sum {
-    /// For a codec, what the operations of a record do.
+    /// What a codec's operations do; `None` for a client.
     operation: Option<Operation>,
     pub(super) calls: Calls,
     latency: Times,
@@ -25,11 +25,11 @@ pub(super) struct Sum {
     stages: BTreeMap<Stage, Times>,
     timeline: TimelineRecorder,
     slow: SlowCalls,
-    /// The time from a slice's first call until the next one would have been due, over all slices.
+    /// The time from a slice's first call until its next call would have been due, summed over all slices.
     pub(super) elapsed_ns: u64,
-    /// What the records of slices without a failed call cover. A client may wait after a failure.
+    /// Covers only slices without failed calls, because a client may wait after a failure.
     cover: Cover,
-    /// When the first record begins, and when the last one ends.
+    /// When the first record begins and the last one ends.
     began: Option<u64>,
     ended: u64,
     request_bytes: Mean,
@@ -65,7 +65,7 @@ impl Sum {
         }
     }
 
-    /// Adds a slice, whose records leave out the first `skipped` operations.
+    /// Adds a slice. Its records do not include the first `skipped` operations.
     pub(super) fn add(&mut self, records: &[Record], done: &SliceDone, skipped: u64) {
         self.slices += 1;
         self.skipped += skipped;
@@ -94,7 +94,7 @@ impl Sum {
         }
     }
 
-    /// Counts a record. Returns how many of its operations failed.
+    /// Adds a record. Returns how many of its operations failed.
     fn record(&mut self, record: &Record) -> u64 {
         let operations = u64::from(record.operations);
         let took = record.end - record.begin;
@@ -108,7 +108,7 @@ impl Sum {
             return operations;
         }
         self.calls.answered += operations;
-        // A slow batch of a codec counts as a whole: which operation was slow is not known.
+        // A slow batch of a codec is slow as a whole, because it is unknown which operation was slow.
         self.slow.succeeded(record.begin, took);
         self.latency.add_each(took, operations);
         self.timeline.succeeded(due, took, operations);
@@ -128,7 +128,7 @@ impl Sum {
         0
     }
 
-    /// Counts failed calls. A slice has only the reason of its first one.
+    /// Counts failed calls. A slice reports only the reason of its first failed call.
     fn failed(&mut self, count: u64, reason: Option<&str>) {
         let kind = FailureKind::CallFailed;
         *self.calls.failed.entry(kind).or_default() += count;
@@ -139,24 +139,24 @@ impl Sum {
         self.errors.without_sample += count - with_text;
     }
 
-    /// The slow calls so far, and when the first call began.
+    /// The slow calls so far, and when the first call began, ns.
     pub(super) fn slow(&self) -> (&SlowCalls, u64) {
         (&self.slow, self.began.unwrap_or(0))
     }
 
-    /// Why the sum cannot be used: every operation failed, or the records cover too little of the time for the
-    /// calls in flight that were asked for.
+    /// Why the sum cannot be used: every operation failed, or the records cover too little of the time for
+    /// `in_flight` concurrent calls. `None` if it can be used.
     pub(super) fn failure(&self, in_flight: u64) -> Option<String> {
         if let Some(failure) = self.cover.failure(in_flight) {
             return Some(failure);
         }
         let said = self.errors.samples.first();
-        let said = said.map_or("the subject does not say why", |sample| &sample.text);
+        let said = said.map_or("the subject does not report why", |sample| &sample.text);
         let started = self.calls.started;
         (self.calls.answered == 0).then(|| format!("all {started} calls failed: {said}"))
     }
 
-    /// The sum as a record's figures. Every field is named, so that none can be forgotten.
+    /// Converts the sum to a record's figures. Every field is named, so that none can be forgotten.
     pub(super) fn into_measured(
         self,
         [request_coding, response_coding]: [Compression; 2],
@@ -198,7 +198,7 @@ impl Sum {
             failed_latency: Some(failed_latency)
                 .filter(|times| !times.is_empty())
                 .map(Histogram::from),
-            // A subject sends each call when it is due, which is when the one before it has ended.
+            // A subject sends each call when it is due, that is, when the previous call has ended.
             send_delay: Times::new(Unit::Ns).into(),
             stages: stages
                 .into_iter()
@@ -220,7 +220,7 @@ impl Sum {
             watched: processes.watched,
             link: None,
             bytes: None,
-            // Without compression the bytes that were carried are those that were encoded.
+            // Without compression, the bytes sent are the encoded bytes.
             payload: Payload {
                 request: request.filter(|_| request_coding.is_none()),
                 request_compressed: request,
@@ -252,7 +252,7 @@ impl Sum {
     }
 }
 
-/// The stages between the times that a call's record has.
+/// The stages between those times that a call's record contains.
 fn stages(record: &Record) -> Vec<(Stage, u64)> {
     let (begin, end) = (Some(record.begin), Some(record.end));
     [
@@ -270,7 +270,7 @@ fn stages(record: &Record) -> Vec<(Stage, u64)> {
     .collect()
 }
 
-/// The unit of times: a codec's operation may take a fraction of the clock's nanosecond.
+/// The unit of times. A codec's operation may take a fraction of a nanosecond.
 fn unit(operation: Option<Operation>) -> Unit {
     match operation {
         Some(_) => Unit::Ps,
@@ -278,7 +278,7 @@ fn unit(operation: Option<Operation>) -> Unit {
     }
 }
 
-/// A mean, if all of its terms are known.
+/// A mean; unknown if any of its terms is unknown.
 #[derive(Default)]
 struct Mean {
     total: u64,

@@ -1,4 +1,5 @@
-//! What other programs took from slow calls, read at the edges of slices, where no call is in flight.
+//! Measures what other programs took from slow calls. It is read at the edges of slices, where no call is in
+//! flight.
 
 use std::ops::Range;
 
@@ -13,13 +14,13 @@ use crate::machine::waits::{SideMeter, SideReading};
 /// Tracks what other programs take from the calls of one variant.
 pub(crate) struct Watch {
     sides: Vec<Side>,
-    /// The cores whose stolen time counts; empty if it is not known which ones are used.
+    /// The cores whose stolen time is attributed to calls; empty if it is unknown which cores are used.
     cores: Vec<usize>,
-    /// The current slice, while it lasts.
+    /// The slice in progress, if any.
     began: Option<Began>,
     /// What was taken from the last slice, until it is known which of its calls were slow.
     taken: Option<Disturbed>,
-    /// What was taken from the slow calls of each slice that had any.
+    /// What was taken from each slice that had slow calls, with the range of these calls.
     seen: Vec<(Range<usize>, Disturbed)>,
 }
 
@@ -28,12 +29,12 @@ struct Began {
     stolen_ns: Option<u64>,
 }
 
-/// What runs on one set of cores: the client, the server, or both if they share it.
+/// The threads on one set of cores: those of the client, the server, or both if they share the cores.
 struct Side {
     meters: Vec<SideMeter>,
     cores: u64,
     before: Option<SideReading>,
-    /// The usual wait per slice of the thread that waits longest, and the usual CPU time of all threads, ns.
+    /// Per slice: the usual wait of the thread that waits longest, and the usual CPU time of all threads, ns.
     usual_wait: Usual,
     usual_use: Usual,
 }
@@ -49,9 +50,9 @@ impl Side {
         Some(sum)
     }
 
-    /// How much longer than usual a thread of the side waited for other programs in a slice; `None` until it is
-    /// known what is usual. Threads of the side wait for each other too: what all of them ran longer than usual
-    /// is subtracted, and the rest counts only up to the time that the side left its cores unused.
+    /// How much longer than usual a thread of this side waited for other programs in a slice; `None` until it
+    /// is known what is usual. Threads of the side also wait for each other, so the CPU time that the side used
+    /// beyond the usual is subtracted. The result is limited to the time that the side left its cores unused.
     fn waited_for_others(&mut self, slice: &SideReading, lasted_ns: u64) -> Option<u64> {
         let waits = slice.threads.values().map(|thread| thread.waited_ns);
         let wait_ns = waits.max().unwrap_or(0);
@@ -69,7 +70,7 @@ impl Side {
 }
 
 impl Watch {
-    /// Watches a client and a server; without a client, the calling thread makes the calls.
+    /// Watches a client and a server. Without a client, the calling thread makes the calls.
     pub(crate) fn new(
         layout: &Layout,
         client: Option<&ProcessMeter>,
@@ -100,7 +101,8 @@ impl Watch {
         cores.sort_unstable();
         cores.dedup();
         if are_same && cores.len() > 1 {
-            // They may run on any of these cores: time stolen from an unused one takes nothing from them.
+            // Client and server may run on any of these cores. Time stolen from an unused core takes nothing
+            // from them.
             cores.clear();
         }
         Self {
@@ -123,7 +125,7 @@ impl Watch {
         });
     }
 
-    /// Ends the slice, if one began.
+    /// Ends the slice, if one is in progress.
     pub(crate) fn end(&mut self) {
         let Some(began) = self.began.take() else {
             return;
@@ -150,7 +152,7 @@ impl Watch {
         });
     }
 
-    /// Notes which calls of the ended slice were slow.
+    /// Records which calls of the finished slice were slow.
     pub(crate) fn slow(&mut self, slow: Range<usize>) {
         let taken = self.taken.take();
         self.seen.extend(
@@ -202,8 +204,9 @@ fn slow_call(call: &Slow) -> SlowCall {
     }
 }
 
-/// Shares out what was taken from a slice among its slow calls, by the time that they lost. Calls that overlap
-/// were held up together: each gets the group's whole share, by the call that lost the most.
+/// Distributes what was taken from a slice among its slow calls, in proportion to the time that they lost.
+/// Overlapping calls were held up together: each one receives the whole share of its group, based on the call
+/// that lost the most.
 fn share_out(disturbed: Disturbed, calls: &mut [SlowCall]) {
     calls.sort_by_key(|call| call.due_ns);
     let mut until_ns = 0;
@@ -246,7 +249,7 @@ mod tests {
         Watch::new(&layout, None, None)
     }
 
-    /// What each thread ran and waited, ns.
+    /// A reading with the time, ns, that each thread ran and waited.
     fn reading(threads: &[(u64, u64)]) -> SideReading {
         let times = threads
             .iter()
@@ -278,7 +281,7 @@ mod tests {
         assert_eq!(by_others(&[(300, 350), (150, 10)]), Some(300));
         // Two threads wait for the same other program.
         assert_eq!(by_others(&[(300, 350), (150, 340)]), Some(300));
-        // A collector ran meanwhile.
+        // A garbage collector ran as well.
         assert_eq!(by_others(&[(400, 250), (200, 10), (200, 0)]), Some(0));
         assert_eq!(by_others(&[(400, 300), (200, 10), (100, 0)]), Some(150));
         assert_eq!(
@@ -319,7 +322,7 @@ mod tests {
         for _ in 0..16 {
             watch.begin();
             watch.end();
-            assert_eq!(watch.taken, None, "it is not known yet what is usual");
+            assert_eq!(watch.taken, None, "what is usual is not known yet");
         }
         watch.begin();
         watch.end();
@@ -349,7 +352,7 @@ mod tests {
         let (quarter, rest, all) = ((500, 100), (1_500, 300), (2_000, 400));
         assert_eq!(shares(&[(50, 1_100), (1_150, 3_100)]), [quarter, rest]);
         assert_eq!(shares(&[(50, 1_100), (51, 3_100)]), [all, all]);
-        // The third one overlaps the first, though not the second; the last one is alone.
+        // The third call overlaps the first, though not the second. The last one is alone.
         let mixed = [(50, 3_100), (60, 400), (2_000, 600), (4_000, 1_100)];
         assert_eq!(shares(&mixed), [rest, rest, rest, quarter]);
         assert_eq!(shares(&[(9, 100)]), [(0, 0)], "it lost nothing");

@@ -1,4 +1,5 @@
-//! The events of runtimes: where each process writes them, and how they are read once it has ended.
+//! The events of runtimes: where each process writes them, and how they are read once the process has
+//! exited.
 
 use rpcgauge_contract::RuntimeEvent;
 use rpcgauge_study::features::Role;
@@ -10,24 +11,24 @@ use super::Run;
 use crate::error::LabError;
 use crate::subject::EventsFile;
 
-/// A process whose events can be read when it has ended.
+/// A process whose events can be read after it has exited.
 pub(super) struct EventSource {
     pub(super) process: Role,
     pub(super) events: EventsFile,
 }
 
-/// The events of an instance that has ended, and when its trials were measured.
+/// An instance that has ended: where its events are, and when its trials were measured.
 pub(super) struct Ended {
     pub(super) variant: u32,
     pub(super) placement: Placement,
     pub(super) sources: Vec<EventSource>,
-    /// Spans of CLOCK_MONOTONIC, ns.
+    /// Intervals of CLOCK_MONOTONIC, ns.
     pub(super) measured: Vec<[u64; 2]>,
 }
 
 impl Run<'_> {
-    /// Reads the events of instances that have ended, and records those from the measured time. Events that
-    /// cannot be read fail no trial: the report says that they are unknown.
+    /// Reads the events of instances that have ended, and records those from measured time. Unreadable
+    /// events do not fail a trial: the report shows that they are unknown.
     pub(super) fn keep_events(
         &mut self,
         invocation: u32,
@@ -42,7 +43,7 @@ impl Run<'_> {
                     Err(reason) => {
                         let process = process.as_str();
                         let text = format!(
-                            "the events of the {process} of \"{name}\" are not known: {reason}"
+                            "the events of the {process} of \"{name}\" are unknown: {reason}"
                         );
                         self.keep_warning(text)?;
                         continue;

@@ -1,5 +1,4 @@
-//! What a variant is measured with: the processes of its subjects, started and verified, or a
-//! live service.
+//! What a variant is measured with: the processes of its subjects, started and verified, or a live service.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -56,14 +55,14 @@ impl Instance {
             .chain(caller.map(|caller| &caller.subject))
     }
 
-    /// The versions that its processes reported when they were ready, the server's first.
+    /// The versions that its processes reported in their ready lines, the server's first.
     pub(super) fn versions(&self) -> Vec<BTreeMap<String, String>> {
         self.processes()
             .map(|process| process.ready().versions.clone())
             .collect()
     }
 
-    /// How one of its processes ended, if one did.
+    /// How one of its processes ended; `None` while all are running.
     pub(super) fn ended(&self) -> Option<String> {
         self.processes().find_map(Subject::ended)
     }
@@ -86,15 +85,15 @@ struct Starting {
     index: u32,
     placement: Placement,
     layout: Layout,
-    /// The name of its log.
+    /// The name of the log file, without its extension.
     log: String,
     /// The name of its socket, records and events files, without the extension.
     file: String,
-    /// The files that its runtimes write events to.
+    /// The files to which its runtimes write events.
     sources: Vec<EventSource>,
 }
 
-/// Which start it is.
+/// Identifies one start within a run.
 #[derive(Clone, Copy)]
 pub(super) struct Occasion {
     pub(super) invocation: u32,
@@ -110,12 +109,11 @@ struct CallStarting<'v> {
     workload: Workload,
 }
 
-/// An instance, and where its processes write what their runtimes do.
+/// An instance, and the files to which its runtimes write events.
 pub(super) type Started = (Instance, Vec<EventSource>);
 
 impl Run<'_> {
-    /// Starts what a trial is measured with; `starts` is the number of earlier starts. Also returns the files
-    /// that its runtimes write events to.
+    /// Starts what a trial is measured with. Also returns the files to which its runtimes write events.
     pub(super) fn new_instance(&mut self, occasion: Occasion, index: u32) -> TrialResult<Started> {
         let variant = &self.plan.variants[index as usize];
         match &variant.settings.target {
@@ -136,8 +134,8 @@ impl Run<'_> {
         }
     }
 
-    /// Starts the processes that variants share, with a part for every one of them, also for those that are not
-    /// measured on this occasion: the processes are then the same on all.
+    /// Starts the processes that variants share. They have a part for every one of these variants, even those not
+    /// measured this time, so that the processes are always the same.
     pub(super) fn shared_instances(
         &mut self,
         occasion: Occasion,
@@ -201,8 +199,8 @@ impl Run<'_> {
         })
     }
 
-    /// Starts the servers, verifies them, and starts the clients that call them: each in a process of its own, or all
-    /// in those of `shared`.
+    /// Starts the servers, verifies them, and starts the clients that call them: each in its own process, or all in
+    /// the processes of `shared`.
     fn call_instances(
         &self,
         mut calls: Vec<CallStarting<'_>>,
@@ -251,7 +249,7 @@ impl Run<'_> {
             .collect()
     }
 
-    /// Starts one server process with a part for each of the calls.
+    /// Starts one server process with a part for each call.
     fn servers(&self, calls: &mut [CallStarting<'_>], program: &str) -> Vec<TrialResult<Up>> {
         let up = |(subject, call): (Subject, &CallStarting<'_>), link| {
             let workload = call.workload.clone();
@@ -295,8 +293,8 @@ impl Run<'_> {
         Ok((subjects, link))
     }
 
-    /// Starts one client process, on the client's cores, with a part for each server, all of which must be up; `None` if
-    /// no client subject calls them.
+    /// Starts one client process, on the client's cores, with a part for each server. All servers must be running. The
+    /// results are `None` if the engine makes the calls.
     fn clients(
         &self,
         calls: &mut [CallStarting<'_>],
@@ -354,7 +352,8 @@ impl Run<'_> {
         Ok(clients.collect())
     }
 
-    /// How a process for all of the calls is started: their runtimes are to do the same.
+    /// The command for a process that serves all of these calls. Their runtime settings are the same, so the first
+    /// call's are used.
     fn command_of_all(
         &self,
         calls: &mut [CallStarting<'_>],
@@ -365,7 +364,7 @@ impl Run<'_> {
         self.command(program, starting, process, (&call.workload, &call.runtime))
     }
 
-    /// Starts a codec, on the client's cores.
+    /// Starts a codec on the client's cores.
     fn new_codec(
         &self,
         starting: &mut Starting,
@@ -429,20 +428,20 @@ impl Run<'_> {
         Ok(with_events)
     }
 
-    /// The live service of a variant, or of the one that it repeats.
+    /// The live service of a variant, or of the variant that it repeats.
     fn live(&self, variant: &Variant) -> TrialResult<Live> {
         let name = variant.repeats.as_ref().unwrap_or(&variant.name);
         let live = self.options.live.get(name).cloned();
         live.ok_or_else(|| {
             let reason = format!(
-                "the plan does not keep the requests and credentials of the live service \"{name}\"; \
+                "the plan does not contain the requests and credentials of the live service \"{name}\"; \
                  start a new run"
             );
             TrialFailure::new(Fault::User, reason)
         })
     }
 
-    /// A workload's messages, made once for all variants that use it: they can be large.
+    /// A workload's messages, built once for all variants that use it because they can be large.
     fn workload(&mut self, spec: &WorkloadSpec) -> TrialResult<Workload> {
         if let Some((_, workload)) = self.workloads.iter().find(|(known, _)| known == spec) {
             return Ok(workload.clone());
@@ -471,7 +470,7 @@ impl Run<'_> {
         Subject::start_parts(&start, self.stop)
     }
 
-    /// Where a subject listens; `name` is for a Unix socket.
+    /// Where a subject must listen. `name` is for a Unix socket.
     fn listen(&self, transport: Transport, is_linked: bool, name: &str) -> TrialResult<Listen> {
         if is_linked {
             let host = rpcgauge_link::SERVER.to_string();

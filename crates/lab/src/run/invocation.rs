@@ -1,5 +1,5 @@
 //! One fresh start of the subjects: an instance for each variant and placement, and an answering half for each
-//! floor's transport, all started when first needed.
+//! kind of floor. All of them are started when first needed.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,43 +18,42 @@ use super::{Planned, Run};
 use crate::error::{TrialFailure, TrialResult};
 use crate::subject::Subject;
 
-/// How often a variant's instance is restarted after one of its processes died: enough for bad luck, too few to
-/// waste a run on a subject that always dies.
+/// How often a variant's instance is restarted after one of its processes died: often enough to survive bad luck,
+/// but not so often that a subject that always dies wastes the run.
 const RESTARTS: u32 = 2;
 
 /// The processes of one invocation.
 ///
-/// A process belongs to one variant, so that processor time, peak memory and the luck of a start
-/// are the variant's own, or to the variants that share it; and to one placement, since many runtimes count their
-/// cores only once.
+/// A process belongs to one variant, or to several that share it, so that processor time, peak memory and the
+/// luck of a start are not mixed with those of other variants. It also belongs to one placement, because many
+/// runtimes count their cores only once.
 pub(super) struct Invocation {
     number: u32,
     slots: BTreeMap<Key, Slot>,
     floors: FloorHalves,
-    /// The names of the variants whose subjects are recorded.
+    /// The names of the variants whose subjects have been recorded.
     recorded: BTreeSet<String>,
-    /// By instance, when those trials were measured whose slow calls were watched: spans of CLOCK_MONOTONIC,
-    /// ns.
+    /// When trials that watched slow calls were measured, by instance: intervals of CLOCK_MONOTONIC, ns.
     measured: BTreeMap<Key, Vec<[u64; 2]>>,
 }
 
 /// An instance's variant and placement.
 type Key = (u32, Placement);
 
-/// The answering halves of the floors, by placement, transport and the link's name.
+/// The answering halves of floors, by placement, transport and the link's name.
 pub(super) type FloorHalves = BTreeMap<(Placement, Transport, Option<String>), FloorHalf>;
 
-/// The answering half of a floor, and the link over which it is called.
+/// The answering half of a floor, and the link between client and server.
 pub(super) struct FloorHalf {
     pub(super) subject: Subject,
     pub(super) link: Option<Rc<Network>>,
 }
 
 struct Slot {
-    /// The instance, or why there is none and never will be in this invocation.
+    /// The instance, or why it cannot be started in this invocation.
     state: TrialResult<Instance>,
     starts: u32,
-    /// The files that its runtimes write events to, including those of processes that died.
+    /// The files to which its runtimes write events, including those of processes that died.
     sources: Vec<EventSource>,
 }
 
@@ -73,19 +72,19 @@ impl Invocation {
         self.number
     }
 
-    /// Whether the subjects of a variant are not recorded yet. Notes them as recorded.
+    /// Whether the subjects of a variant have not been recorded yet. Marks them as recorded.
     pub(super) fn is_new(&mut self, variant: &Variant) -> bool {
         self.recorded.insert(variant.name.clone())
     }
 
-    /// The versions that the processes of a trial's instance gave; empty where there is none.
+    /// The versions reported by the processes of a trial's instance; empty if there is no instance.
     pub(super) fn versions(&self, trial: &TrialSpec) -> Vec<BTreeMap<String, String>> {
         let slot = self.slots.get(&(trial.variant, trial.placement));
         let instance = slot.and_then(|slot| slot.state.as_ref().ok());
         instance.map(Instance::versions).unwrap_or_default()
     }
 
-    /// The instance of each of `trials`, or why there is none, and the answering halves of the floors.
+    /// The instance of each of `trials`, or why it cannot be started, and the answering halves of floors.
     pub(super) fn instances(
         &mut self,
         trials: &[Planned<'_>],
@@ -102,8 +101,8 @@ impl Invocation {
         (trials.iter().map(instance).collect(), &mut self.floors)
     }
 
-    /// Ends the instances that no later trial needs: they hold memory, and even an idle runtime wakes up. Asks
-    /// all of them to end before it waits for any. Returns their events files.
+    /// Stops the instances that no later trial needs, because they occupy memory and even an idle runtime wakes
+    /// up. All are asked to exit before any is waited for. Returns their events files.
     pub(super) fn end_all_but(&mut self, later: &[TrialSpec]) -> Vec<Ended> {
         let needed: BTreeSet<Key> = later.iter().map(|t| (t.variant, t.placement)).collect();
         let slots = std::mem::take(&mut self.slots);
@@ -123,13 +122,13 @@ impl Invocation {
             variant: key.0,
             placement: key.1,
             measured: self.measured.remove(&key).unwrap_or_default(),
-            // The processes end here, when `slot.state` is dropped.
+            // The processes exit here, when `slot.state` is dropped.
             sources: slot.sources,
         });
         ended.filter(|ended| !ended.sources.is_empty()).collect()
     }
 
-    /// Notes when a trial was measured.
+    /// Records when a trial was measured, if its slow calls were watched.
     pub(super) fn note(&mut self, record: &TrialRecord) {
         if let TrialOutcome::Measured(measured) = &record.outcome
             && let Some(watched) = &measured.watched
@@ -143,8 +142,8 @@ impl Invocation {
 }
 
 impl Run<'_> {
-    /// Starts the instances of trials, unless they exist and all their processes are alive. Variants that share
-    /// processes are started together, and restarted together.
+    /// Starts the instances of these trials that do not exist or have a dead process. Variants that share
+    /// processes are started and restarted together.
     pub(super) fn start_instances(&mut self, invocation: &mut Invocation, trials: &[Planned<'_>]) {
         let mut started = BTreeSet::new();
         for planned in trials {
@@ -185,7 +184,7 @@ impl Run<'_> {
             return;
         };
         let starts = slots.flatten().map(|slot| slot.starts).max().unwrap_or(0);
-        // Dead instances release their sockets and logs before the next ones start.
+        // Dropping dead instances releases their sockets and logs before the next ones start.
         let mut sources: BTreeMap<u32, Vec<EventSource>> = BTreeMap::new();
         for of in variants {
             let before = invocation.slots.remove(&(*of, placement));
@@ -211,7 +210,7 @@ impl Run<'_> {
             }
         };
         for (of, made) in made {
-            // Others share the processes, and are not measured now.
+            // Variants that share the processes but are not measured now.
             let Some(mut sources) = sources.remove(&of) else {
                 continue;
             };
@@ -228,8 +227,7 @@ impl Run<'_> {
         }
     }
 
-    /// Where the answering half of a floor listens, and over which link. Starts the half when it is first
-    /// needed.
+    /// Where the answering half of a floor listens, and over which link. Starts the half when first needed.
     pub(super) fn floor_address(
         &self,
         floors: &mut FloorHalves,

@@ -1,4 +1,4 @@
-//! The run: invocations, blocks, trials, in the plan's order.
+//! Runs a plan's trials in order, by invocation and block.
 
 mod events;
 mod instance;
@@ -51,23 +51,23 @@ pub struct Options {
     pub live: BTreeMap<String, Live>,
     /// The folder for the subjects' logs, created if missing.
     pub logs: PathBuf,
-    /// How long a subject may take until it is ready.
+    /// How long a subject may take to become ready.
     pub ready_timeout: Duration,
-    /// How long a subject may take to end when it is asked to.
+    /// How long a subject may take to exit when asked to.
     pub end_timeout: Duration,
-    /// How long a client or codec may take to answer a line, in addition to the time of a slice; at least a
-    /// call's deadline.
+    /// How long a client or codec may take to answer a line, in addition to the length of a slice. If it is
+    /// less than a call's deadline, the deadline is used.
     pub answer_timeout: Duration,
     /// What a resumed run was measured with so far; `None` for a new run.
     pub earlier: Option<Earlier>,
 }
 
-/// What the recorded part of a run was measured with.
+/// The conditions under which the recorded part of a run was measured.
 #[derive(Debug, Clone)]
 pub struct Earlier {
-    /// Its machine and subjects, as the report shows them.
+    /// The machine and the subjects, as the report shows them.
     pub environment: Environment,
-    /// What the rest must be measured with as well.
+    /// What must be the same for the rest of the run.
     pub provenance: Provenance,
 }
 
@@ -88,7 +88,7 @@ impl Options {
     }
 }
 
-/// Carries out plans.
+/// Runs plans.
 #[derive(Debug)]
 pub struct Lab {
     options: Options,
@@ -97,9 +97,9 @@ pub struct Lab {
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunEnding {
-    /// Every trial that was asked for is recorded.
+    /// Every requested trial is recorded.
     Complete,
-    /// It was asked to stop; what was recorded is valid, and the rest can be run later.
+    /// The run was stopped. Recorded trials are valid, and the rest can be run later.
     Stopped,
 }
 
@@ -115,16 +115,16 @@ pub struct Summary {
 }
 
 impl Lab {
-    /// A lab with these options. Nothing is started yet.
+    /// Creates a lab with these options. Does not start anything yet.
     pub fn new(options: Options) -> Self {
         Self { options }
     }
 
-    /// Checks that `trials` can join what is recorded already, before anything is started. The versions that
-    /// subjects report when they are ready are compared during the run.
+    /// Checks that `trials` would be comparable with the recorded ones, before anything is started. The
+    /// versions that subjects report when ready are compared during the run.
     ///
     /// # Errors
-    /// [`LabError::Changed`]: rpcgauge, the machine or a subject is not the same as before.
+    /// [`LabError::Changed`] if rpcgauge, the machine or a subject has changed.
     pub fn check_unchanged(&self, plan: &Plan, trials: &[TrialSpec]) -> Result<(), LabError> {
         let Some(Earlier { provenance, .. }) = &self.options.earlier else {
             return Ok(());
@@ -136,7 +136,7 @@ impl Lab {
             let variant = &plan.variants[variant as usize];
             let workload = variant.settings.target.workload();
             for (stack, program) in plan.programs_of(variant) {
-                // If a stack cannot be started, its trials fail, and there is nothing to compare.
+                // A stack that cannot be started fails its trials, and there is nothing to compare.
                 if let Ok(command) = self.options.stacks.command(program, workload) {
                     provenance.check_build(stack, command.build.as_ref())?;
                 }
@@ -145,15 +145,15 @@ impl Lab {
         Ok(())
     }
 
-    /// Runs `trials`, which are those of `plan` that are not recorded yet, in the plan's order:
-    /// `plan.trials` for a new run, what is missing for a resumed one.
+    /// Runs `trials` in the plan's order. They must be the trials of `plan` that are not yet recorded:
+    /// `plan.trials` for a new run, the missing ones for a resumed run.
     ///
-    /// The lab reads `stop` during and between trials: once it is true, the lab gives up the running trials and
-    /// ends the run. Of those trials it records only the ones of a live service, as interrupted. The calling
-    /// thread measures; the subjects end if it ends.
+    /// The lab checks `stop` during and between trials. Once it is set, the lab abandons the running trials and
+    /// ends the run. It records abandoned trials only for live services, as interrupted. The calling thread
+    /// does the measuring, and the subjects are killed if it exits.
     ///
     /// # Errors
-    /// [`LabError`] when the run cannot continue. A trial that fails is not an error: it is recorded.
+    /// [`LabError`] if the run cannot continue. A failed trial is recorded and is not an error.
     pub fn run(
         &self,
         plan: &Plan,
@@ -164,7 +164,7 @@ impl Lab {
     ) -> Result<Summary, LabError> {
         check(plan, trials)?;
         if trials.is_empty() {
-            // Nothing is measured on this machine, so the recorded environment stays as it is.
+            // Nothing is measured on this machine, so the recorded environment remains unchanged.
             return Ok(Summary {
                 ending: RunEnding::Complete,
                 measured: 0,
@@ -181,28 +181,28 @@ impl Lab {
     }
 }
 
-/// A trial that is to be measured.
+/// A trial to be measured.
 #[derive(Clone, Copy)]
 struct Planned<'p> {
     spec: &'p TrialSpec,
     variant: &'p Variant,
-    /// The rate that a search chose, which is also in the variant's settings.
+    /// The rate that a search chose. The variant's settings already contain it.
     rate: Option<f64>,
 }
 
-/// What all invocations of one run share.
+/// The state shared by all invocations of a run.
 struct Run<'a> {
     options: &'a Options,
     plan: &'a Plan,
     records: &'a mut dyn Records,
-    /// Gets every event, and snapshots of trials while they are measured.
+    /// Receives all events, and snapshots of trials while they are measured.
     observer: RefCell<&'a mut dyn Observer>,
     stop: &'a AtomicBool,
     placements: Placements,
     networks: Networks,
-    /// The folder of the subjects' sockets and records, once there are any.
+    /// The folder for sockets and records of subjects, created when first needed.
     scratch: OnceCell<Scratch>,
-    /// The workloads that were needed so far.
+    /// The workloads needed so far.
     workloads: Vec<(WorkloadSpec, Workload)>,
     environment: Environment,
     provenance: Provenance,
@@ -224,7 +224,8 @@ impl<'a> Run<'a> {
         std::fs::create_dir_all(&options.logs)
             .map_err(|source| LabError::Folder(options.logs.clone(), source))?;
         let placements = Placements::detect()?;
-        // Also if no trial over a link is left: the remaining trials must be measured like the earlier ones.
+        // Even if no trial over a link is left: the remaining trials must be measured under the same conditions
+        // as the earlier ones.
         if plan.has_links() {
             rpcgauge_link::isolate()?;
         }
@@ -255,7 +256,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Starts new processes of the subjects, measures these trials, and ends the processes.
+    /// Starts new subject processes, measures these trials, and stops the processes.
     fn invocation(&mut self, trials: &[TrialSpec]) -> Result<(), LabError> {
         let Some(first) = trials.first().filter(|_| !self.is_stopped()) else {
             return Ok(());
@@ -292,7 +293,7 @@ impl<'a> Run<'a> {
         mut record: TrialRecord,
         took: Duration,
     ) -> Result<TrialRecord, LabError> {
-        // The reader would refuse it, and with it all other trials of the run.
+        // The reader would reject this record, and with it all other trials of the run.
         if let Err(problem) = record.check() {
             let contradict = format!("its figures contradict each other: {problem}");
             let target = &self.plan.variants[record.trial.variant as usize]
@@ -319,7 +320,7 @@ impl<'a> Run<'a> {
         Ok(record)
     }
 
-    /// Records the environment in which an invocation is measured.
+    /// Starts an invocation and records its environment.
     fn begin_invocation(&mut self, number: u32) -> Result<Invocation, LabError> {
         let environment = environment::examine(self.plan.idle);
         self.provenance.add_environment(&environment)?;
@@ -331,8 +332,8 @@ impl<'a> Run<'a> {
         Ok(Invocation::new(number))
     }
 
-    /// Records the subjects of a variant when they are first ready in an invocation. `versions` are those that
-    /// they reported: the server's, then the client's; or the codec's.
+    /// Records the subjects of a variant when they first become ready in an invocation. `versions` are those
+    /// that the processes reported: the server's, then the client's; or the codec's.
     fn keep_subjects(
         &mut self,
         invocation: &mut Invocation,
@@ -364,7 +365,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Adds the stacks of a variant to the run's environment, with their size on disk.
+    /// Adds the stacks of a variant, with their size on disk, to the run's environment.
     fn show_subjects(&mut self, variant: &Variant, stacks: &[StackRecord]) -> Result<(), LabError> {
         let mut is_new = false;
         for StackRecord {
@@ -375,7 +376,7 @@ impl<'a> Run<'a> {
             let known = subjects.entry(stack.clone()).or_default();
             let before = known.len();
             for (name, version) in versions {
-                // Bounded, since a subject may report other names at each start.
+                // Limited, because a subject may report different names at each start.
                 if known.len() < MAX_VERSIONS || known.contains_key(name) {
                     known.insert(name.clone(), version.clone());
                 }
@@ -387,7 +388,7 @@ impl<'a> Run<'a> {
             if let Some(bytes) = command.and_then(|command| command.disk)
                 && disk.get(stack).is_none_or(|known| *known < bytes)
             {
-                // A stack with code for several sets of messages shows its largest size.
+                // A stack with code for several sets of messages is shown with its largest size.
                 disk.insert(stack.clone(), bytes);
                 is_new = true;
             }
@@ -406,7 +407,7 @@ impl<'a> Run<'a> {
             .try_for_each(|text| self.keep_warning(text))
     }
 
-    /// Sends a warning of something that fails no trial, and keeps it for the report.
+    /// Reports a warning about something that does not fail a trial, and stores it for the report.
     fn keep_warning(&mut self, text: String) -> Result<(), LabError> {
         self.notify(&Event::Warning { text: &text });
         if self.environment.warnings.contains(&text) {
@@ -441,13 +442,13 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Checks once what the run relies on, since a plan may come from a file.
+/// Checks what the run relies on, because the plan may come from a file.
 fn check(plan: &Plan, trials: &[TrialSpec]) -> Result<(), LabError> {
     let count = plan.variants.len();
     match trials.iter().find(|trial| trial.variant as usize >= count) {
         None => Ok(()),
         Some(TrialSpec { index, variant, .. }) => Err(LabError::Plan(format!(
-            "trial {index} is of variant {variant}, but there are {count} variants"
+            "trial {index} belongs to variant {variant}, but there are only {count} variants"
         ))),
     }
 }

@@ -1,7 +1,7 @@
-//! The emulated links of a run: one for each variant and floor that uses one, under each placement, so that
-//! their packets do not meet. They are kept for all invocations.
+//! The emulated links of a run. Each variant or floor over a link has its own under each placement, so that
+//! their packets do not interfere. They are reused in all invocations.
 //!
-//! Links of the same terms share one calibration, so they share its error, and it cancels in every ratio.
+//! Links with the same terms share one calibration and therefore its error, which cancels in every ratio.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -15,24 +15,24 @@ use rpcgauge_trial::Calibration;
 use crate::error::TrialResult;
 use crate::machine::placement::Layout;
 
-/// The user of a link.
+/// Who uses a link.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum User {
     /// A variant, by its index.
     Variant(u32),
-    /// All floors over the link of this name.
+    /// All floors over the link with this name.
     Floors(String),
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Networks {
     made: RefCell<BTreeMap<(User, Placement), Rc<Network>>>,
-    /// By the link's name: links of the same name are equal.
+    /// Calibrations by the link's name. Links with the same name have the same terms.
     calibrated: RefCell<BTreeMap<(String, Placement), Calibration>>,
 }
 
 impl Networks {
-    /// The link of `user`, made when it is first needed; `None` for loopback. `seed` decides which packets are
+    /// The link of `user`, created when first needed; `None` for loopback. `seed` determines which packets are
     /// lost.
     pub(super) fn get(
         &self,

@@ -1,4 +1,4 @@
-//! The events of a run while it runs. Observers show them.
+//! Events that a run reports while it is in progress, for display.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use rpcgauge_study::record::TrialRecord;
 
 /// Receives the events of a run.
 ///
-/// They come between trials, never while one is measured, on the thread that measures: an observer lengthens
-/// the run but disturbs no figure.
+/// Events are delivered on the measuring thread, between trials and never while one is measured. A slow
+/// observer lengthens the run but does not disturb the figures.
 pub trait Observer {
-    /// Receives an event.
+    /// Handles an event.
     fn notice(&mut self, event: &Event<'_>);
 
-    /// Returns the [`Watch`] for the trial about to be measured. The default is none: snapshots take time from
-    /// calls.
+    /// Returns the [`Watch`] for the trial about to be measured. By default there is none, because snapshots
+    /// take time from calls.
     fn watch(&mut self) -> Option<&mut dyn Watch> {
         None
     }
@@ -23,11 +23,11 @@ pub trait Observer {
 
 /// Takes snapshots of a trial while it is measured.
 pub trait Watch {
-    /// The time between two snapshots, more than 0.
+    /// The interval between snapshots, greater than 0.
     fn every(&self) -> Duration;
 
-    /// Takes a snapshot of the measured part of `variant`'s trial. The measuring thread calls it between two
-    /// iterations of its loop, and calls that become due meanwhile are late, so it must not block. Returns
+    /// Takes a snapshot of the measured part of `variant`'s trial. Called on the measuring thread between two
+    /// iterations of its loop. It must not block: calls that become due in the meantime are late. Returns
     /// histograms for the next interval.
     fn sample(&mut self, variant: &Variant, progress: load::TrialProgress) -> load::IntervalTimes;
 }
@@ -37,34 +37,34 @@ impl Observer for () {
     fn notice(&mut self, _: &Event<'_>) {}
 }
 
-/// Any closure over an event is an observer.
+/// Any closure that accepts an event is an observer.
 impl<F: FnMut(&Event<'_>)> Observer for F {
     fn notice(&mut self, event: &Event<'_>) {
         self(event);
     }
 }
 
-/// How far a run has come.
+/// The progress of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RunProgress {
-    /// Trials of the plan that are recorded, including those of an earlier part of the run.
+    /// Recorded trials of the plan, including those of an earlier part of the run.
     pub done: usize,
-    /// Trials of the plan; 0 in a search, which has as many as it needs.
+    /// Trials in the plan; 0 for a search, whose number of trials is not known in advance.
     pub total: usize,
     /// The time since this part of the run started.
     pub elapsed: Duration,
-    /// About how long the rest will take.
+    /// The estimated time until the run ends.
     pub remaining: Duration,
 }
 
-/// What happened, and how far the run has come.
+/// An event of a run, with the run's progress.
 #[derive(Debug)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "a field is what its type says")]
 pub enum Event<'a> {
-    /// An invocation started; its processes are fresh.
+    /// An invocation started, with new processes.
     InvocationStarted {
-        /// Its number, from 0.
+        /// The invocation's number, from 0.
         invocation: u32,
         /// The number of invocations.
         of: u32,
@@ -81,21 +81,21 @@ pub enum Event<'a> {
         variant: &'a Variant,
         progress: RunProgress,
     },
-    /// A search tries this rate in the trial that starts next.
+    /// A search chose this rate for the trial that starts next.
     RateChosen {
         /// Calls per second.
         rate: f64,
-        /// Which trial of the search, from 1.
+        /// The number of the trial within the search, from 1.
         number: usize,
     },
-    /// A trial ended, successfully or not, and is recorded.
+    /// A trial ended, successfully or not, and was recorded.
     TrialEnded {
         record: &'a TrialRecord,
         progress: RunProgress,
     },
-    /// Something went wrong that fails no trial.
+    /// A problem that does not fail a trial.
     Warning {
-        /// One line: what, where, and what to do.
+        /// One line: what is wrong, where, and what to do.
         text: &'a str,
     },
 }

@@ -1,4 +1,4 @@
-//! Estimates the remaining time of a run from the trials so far.
+//! Estimates a run's remaining time from the trials so far.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -10,17 +10,17 @@ use crate::run::RunProgress;
 #[derive(Debug)]
 pub(super) struct Pace {
     started: Instant,
-    /// 0 if it is not known in advance.
+    /// 0 if the number is not known in advance.
     total: usize,
     left: Vec<(u32, u32)>,
-    /// The plan's own estimate for a trial, used until the trial's variant was measured once.
+    /// The plan's own estimate for a trial, used until the trial's variant has been measured once.
     guess: Duration,
-    /// The time spent and the trials measured, by variant.
+    /// The time spent and the number of finished trials, by variant.
     seen: BTreeMap<u32, (Duration, u32)>,
 }
 
 impl Pace {
-    /// A run of `trials` out of `plan` that starts now.
+    /// Starts estimating a run of `trials`, which are part of `plan`.
     pub(super) fn new(plan: &Plan, trials: &[TrialSpec]) -> Self {
         let count = u32::try_from(plan.trials.len()).unwrap_or(u32::MAX).max(1);
         Self {
@@ -31,7 +31,7 @@ impl Pace {
             },
             left: trials
                 .iter()
-                // A search makes as many trials as it needs.
+                // The number of trials in a search is not known in advance.
                 .filter(|_| plan.capacity.is_none())
                 .map(|trial| (trial.index, trial.variant))
                 .collect(),
@@ -40,7 +40,7 @@ impl Pace {
         }
     }
 
-    /// A trial ended after this time, including its preparation.
+    /// Records that a trial ended after this time, including its preparation.
     pub(super) fn ended(&mut self, trial: &TrialSpec, took: Duration) {
         self.left.retain(|(index, _)| *index != trial.index);
         let seen = self.seen.entry(trial.variant).or_default();

@@ -1,26 +1,26 @@
-//! The destination of a run's records.
+//! Where a run's records are written.
 
 use std::error::Error;
 
 use rpcgauge_study::record::{Environment, Record};
 use rpcgauge_study::run::RunWriter;
 
-/// Why a record was not kept. The text is one line and names the place.
+/// Why a record was not stored. The text is one line and names the file or folder.
 pub type RecordsError = Box<dyn Error + Send + Sync>;
 
-/// Keeps records as they come: a run directory, or a list in memory.
+/// Stores records as they are completed: in a run directory or a list in memory.
 pub trait Records {
-    /// Stores one record durably before it returns.
+    /// Stores one record durably before returning.
     ///
     /// # Errors
-    /// The record could not be stored; the run ends then.
+    /// The record could not be stored; this ends the run.
     fn append(&mut self, record: &Record) -> Result<(), RecordsError>;
 
     /// Stores what is known about the machine and the subjects. Called before the first record, and
-    /// again when more is known.
+    /// again whenever more is known.
     ///
     /// # Errors
-    /// It could not be stored; the run ends then.
+    /// The environment could not be stored; this ends the run.
     fn environment(&mut self, environment: &Environment) -> Result<(), RecordsError>;
 }
 
@@ -34,7 +34,7 @@ impl Records for RunWriter {
     }
 }
 
-/// Records in memory, for a short measurement that leaves nothing behind.
+/// Stores records in memory, for a short measurement that leaves nothing behind.
 impl Records for Vec<Record> {
     fn append(&mut self, record: &Record) -> Result<(), RecordsError> {
         self.push(record.clone());

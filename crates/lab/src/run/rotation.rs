@@ -1,4 +1,4 @@
-//! The trials of a block that are measured in turn, with the floors under them.
+//! The trials of a block that are measured in alternation, and the floors under them.
 
 use std::rc::Rc;
 use std::time::{Instant, SystemTime};
@@ -28,15 +28,15 @@ use crate::variant::caller::Caller;
 use crate::variant::server::{Server, Up};
 use crate::variant::warmup;
 
-/// A floor has at least this many slices, however few its variants take; fewer over a link, where round trips
-/// are long and vary little.
+/// The minimum number of slices of a floor, even if its variants need fewer. Lower over a link, where round
+/// trips are long and vary little.
 const MIN_FLOOR_SLICES: u32 = 10;
 const MIN_FLOOR_SLICES_OVER_LINK: u32 = 2;
 
-/// The result of a rotation, before it is recorded.
+/// The result of a rotation, not yet recorded.
 struct RotationResult {
     idle: Idle,
-    /// How long the measuring thread waited for its core.
+    /// How long the measuring thread waited for its core; `None` if not tracked.
     waiting: Option<Waiting>,
     /// In the order of the trials.
     started_at: Vec<SystemTime>,
@@ -44,17 +44,17 @@ struct RotationResult {
     floors: Vec<(FloorUnder, TrialResult<Box<Floor>>)>,
 }
 
-/// An instance that is about to be measured.
+/// An instance that is ready to be measured.
 enum Ready<'i> {
-    /// Measured by the engine, as this trial.
+    /// Measured by the engine with this trial.
     Engine(&'i mut Server, Box<load::Trial>),
-    /// Measured by a client subject, with the server that it calls, or by a codec.
+    /// Measured by a client subject (with the server that it calls) or by a codec.
     Caller(&'i mut Caller, Option<&'i Up>),
 }
 
 impl<'a> Run<'a> {
-    /// Measures `trials`, all under one placement, in turn, and records them, except those that a stop
-    /// of the run interrupted.
+    /// Measures `trials`, which must have the same placement, in alternation. Records them, except those
+    /// interrupted by a stop of the run.
     pub(super) fn rotation(
         &mut self,
         invocation: &mut Invocation,
@@ -91,8 +91,8 @@ impl<'a> Run<'a> {
             let is_live = matches!(planned.variant.settings.target, Target::Live(_));
             let (idle, outcome) = match ended {
                 Ok(measured) => (left.idle, TrialOutcome::Measured(measured)),
-                // A stop interrupted it, and `--resume` runs it again. A trial of a live service cannot be
-                // resumed, so it counts.
+                // Interrupted by a stop, so `--resume` will run it again. A trial of a live service cannot be
+                // resumed, so it is recorded if it has sent requests.
                 Err(failure)
                     if self.is_stopped() && (!is_live || failure.requests_sent == Some(0)) =>
                 {
@@ -120,7 +120,7 @@ impl<'a> Run<'a> {
         Ok(records)
     }
 
-    /// Warns of servers that started processes after they were ready: no figure counts what those use.
+    /// Warns about servers that started processes after they were ready: no figure includes what those use.
     fn warn_of_uncounted(
         &mut self,
         invocation: &mut Invocation,
@@ -147,7 +147,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Measures the trials whose subjects are up, in turn, until all are done.
+    /// Measures the trials in alternation until all are done. Trials whose subjects did not start fail.
     fn measure(
         &self,
         invocation: &mut Invocation,
@@ -210,13 +210,13 @@ impl<'a> Run<'a> {
         Ok(left)
     }
 
-    /// The seed of the links of a rotation. Plans with neighbouring seeds get unrelated seeds for their links.
+    /// The seed for the links of a rotation. Plans with adjacent seeds use unrelated seeds for their links.
     fn link_seed(&self, first: &TrialSpec) -> u64 {
         let of_plan = Random::new(self.plan.seed).seed();
         of_plan.wrapping_add(first.index.into())
     }
 
-    /// An instance, and the trial that is measured with it.
+    /// Pairs an instance with the trial that is measured on it.
     fn ready<'i>(&self, planned: &Planned<'_>, instance: &'i mut Instance) -> Ready<'i> {
         match instance {
             Instance::Server(server) => {
@@ -280,8 +280,8 @@ impl<'a> Run<'a> {
         Ok(over(link, seed, Box::new(measurer), note))
     }
 
-    /// Adds the floors under the trials to the rotation, once it is known what their calls carry. A live
-    /// service has none: two bare loops on this machine cannot stand in for the network to it.
+    /// Adds the floors under the trials to the rotation, once the sizes of their calls are known. A live
+    /// service has no floor: bare loops on this machine say nothing about the network to the service.
     fn add_floors<'m>(
         &'m self,
         rotation: &mut Rotation<'m>,
@@ -302,7 +302,7 @@ impl<'a> Run<'a> {
             let half = self.floor_address(halves, first, key.transport, key.link.as_deref());
             let measurer = half.map(|(address, link)| {
                 let floor = FloorMeasurer::new(address, key.clone());
-                // The variants' records hold what the link did.
+                // The variants' records already include what the link did.
                 over(meter(link.as_ref()), seed, Box::new(floor), |_, _| {})
             });
             rotation.add_floor(measurer, self.stop);
@@ -343,7 +343,7 @@ fn meter(link: Option<&Rc<Network>>) -> Option<Rc<LinkMeter>> {
     link.cloned().map(LinkMeter::new)
 }
 
-/// The measurer over the link, if there is one.
+/// Wraps a measurer so that it runs over the link, if there is one.
 fn over<'m, T: 'm>(
     link: Option<Rc<LinkMeter>>,
     seed: u64,
@@ -356,7 +356,7 @@ fn over<'m, T: 'm>(
     }
 }
 
-/// The warning about a trial in which this program was stalled.
+/// The warning for a trial during which this program was stalled; `None` if it was not.
 fn stall_warning(planned: &Planned<'_>, measured: &TrialFigures) -> Option<String> {
     let (stalls, calls) = (measured.stalls, measured.calls.stalled());
     let seconds = |ns: u64| format!("{:.1} s", ns as f64 / 1e9);
@@ -364,22 +364,22 @@ fn stall_warning(planned: &Planned<'_>, measured: &TrialFigures) -> Option<Strin
         0 => return None,
         1 => format!("for {}", seconds(stalls.total_ns)),
         count => format!(
-            "{count} times, for {} in all and {} at the longest",
+            "{count} times, for {} in total and at most {} at a time",
             seconds(stalls.total_ns),
             seconds(stalls.longest_ns)
         ),
     };
     Some(format!(
         "rpcgauge itself did not run {how_long}, {} after the first measured call of \"{}\" (trial {}): it was \
-         stopped, the machine was suspended, or nothing gave it a core. The {calls} calls of that time count as \
-         client-stalled, and not against the service",
+         stopped, the machine was suspended, or nothing gave it a core. The {calls} calls due in that time count as \
+         client-stalled, not against the service",
         seconds(stalls.longest_at_ns),
         planned.variant.name,
         planned.spec.index,
     ))
 }
 
-/// Whether two trials are measured in turn. Such trials follow each other in the plan.
+/// Whether two trials belong to the same rotation. Such trials are consecutive in the plan.
 pub(super) fn share_rotation(a: &TrialSpec, b: &TrialSpec) -> bool {
     let place = |of: &TrialSpec| (of.invocation, of.block, of.placement, of.rotation);
     place(a) == place(b)

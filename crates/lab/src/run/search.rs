@@ -9,23 +9,23 @@ use super::{Lab, Planned, Run, Summary, check};
 use crate::error::LabError;
 use crate::run::{Event, Observer, Records};
 
-/// Chooses the rates of a search, trial by trial. The lab does not judge trials.
+/// Chooses the rates of a search, trial by trial. The lab itself does not evaluate trials.
 pub trait RateSearch {
     /// The rate of the next trial, calls per second; `None` when the search is over.
     fn next_rate(&mut self) -> Option<f64>;
 
-    /// Receives each trial that ended, successfully or not.
+    /// Called with each finished trial, successful or not.
     fn ended(&mut self, record: &TrialRecord);
 }
 
 impl Lab {
-    /// Carries out the search of a plan: its trials in their order, as many as `rates` asks for.
+    /// Runs the search of a plan: its trials in order, for as long as `rates` provides a rate.
     ///
-    /// `stop` and the calling thread are as in [`Lab::run`].
+    /// See [`Lab::run`] for `stop` and the calling thread.
     ///
     /// # Errors
-    /// [`LabError`] when the run cannot continue, or the plan has no search. A trial that fails is not an
-    /// error: it is recorded.
+    /// [`LabError`] if the run cannot continue or the plan has no search. A failed trial is recorded and
+    /// is not an error.
     pub fn search(
         &self,
         plan: &Plan,

@@ -165,7 +165,10 @@ fn one_that_makes_a_tenth_of_its_calls_is_found() {
             .all(|trial| match &trial.outcome {
                 TrialOutcome::Measured(_) => false,
                 TrialOutcome::Failed { reason, fault, .. } => {
-                    assert!(reason.contains("the others did not reach it"), "{reason}");
+                    assert!(
+                        reason.contains("the other calls did not reach it"),
+                        "{reason}"
+                    );
                     assert_eq!(*fault, Fault::Subject);
                     true
                 }

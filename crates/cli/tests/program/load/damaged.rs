@@ -78,7 +78,7 @@ fn what_is_wrong_with_an_answer_is_said() {
     let finished = place.run(&short(&format!("grpc://{by_grpc}/{HELLO}"), &[]));
     assert!(!finished.stderr.contains("HTTP/1.1"), "{}", finished.stderr);
     finished.refused(&[
-        "breaks a rule of gRPC",
+        "violates the rules of gRPC",
         "has no message",
         "check the server",
     ]);

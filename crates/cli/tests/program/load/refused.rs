@@ -106,7 +106,7 @@ fn a_service_that_is_not_what_was_meant_is_said_before_anything_is_written() {
     refused(
         "http://x/",
         &too_long,
-        &["115 bytes", "the system takes 107"],
+        &["115 bytes", "the system allows 107"],
     );
     assert!(
         !place.names().contains(&"run".to_owned()),

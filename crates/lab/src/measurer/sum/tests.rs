@@ -1,4 +1,4 @@
-//! Made-up slices of records, and their sums.
+//! Tests sums of made-up slices.
 
 use rpcgauge_study::record::{Memory, Startup, Threads};
 use rpcgauge_trial::Slice;
@@ -99,12 +99,12 @@ fn slices_add_up_and_what_is_between_them_does_not_count() {
             (Stage::Decode, 3, 4.0),
             (Stage::ResponseTime, 3, 10.0)
         ],
-        "only between times that are there"
+        "only between times that the record contains"
     );
     assert_eq!(all.payload.request_compressed, Some(6.0));
     assert_eq!(all.payload.request, Some(6.0), "without compression");
     assert_eq!(all.payload.response_compressed, None, "absent is not 0");
-    // The timeline is on the run's clock.
+    // The timeline uses the run's clock.
     let answered = all.timeline.slices.iter().map(|slice| slice.answered);
     assert_eq!(answered.sum::<u64>(), 3);
     assert!(all.timeline.slice_ns * all.timeline.slices.len() as u64 >= 4_950);
@@ -122,7 +122,7 @@ fn a_batch_counts_as_operations_of_its_mean() {
     assert_eq!(all.calls.answered, 3_000);
     assert_eq!(all.stages.keys().collect::<Vec<_>>(), [&Stage::Decode]);
     let decode = all.stages[&Stage::Decode].unpack();
-    // 20 µs for 3,000 is not a whole number of nanoseconds each.
+    // 20 µs for 3,000 operations is not a whole number of nanoseconds each.
     for times in [all.latency.unpack(), decode] {
         assert_eq!(times.len(), 3_000);
         for ns in [times.min(), times.quantile(0.5), times.mean(), times.max()] {
@@ -131,7 +131,7 @@ fn a_batch_counts_as_operations_of_its_mean() {
     }
     let slices = all.timeline.slices.iter();
     assert_eq!(slices.map(|s| s.latency_sum_ns).sum::<u64>(), 20_000);
-    assert_eq!(all.cpu.client, None, "a slice did not give it");
+    assert_eq!(all.cpu.client, None, "a slice did not report it");
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn a_slow_batch_is_slow_as_a_whole() {
 
 #[test]
 fn the_records_of_calls_in_flight_cover_the_time() {
-    // Calls that begin `step` apart and take `took`, ns.
+    // Calls that begin every `step` ns and take `took` ns.
     let failure = |in_flight, count: u64, step: u64, took, failed| {
         let call = |n: u64| Record {
             failed,
@@ -171,7 +171,7 @@ fn the_records_of_calls_in_flight_cover_the_time() {
     assert!(idle.contains("cover 2.6% of the time, at 1 in"), "{idle}");
     let sequential = failure(4, 100, 10_000, 9_000, false);
     assert!(sequential.contains("at 4 in flight"), "{sequential}");
-    // Too few to decide, and a client that waits after failures.
+    // Too few records to decide, and a client that waits after failures.
     assert_eq!(failure(1, 18, 100_000, 2_000, false), "");
     assert_eq!(failure(1, 20, 100_000, 2_000, true), "");
 }
