@@ -1,5 +1,5 @@
-//! Embeds the built-in subjects and applications, and what every subject is built with, into the program:
-//! tables of files, from `subjects/`, `apps/` and `contract/`.
+//! Embeds the built-in subjects and applications, and the files that every subject is built with, into the
+//! program, as tables of files from `subjects/`, `apps/` and `contract/`.
 
 #[path = "src/subjects/walk.rs"]
 mod walk;
@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The folders in `within` that hold a file of this name, each with its files.
+/// Writes a table of the folders in `within` that contain a file named `holds`, each with its files.
 fn write_table(
     text: &mut String,
     name: &str,
@@ -58,7 +58,7 @@ fn write_table(
     Ok(())
 }
 
-/// The files of a folder as a list of `SourceFile`, with `within` before their names.
+/// The files of a folder as a list of `SourceFile`. `within` is the prefix of their names.
 fn table(folder: &Path, within: &str) -> Result<String, Box<dyn Error>> {
     let mut text = String::from("[");
     for file in walk::walk(folder)? {

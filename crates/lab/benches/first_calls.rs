@@ -1,7 +1,7 @@
-//! Measures for how long calls are disturbed after a change of variant: variants take turns, and one call of
-//! each slice is timed: the first, the second, and so on.
+//! Measures for how long calls are disturbed after a switch between variants. Two variants alternate, and
+//! one call of each slice is timed: the first, the second, and so on.
 //!
-//! `make bench-slices` runs it with the built program as the server.
+//! `make bench-slices` runs this with the built program as the server.
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -19,13 +19,13 @@ use rpcgauge_message::{
 use rpcgauge_study::settings::{Idle, Placement};
 use rpcgauge_trial::{Address, Slice, Timing};
 
-/// The calls of a slice that are timed, from 1.
+/// The positions of the timed calls within a slice, from 1.
 const PLACES: [u64; 10] = [1, 2, 3, 4, 5, 7, 10, 15, 25, 40];
 
-/// How often each of these calls is timed.
+/// The number of times that each of these calls is timed.
 const ROUNDS: u32 = 150;
 
-/// Calls before anything is timed.
+/// The number of calls before anything is timed.
 const WARM_UP: u64 = 500;
 
 type Problem = Box<dyn std::error::Error>;
@@ -33,9 +33,9 @@ type Problem = Box<dyn std::error::Error>;
 fn main() -> Result<(), Problem> {
     let program = std::env::var_os("RPCGAUGE").map(PathBuf::from);
     let program = program.ok_or("set RPCGAUGE to the built program")?;
-    println!("median latency of the k-th call of a slice, over that of the last one shown, in %:");
+    println!("median latency of the k-th call of a slice, relative to the last column, in %:");
     let places = PLACES.map(|k| format!("{k:>7}")).concat();
-    println!("{:44}{:>9}{places}", "variants in turn", "call");
+    println!("{:44}{:>9}{places}", "alternating variants", "call");
     for placement in [Placement::TwoCores, Placement::OneCore] {
         for (name, workload) in [
             ("hello", WorkloadSpec::Hello {}),
@@ -52,7 +52,7 @@ fn main() -> Result<(), Problem> {
     Ok(())
 }
 
-/// Times gRPC and REST in turn. Returns the median latency of each of these calls, ns.
+/// Times alternating gRPC and REST calls. Returns the median latency of each of these calls, ns.
 fn goes_round(
     program: &PathBuf,
     name: &str,
@@ -212,7 +212,7 @@ fn trial(workload: &Workload, protocol: Protocol) -> load::Trial {
     }
 }
 
-/// A workload's calls, encoded and decoded each time.
+/// A workload's calls, encoded and decoded every time.
 struct Calls {
     request: Message,
     request_codec: Codec,

@@ -1,5 +1,5 @@
-//! A lab that is aborted while a subject runs, for a test: prints the subject's process id and aborts. The
-//! subject ignores its closed input.
+//! A lab that is aborted while a subject is running, for a test. Prints the subject's process id and
+//! aborts. The subject ignores that its input is closed.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -26,6 +26,8 @@ fn main() {
     };
     let subject = Subject::start(&start, &AtomicBool::new(false)).expect("the shell starts");
     println!("{}", subject.pid());
-    std::io::stdout().flush().expect("standard output takes it");
+    std::io::stdout()
+        .flush()
+        .expect("standard output accepts it");
     std::process::abort();
 }

@@ -1,4 +1,4 @@
-//! The reference subject as a separate program, for the tests of this crate: they start it as
+//! The reference subject as a separate program for the tests of this crate, which start it the way
 //! the lab starts any subject.
 
 use std::process::ExitCode;

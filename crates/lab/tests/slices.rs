@@ -1,4 +1,4 @@
-//! Clients and codecs that answer as they should, and some that do not, each a few lines of shell.
+//! Tests of clients and codecs that answer correctly or misbehave, each a few lines of shell.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use rpcgauge_lab::subject::{Start, Subject, SubjectCommand};
 use rpcgauge_message::{Compression, Encoding, Sample, WorkloadSpec};
 use rpcgauge_study::record::Fault;
 
-/// Longer than anything takes on a busy machine.
+/// Longer than anything takes, even on a busy machine.
 const LONG: Duration = Duration::from_secs(30);
 
-/// For what never happens: a test waits this long.
+/// How long a test waits for something that never happens.
 const SHORT: Duration = Duration::from_millis(500);
 
 const ASK: SliceAsk = SliceAsk {
@@ -23,7 +23,7 @@ const ASK: SliceAsk = SliceAsk {
     batch: Some(1),
 };
 
-/// A codec that is ready, and then does what `script` says.
+/// Starts a codec that becomes ready and then runs `script`.
 fn start(script: &str) -> Result<Subject, TrialFailure> {
     let settings = SettingsLine::Codec(Box::new(CodecSettings {
         stack: None,
@@ -67,7 +67,7 @@ fn one_line_in_is_one_line_out() {
     assert_eq!(verified, Verified::Bytes("AA==".into()));
     let done = subject.slice(&ASK, LONG, &stop).unwrap();
     assert_eq!((done.records, done.cpu_ns), (3, Some(7)));
-    // Its answer and its log arrive through different pipes.
+    // The answer and the log arrive through different pipes.
     while !subject.log_tail().contains("slice") {
         std::thread::sleep(Duration::from_millis(1));
     }

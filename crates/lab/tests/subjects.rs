@@ -1,4 +1,4 @@
-//! Subjects that behave as they should, and some that do not, each a few lines of shell.
+//! Tests of well-behaved and misbehaving subjects, each a few lines of shell.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -15,13 +15,13 @@ use rpcgauge_study::settings::Placement;
 
 const READY: &str = r#"echo '{"contract":1,"ready":true,"address":"127.0.0.1:9"}';"#;
 
-/// Longer than anything takes on a busy machine.
+/// Longer than anything takes, even on a busy machine.
 const LONG: Duration = Duration::from_secs(30);
 
-/// For what never happens: a test waits this long.
+/// How long a test waits for something that never happens.
 const SHORT: Duration = Duration::from_millis(500);
 
-/// The parts of a start that tests change.
+/// The parts of a start that tests vary.
 struct Case<'a> {
     script: &'a str,
     settings: SettingsLine,
@@ -86,11 +86,14 @@ fn is_alive(pid: &str) -> bool {
     })
 }
 
-/// Waits for a condition that will soon hold.
+/// Waits for a condition that must soon become true.
 fn eventually(holds: impl Fn() -> bool) {
     let start = std::time::Instant::now();
     while !holds() {
-        assert!(start.elapsed() < Duration::from_secs(20), "it never was so");
+        assert!(
+            start.elapsed() < Duration::from_secs(20),
+            "the condition never became true"
+        );
         std::thread::sleep(Duration::from_millis(1));
     }
 }
@@ -193,7 +196,7 @@ fn one_that_does_not_read_a_large_settings_line_is_given_up() {
     assert_eq!(read, case.settings.to_line().len());
 }
 
-/// A server with 16 threads on two cores starts them one after the other.
+/// A server with 16 threads on two cores starts them one after another.
 #[test]
 fn more_threads_than_cores_may_take_longer_to_be_ready() {
     let cores = std::thread::available_parallelism().unwrap().get() as u32;
@@ -208,7 +211,7 @@ fn more_threads_than_cores_may_take_longer_to_be_ready() {
     let folder = tempfile::tempdir().unwrap();
     case.settings = server(WorkloadSpec::Hello {}, 60 * cores);
     assert!(case.start(folder.path()).is_ok());
-    // If it is bound to one core, all threads share that.
+    // If it is bound to one core, all threads share that core.
     case.placement = Some(Placement::OneCore);
     case.settings = server(WorkloadSpec::Hello {}, 60);
     assert!(case.start(folder.path()).is_ok());
@@ -280,7 +283,7 @@ fn one_that_will_not_end_is_killed_with_what_it_started() {
     let child = subject.log_tail().trim().to_owned();
     assert!(is_alive(&child));
     drop(subject);
-    // A signal ended it, and its new parent will reap it some time later.
+    // The child was killed by a signal, but its new parent may reap it only later.
     eventually(|| !is_alive(&child));
 }
 
@@ -314,7 +317,7 @@ fn one_that_dies_later_is_noticed() {
 
     let script = format!("{READY} exit 7");
     let subject = Case::new(&script).start(folder.path());
-    // It may end before its processor time can be read, which is an error as well.
+    // The process may exit before its processor time can be read, which is also an error.
     if let Ok(subject) = subject {
         eventually(|| subject.ended().is_some());
         assert_eq!(subject.ended().as_deref(), Some("exit code 7"));
@@ -329,7 +332,7 @@ fn the_pid_that_it_names_is_the_one_that_is_measured() {
     let named = subject.ready().pid.expect("its number");
     assert_ne!(named, subject.pid());
     let peak = |meter: &ProcessMeter| meter.peak_bytes().unwrap();
-    // It may still be growing at the first reading.
+    // The process may still be growing at the first reading.
     eventually(|| peak(subject.meter()) == peak(&ProcessMeter::of(named).unwrap()));
     let both = ProcessMeter::with_started(subject.pid()).unwrap();
     assert!(peak(&both) > peak(subject.meter()));
@@ -377,7 +380,7 @@ fn its_cores_are_its_own_from_the_start() {
         .unwrap()
         .layout(Placement::OneCore)
         .unwrap();
-    // Another thread reads its output.
+    // Another thread reads the subject's output.
     eventually(|| !subject.log_tail().is_empty());
     let expected = format!("Cpus_allowed_list:\t{}", layout.server);
     assert_eq!(subject.log_tail().trim(), expected);
@@ -413,7 +416,7 @@ fn a_subject_dies_with_the_lab_whatever_happens_to_it() {
         .unwrap()
         .join("examples/dying_lab");
     let output = std::process::Command::new(example).output().unwrap();
-    assert!(!output.status.success(), "it was to be aborted");
+    assert!(!output.status.success(), "the lab must be aborted");
     let pid = String::from_utf8(output.stdout).unwrap().trim().to_owned();
     assert!(
         !pid.is_empty(),

@@ -1,5 +1,5 @@
-# A client on http.client and a codec on json. The argument says what it does wrong in measured slices:
-# those skip calls, unlike slices of the warm-up.
+# A client based on http.client and a codec based on json. The argument selects what goes wrong in measured slices,
+# which skip calls, unlike slices of the warm-up.
 import base64, http.client, json, os, struct, sys, time
 
 fault = sys.argv[1]
@@ -41,7 +41,7 @@ class Client:
         return self.exchange(requests[self.made % len(requests)])
 
     def parts(self):
-        """One call, reported as ten calls, one after the other."""
+        """Makes one call and reports it as ten consecutive calls."""
         record = self.exchange(self.settings["requests"][0])
         part = (record[5] - record[0]) // 10
         begins = [record[0] + index * part for index in range(10)]
@@ -80,7 +80,7 @@ class Codec:
         self.made += batch
         begin = time.monotonic_ns()
         if fault == "instant":
-            time.sleep(0.0001)  # Long enough that a batch is one operation.
+            time.sleep(0.0001)  # Long enough for a batch to be a single operation.
         for _ in range(batch):
             text = json.dumps(self.settings["message"])
         end = time.monotonic_ns()

@@ -1,4 +1,5 @@
-//! Clients and codecs that are measured, or that fail: a few lines of Python each.
+//! Tests of clients and codecs, a few lines of Python each, that succeed or fail while they are
+//! measured.
 
 use rpcgauge_lab::SubjectCommand;
 use rpcgauge_message::{Encoding, WorkloadSpec};
@@ -52,7 +53,7 @@ fn codec() -> Settings {
     }
 }
 
-/// A plan that measures all variants in turn, in short slices.
+/// A plan that measures all variants in alternation, in short slices.
 fn together(variants: Vec<(&str, Settings)>) -> Plan {
     let mut plan = plan(variants, 1, 2);
     plan.slice_us = 500;
@@ -79,7 +80,7 @@ fn a_client_is_measured_beside_the_engine_and_tells_what_it_knows() {
         for stage in [Stage::Encode, Stage::Wait, Stage::HandlerTime] {
             assert_eq!(figures.stages[&stage].unpack().len(), 100, "{stage:?}");
         }
-        let slices = figures.slices.expect("it went in slices");
+        let slices = figures.slices.expect("it was measured in slices");
         assert!(slices.count > 1 && slices.skipped >= slices.count);
         assert!(figures.cpu.client.unwrap().total_ns > 0);
         assert!(figures.cpu.server.unwrap().total_ns > 0);
@@ -154,7 +155,7 @@ fn figures_that_contradict_each_other_are_the_subject_s_fault() {
 fn one_that_makes_a_tenth_of_its_calls_is_found() {
     let variants = vec![("engine", engine()), ("client", with_client("other"))];
     let plan = together(variants);
-    // Slices in which another test's server accepts a connection are not judged.
+    // Slices in which a server of another test accepts a connection are not checked.
     let found = (0..10).any(|_| {
         let left = run(&plan, Some(python("tenth")));
         for trial in of(&left, "engine") {
@@ -174,7 +175,7 @@ fn one_that_makes_a_tenth_of_its_calls_is_found() {
                 }
             })
     });
-    assert!(found, "it was believed ten times");
+    assert!(found, "the client was believed ten times");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use rpcgauge_study::record::{
 use rpcgauge_study::settings::{Idle, Placement, Protocol, Settings, SubjectCall, Wire};
 use rpcgauge_trial::Stop;
 
-/// The reference subject: cargo builds a package's examples before its tests.
+/// The reference subject. Cargo builds a package's examples before its tests.
 pub(crate) fn subject() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     test.parent()
@@ -28,13 +28,13 @@ pub(crate) fn reference() -> SubjectCommand {
     SubjectCommand::new(subject(), Vec::<String>::new())
 }
 
-/// A subject written in shell; `$SUBJECT` is the reference subject.
+/// A subject written in shell. `$SUBJECT` is the path of the reference subject.
 pub(crate) fn shell(script: &str) -> SubjectCommand {
     let script = format!("SUBJECT='{}'; {script}", subject().display());
     SubjectCommand::new("/bin/sh", ["-c", &script])
 }
 
-/// Short trials of a call that `change` has modified.
+/// Settings for short trials of a call modified by `change`.
 pub(crate) fn with(change: impl FnOnce(&mut SubjectCall)) -> Settings {
     let mut call = SubjectCall::new(WorkloadSpec::List { n: 3 }, Protocol::Grpc);
     call.options.deadline_ms = 2_000;
@@ -48,12 +48,12 @@ pub(crate) fn with(change: impl FnOnce(&mut SubjectCall)) -> Settings {
     }
 }
 
-/// Short trials of another subject.
+/// Settings for short trials of another subject.
 pub(crate) fn settings_of(subject: &str) -> Settings {
     with(|call| subject.clone_into(&mut call.server))
 }
 
-/// Short trials.
+/// Settings for short trials.
 pub(crate) fn settings() -> Settings {
     with(|_| ())
 }
@@ -62,7 +62,7 @@ pub(crate) fn rest_json() -> Settings {
     with(|call| call.wire = Wire::default_for(Protocol::Rest))
 }
 
-/// A plan with every variant once in each block, under one placement.
+/// A plan that contains every variant once in each block, under one placement.
 pub(crate) fn plan(variants: Vec<(&str, Settings)>, invocations: u32, blocks: u32) -> Plan {
     let count = variants.len() as u32;
     let mut trials = Vec::new();
@@ -126,12 +126,12 @@ pub(crate) struct Left {
     pub(crate) floors: Vec<FloorRecord>,
     /// The events of runtimes.
     pub(crate) told: Vec<EventsRecord>,
-    /// The observer's events, in a few words each.
+    /// The observer's events, each in a few words.
     pub(crate) events: Vec<String>,
     pub(crate) logs: tempfile::TempDir,
 }
 
-/// Options with the reference subject and one more, and short timeouts.
+/// Options with the reference subject, optionally another subject, and short timeouts.
 pub(crate) fn options(other: Option<SubjectCommand>, logs: &tempfile::TempDir) -> Options {
     let mut options = Options::new(reference(), logs.path().join("logs"));
     if let Some(command) = other {
@@ -143,12 +143,12 @@ pub(crate) fn options(other: Option<SubjectCommand>, logs: &tempfile::TempDir) -
     options
 }
 
-/// Runs a plan into memory.
+/// Runs a plan and keeps its records in memory.
 pub(crate) fn run(plan: &Plan, other: Option<SubjectCommand>) -> Left {
     run_until(plan, other, |_, _| {})
 }
 
-/// Runs a plan into memory; `watch` may set the stop flag.
+/// Runs a plan and keeps its records in memory. `watch` may set the stop flag.
 pub(crate) fn run_until(
     plan: &Plan,
     other: Option<SubjectCommand>,
@@ -156,7 +156,7 @@ pub(crate) fn run_until(
 ) -> Left {
     let logs = tempfile::tempdir().unwrap();
     let lab = Lab::new(options(other, &logs));
-    // Leaked, since a test may set it from a thread that outlives the run.
+    // Leaked, because a test may set it from a thread that outlives the run.
     let stop: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
     let mut records: Vec<Record> = Vec::new();
     let mut events = Vec::new();
@@ -174,7 +174,7 @@ pub(crate) fn run_until(
             Record::Trial(trial) => trials.push(*trial),
             Record::Floor(floor) => floors.push(floor),
             Record::Events(record) => told.push(record),
-            Record::Restart { invocation } => panic!("invocation {invocation} begins again"),
+            Record::Restart { invocation } => panic!("invocation {invocation} was restarted"),
         }
     }
     Left {
@@ -207,7 +207,7 @@ pub(crate) fn measured(record: &TrialRecord) -> &TrialFigures {
     }
 }
 
-/// Reason, fault and log of a failed trial.
+/// The reason, fault and log of a failed trial.
 pub(crate) fn failed(record: &TrialRecord) -> (&str, rpcgauge_study::record::Fault, &str) {
     match &record.outcome {
         TrialOutcome::Failed {

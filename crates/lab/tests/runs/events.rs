@@ -1,4 +1,5 @@
-//! A runtime's settings and events: a shell around the reference subject takes the place of a runtime.
+//! Tests of runtime settings and events, with a shell script around the reference subject in place of a
+//! runtime.
 
 use std::path::PathBuf;
 
@@ -10,7 +11,7 @@ use rpcgauge_study::subject::{Flags, UsualFlags};
 
 use crate::common::{Left, measured, plan, run, subject, with};
 
-/// Serves, and at its end reports a pause for the whole time, with its flags.
+/// Serves, and on exit reports a pause that covers its whole run, with its flags as the detail.
 const SCRIPT: &str = r#"
 now() { python3 -c 'import time; print(time.monotonic_ns())'; }
 for file; do :; done
@@ -21,7 +22,8 @@ begin=$(now); "$0"; end=$(now)
 } > "$file"
 "#;
 
-/// Writes an event at its start, and dies while it is measured, but only once: `$MARK` is a file that notes it.
+/// Writes an event at its start and dies while it is measured, but only the first time: the file `$MARK`
+/// records that it has died.
 const DIES_ONCE: &str = r#"
 for file; do :; done
 printf '{"kind":"compilation","begin_ns":1,"end_ns":2}\n' > "$file"
@@ -79,7 +81,7 @@ fn what_a_runtime_did_is_kept_once_its_process_has_ended() {
     assert_eq!(invocations, [0, 1]);
     for told in &left.told {
         assert_eq!((&*told.variant, told.process), ("told", Role::Server));
-        // The event of the first nanosecond was before anything was measured.
+        // The event in the first nanosecond was before anything was measured.
         assert_eq!((told.events.len(), told.outside), (1, 1));
         let pause = &told.events[0];
         assert_eq!(pause.kind, EventKind::GcPause);
@@ -123,7 +125,11 @@ fn the_events_of_a_process_that_died_are_read_too() {
     let left = run(&plan(vec![("told", settings)], 1, 2), Some(command));
     assert_eq!((left.summary.failed, left.summary.measured), (1, 1));
     let outside: Vec<u64> = left.told.iter().map(|told| told.outside).collect();
-    assert_eq!(outside, [1, 1], "of the first process, and of the second");
+    assert_eq!(
+        outside,
+        [1, 1],
+        "one each from the first and the second process"
+    );
 }
 
 #[test]
@@ -140,7 +146,7 @@ fn a_process_that_never_started_has_no_events_to_be_missed() {
 fn nothing_is_recorded_where_no_events_are_asked_for() {
     let settings = with_heap(false, None);
     let mut command = runtime(&["cat"]);
-    // Without a file for events, the last flag is the collector's.
+    // Without a file for events, the last flag is that of the collector.
     command.runtime.flags.heap.clear();
     command.runtime.flags.usual.heap_bytes = None;
     command.runtime.flags.gc = [("g1".to_owned(), vec!["/dev/null".to_owned()])].into();

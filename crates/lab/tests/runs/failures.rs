@@ -1,4 +1,4 @@
-//! Subjects that fail, and what is recorded about it.
+//! Tests of subjects that fail, and of what is recorded about the failure.
 
 use std::net::TcpListener;
 use std::sync::atomic::AtomicBool;
@@ -16,7 +16,7 @@ use crate::common::{
 #[test]
 fn a_failing_subject_fails_its_trials_and_the_rest_goes_on() {
     let other = settings_of("other");
-    // An address that no process listens on: it was free a moment ago.
+    // An address at which no process listens: it was free a moment ago.
     let closed = TcpListener::bind("127.0.0.1:0")
         .and_then(|free| free.local_addr())
         .unwrap();
@@ -81,7 +81,7 @@ fn a_failing_subject_fails_its_trials_and_the_rest_goes_on() {
 fn a_wrong_answer_is_named_by_its_path_and_never_timed() {
     let followers = WorkloadSpec::Followers { n: 3 };
     let echo = WorkloadSpec::Echo { n: 1 };
-    // The second response is the right message in another form.
+    // In the second case, the response is the expected message in another form.
     for (protocol, workload, change, text) in [
         (
             Protocol::Grpc,
@@ -173,7 +173,7 @@ fn a_server_that_does_not_compress_is_not_measured_as_if_it_did() {
 #[test]
 fn a_subject_that_dies_of_its_first_call_says_how() {
     let folder = tempfile::tempdir().unwrap();
-    // It is ready, and has ended by the time it is called.
+    // The subject reports that it is ready, but has exited by the time it is called.
     let dies = shell(&format!(
         "cd '{}'; exec 3<&0; \"$SUBJECT\" <&3 >ready & until [ -s ready ]; do sleep 0.01; done; \
          kill -9 $!; cat ready; echo 'out of memory' >&2; exit 9",

@@ -1,4 +1,4 @@
-//! Small plans, carried out like those of studies.
+//! Tests that run small plans the way studies do.
 
 mod callers;
 mod common;
@@ -78,10 +78,13 @@ fn a_small_plan_runs_to_a_run_directory_whose_sums_hold() {
         assert!(figures.cpu.client.unwrap().total_ns > 0 && server.total_ns > 0);
         assert!(
             server.total_ns < figures.elapsed_ns * 2,
-            "the warm-up is not in it"
+            "the warm-up is not included"
         );
         assert!(figures.memory.client_peak > 0 && figures.memory.server_peak > Some(0));
-        assert_eq!(figures.startup.client_ns, None, "the engine calls");
+        assert_eq!(
+            figures.startup.client_ns, None,
+            "the engine makes the calls"
+        );
         assert!(figures.startup.server_ns > Some(0));
         assert!(figures.client_share > Some(0.0) && figures.client_share <= Some(1.0));
         assert_eq!(figures.code, Some(CodeKind::Generated));
@@ -212,7 +215,7 @@ fn placements_are_what_the_trial_says() {
             assert_eq!(trial.idle, held);
         }
     }
-    // A process for each placement, so that what a runtime decides at its start fits its trials.
+    // A process for each placement, so that what a runtime decides at startup fits its trials.
     assert_eq!(
         left.events
             .iter()
@@ -221,7 +224,7 @@ fn placements_are_what_the_trial_says() {
         3
     );
     let floors = left.floors.len() + left.summary.failed;
-    assert_eq!(floors, 3, "one floor for each placement that was measured");
+    assert_eq!(floors, 3, "one floor for each measured placement");
     assert!(left.floors.iter().all(|floor| floor.idle == held));
 }
 

@@ -1,4 +1,5 @@
-//! Handler marks: only trials with stages have them, and they count in no figure of a call's own bytes.
+//! Tests of handler marks: only trials with stages have them, and no figure of a call's own bytes
+//! includes them.
 
 use rpcgauge_message::Encoding;
 use rpcgauge_study::record::{Bytes, BytesByClass, TrialFigures};
@@ -7,10 +8,10 @@ use rpcgauge_trial::{Schedule, Stage, Stop};
 
 use crate::common::{measured, plan, run, settings_of, shell, with};
 
-/// Enough calls that marks in HPACK's table would have evicted everything else ten times.
+/// Enough calls for marks in HPACK's table to evict everything else ten times over.
 const CALLS: u64 = 300;
 
-/// The same variant, timed in stages and under load.
+/// Measures the same variant in stages and under load.
 fn both(wire: Wire) -> [TrialFigures; 2] {
     let stop = Stop {
         calls: Some(CALLS),
@@ -56,7 +57,7 @@ fn by_http_1_a_call_has_the_same_bytes_timed_in_stages_and_under_load() {
     assert_eq!(received.total() - received.of_call(), received.marks);
 }
 
-/// The bytes of one call: what all calls of the slices carried, divided by their number.
+/// The bytes per call: what all calls of the slices carried, divided by their number.
 fn per_call(figures: TrialFigures) -> Bytes {
     let calls = figures.calls_of_sent_bytes();
     let each = |traffic: BytesByClass| BytesByClass {
@@ -80,7 +81,8 @@ fn by_http_2_a_call_has_the_same_bytes_but_for_what_the_clock_changes() {
     for wire in [Wire::default_for(Protocol::Grpc), rest] {
         let [staged, load] = both(wire).map(per_call);
         assert_eq!(staged.sent.headers, load.sent.headers);
-        // `date` is a literal of some 20 bytes once per second and connection, and otherwise an index.
+        // Once per second and connection, `date` is a literal of about 20 bytes; otherwise it is an
+        // index.
         let apart = staged.received.headers.abs_diff(load.received.headers);
         assert!(apart <= 1, "{staged:?} {load:?}");
         assert_eq!(staged.received.bodies, load.received.bodies);
@@ -90,7 +92,7 @@ fn by_http_2_a_call_has_the_same_bytes_but_for_what_the_clock_changes() {
 #[test]
 fn a_server_that_sends_no_marks_leaves_their_stages_out() {
     let other = settings_of("other");
-    // Its processes must not end by themselves: the processor time of all that a subject has started is
+    // The subject's processes must not exit on their own, because the processor time of all of them is
     // measured.
     let deaf = r#"marks=',"marks":true'
 (read -r line; printf '%s\n' "${line%%"$marks"*}${line#*"$marks"}"; exec cat) | "$SUBJECT""#;

@@ -1,4 +1,4 @@
-//! Variants that are called in the same processes.
+//! Tests of variants that share processes.
 
 use rpcgauge_lab::SubjectCommand;
 use rpcgauge_message::WorkloadSpec;
@@ -9,12 +9,12 @@ use rpcgauge_trial::Stop;
 
 use crate::common::{Left, failed, measured, plan, run, shell, subject, with};
 
-/// A subject whose start is one line of its log.
+/// A subject that logs a line when it starts.
 fn noted(rest: &str) -> SubjectCommand {
     shell(&format!("echo started >&2; {rest}"))
 }
 
-/// Calls of "other", by the client of that name where there is one.
+/// Calls to the server "other", made by the client with the given name if there is one.
 fn calls(protocol: Protocol, client: Option<&str>) -> Settings {
     with(|call| {
         "other".clone_into(&mut call.server);
@@ -27,7 +27,7 @@ fn calls(protocol: Protocol, client: Option<&str>) -> Settings {
     })
 }
 
-/// Two variants, measured in turn, that share what is given.
+/// Two variants that are measured in alternation and share the server, the client, or both.
 fn shared(variants: [Settings; 2], server: bool, client: bool) -> Plan {
     let [a, b] = variants;
     let mut plan = plan(vec![("a", a), ("b", b)], 2, 2);
@@ -47,7 +47,7 @@ fn shared(variants: [Settings; 2], server: bool, client: bool) -> Plan {
     plan
 }
 
-/// The log of each process that was started, beside the floors' halves.
+/// The log of each subject process, excluding the answering halves of floors.
 fn logs(left: &Left) -> Vec<String> {
     let files = std::fs::read_dir(left.logs.path().join("logs")).unwrap();
     let logs = files.map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap());
@@ -85,7 +85,7 @@ fn variants_that_share_a_client_are_asked_one_at_a_time() {
         assert_eq!(figures.calls.answered, 50);
         assert!(figures.cpu.client.unwrap().total_ns > 0);
     }
-    // A server and a client for each invocation.
+    // One server and one client for each invocation.
     assert_eq!((left.summary.measured, logs(&left).len()), (8, 4));
 }
 
@@ -105,7 +105,7 @@ fn a_process_that_says_too_few_parts_fails_the_trials_of_all() {
 
 #[test]
 fn a_part_that_is_wrong_fails_its_own_trials() {
-    // The second part serves one item less than it was asked to.
+    // The second part serves one item fewer than requested.
     let turning = format!(
         "read line; (echo \"$line\" | sed 's/\"n\":3/\"n\":2/2'; cat) | '{}'",
         subject().display()

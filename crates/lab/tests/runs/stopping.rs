@@ -1,4 +1,4 @@
-//! Runs that are stopped and resumed.
+//! Tests of runs that are stopped and resumed.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
@@ -20,7 +20,7 @@ fn a_stop_gives_up_the_trial_that_runs_and_keeps_the_others() {
         ..settings()
     };
     let plan = plan(vec![("short", settings()), ("long", long)], 1, 2);
-    // The flag is set while the second trial is measured.
+    // Set the flag while the second trial is being measured.
     let left = run_until(&plan, None, |event, stop| {
         if let Event::TrialStarted { trial, .. } = event
             && trial.index == 1
@@ -31,7 +31,7 @@ fn a_stop_gives_up_the_trial_that_runs_and_keeps_the_others() {
     assert_eq!(left.summary.ending, RunEnding::Stopped);
     assert_eq!(left.trials.len(), 1);
     assert_eq!(measured(&left.trials[0]).calls.answered, 50);
-    assert_eq!(left.floors.len(), 1, "of the trial that was measured");
+    assert_eq!(left.floors.len(), 1, "only that of the measured trial");
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn a_stop_gives_up_all_trials_that_go_round_together() {
     for trial in &mut plan.trials {
         trial.rotation = 0;
     }
-    // Stops while both take turns, after the second one's warm-up.
+    // Stops while both trials alternate, after the warm-up of the second one.
     let left = run_until(&plan, None, |event, stop| {
         if let Event::TrialStarted { trial, .. } = event
             && trial.index == 1
@@ -112,5 +112,8 @@ fn a_stop_gives_up_all_trials_that_go_round_together() {
     });
     assert_eq!(left.summary.ending, RunEnding::Stopped);
     let measured: Vec<_> = left.trials.iter().map(|trial| &trial.variant).collect();
-    assert!(measured.is_empty(), "half of a trial is none: {measured:?}");
+    assert!(
+        measured.is_empty(),
+        "a partial trial must not be recorded: {measured:?}"
+    );
 }

@@ -1,5 +1,5 @@
-# A server that begins to respond wrongly: it passes a number of calls on to the server whose command is the
-# second argument, and all later calls to another server, which responds with fewer followers.
+# A server whose responses become wrong. It forwards the number of calls in the first argument to the server whose
+# command is the second argument, and all later calls to another server, which responds with fewer followers.
 import http.client, http.server, json, subprocess, sys, threading
 
 right_for, command = int(sys.argv[1]), sys.argv[2]
