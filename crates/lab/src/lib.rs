@@ -4,11 +4,11 @@
 //! ```text
 //! Lab::run
 //!   for each invocation: fresh subject processes
-//!     for each variant:   start, verify its responses             (subject, variant)
+//!     for each variant: start, verify its responses                   (subject, variant)
 //!     for each block:
-//!       for the trials that are measured in turn: place, hold idle     (machine)
-//!         warm each up, then measure them in turn, a slice each,       (measurer)
-//!         with the floors under them
+//!       for each rotation: place processes, disable idle states       (machine)
+//!         warm up each trial, then alternate between the trials       (measurer)
+//!         and their floors, slice by slice
 //! ```
 //!
 //! The lab neither evaluates nor presents results: it passes records to [`Records`] and events to an

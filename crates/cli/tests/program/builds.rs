@@ -249,7 +249,7 @@ fn a_build_that_does_nothing_leaves_its_stack_out() {
     left_out(
         &place,
         &[
-            "the subject \"made\" was built without an error, but ",
+            "the subject \"made\" was built without errors, but ",
             "not/there is missing",
         ],
     );

@@ -29,7 +29,7 @@ fn a_server_that_answers_wrongly_or_takes_anything_fails_its_check() {
     fails(
         "(start, time.monotonic_ns())",
         "(start, start - 5)",
-        "marks are not times",
+        "marks are not timestamps",
     );
     fails(
         "sys.stdin.read()",
@@ -81,7 +81,7 @@ fn a_codec_that_dies_between_slices_or_writes_other_records_fails_its_check() {
     codec(
         "json.dumps(message)",
         "json.dumps({})",
-        "it makes a wrong message, at",
+        "its message is wrong at",
     );
 }
 

@@ -47,7 +47,7 @@ pub struct AppLab<'a> {
     pub logs: PathBuf,
     /// Set to end the run.
     pub stop: &'a AtomicBool,
-    /// What a resumed run was measured with so far; `None` for a new run.
+    /// The conditions of the earlier part of a resumed run; `None` for a new run.
     pub earlier: Option<Earlier>,
 }
 

@@ -28,7 +28,7 @@ const WATCH: Duration = Duration::from_secs(1);
 /// The default period of control groups and hypervisors.
 const PERIOD: Duration = Duration::from_millis(100);
 
-/// Gaps in the busy loop count only from this length on. Interrupts are shorter.
+/// The minimum length of a gap in the busy loop for it to count. Interrupts are shorter.
 const GAP: Duration = Duration::from_micros(100);
 
 /// Stops shorter than this are not attributed to a quota.

@@ -44,7 +44,7 @@ impl Findings {
         let rows = [
             ("system", machine.system.clone()),
             ("processor", machine.processor.clone()),
-            ("cores", format!("{} may be used", machine.cores)),
+            ("cores", format!("{} available", machine.cores)),
             (
                 "memory",
                 // Decimal, as in reports.
@@ -89,8 +89,8 @@ fn section(f: &mut fmt::Formatter<'_>, title: &str, found: &[Capability]) -> fmt
 fn measured(f: &mut fmt::Formatter<'_>, noise: &Noise) -> fmt::Result {
     writeln!(
         f,
-        "\nNoise\n  {} pairs of the same gRPC call, {}, {}: median {:.1} µs\n  a pair is typically \
-         off by {}, at most by {}",
+        "\nNoise\n  {} pairs of the same gRPC call, {}, {}: median {:.1} µs\n  the two calls \
+         of a pair typically differ by {}, at most by {}",
         noise.pairs,
         noise.placement,
         noise.idle,

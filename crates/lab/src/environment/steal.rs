@@ -57,7 +57,7 @@ fn ticks(stat: &str, name: &str) -> Option<Ticks> {
     })
 }
 
-/// The share of time that was stolen; `None` if it is small or rests on too few ticks.
+/// The share of time that was stolen; `None` if it is small or based on too few ticks.
 fn stolen_share(before: Ticks, after: Ticks) -> Option<f64> {
     let stolen = after.stolen.saturating_sub(before.stolen);
     let share = stolen as f64 / after.all.saturating_sub(before.all).max(1) as f64;

@@ -303,7 +303,7 @@ impl Measurer<TrialFigures> for CallerMeasurer<'_> {
         }
         let (done, records) = asked?;
         if let (Some(before), Some(after)) = (before, self.server_ns()?) {
-            // The server's CPU time includes the skipped calls, so it is divided by the numbers of calls.
+            // The server's CPU time includes the skipped calls, so it is prorated by the number of calls.
             let (used, count) = (after.saturating_sub(before), records.len() as u64);
             let made = u128::from(count) + u128::from(skip);
             let counted = u128::from(used) * u128::from(count) / made.max(1);

@@ -20,8 +20,8 @@ use crate::error::{TrialFailure, TrialResult};
 /// less than its own noise.
 const CLOSE_PART: f64 = 0.05;
 
-/// Calls also share a floor if their sizes differ by at most this many bytes: at loopback speed, these take
-/// tens of nanoseconds of a round trip of several microseconds.
+/// Calls also share a floor if their sizes differ by at most this many bytes: at loopback speed, these add
+/// tens of nanoseconds to a round trip of several microseconds.
 const CLOSE_BYTES: u64 = 512;
 
 /// Over a link, calls that share a floor must also have minimum times that differ by at most this fraction,

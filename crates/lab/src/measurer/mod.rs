@@ -35,7 +35,7 @@ pub(crate) trait Measurer<T> {
     fn prepare(&mut self, stop: &AtomicBool) -> TrialResult;
 
     /// Warms up for one more slice, if the variant alternates with others of its process during the warm-up. Returns
-    /// whether its warm-up is over. It is called again as long as that of another variant is not.
+    /// whether its warm-up is over. Called until the warm-ups of all variants are over.
     fn warm_up_slice(&mut self, _stop: &AtomicBool) -> TrialResult<bool> {
         Ok(true)
     }

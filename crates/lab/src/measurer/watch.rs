@@ -1,5 +1,5 @@
-//! Measures what other programs took from slow calls. It is read at the edges of slices, where no call is in
-//! flight.
+//! Measures what other programs took from slow calls. Reads the counters at the edges of slices, where no call is
+//! in flight.
 
 use std::ops::Range;
 

@@ -148,7 +148,7 @@ impl Run<'_> {
                 Some(Target::Call(call)) => self.call_starting(occasion, index, call),
                 Some(Target::Live(_) | Target::Codec(_)) | None => {
                     let reason =
-                        "the plan has shared processes for a variant that calls no subject";
+                        "the plan shares processes with a variant that does not call a subject";
                     Err(TrialFailure::new(Fault::User, reason))
                 }
             }

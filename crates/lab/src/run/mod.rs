@@ -58,7 +58,7 @@ pub struct Options {
     /// How long a client or codec may take to answer a line, in addition to the length of a slice. If it is
     /// less than a call's deadline, the deadline is used.
     pub answer_timeout: Duration,
-    /// What a resumed run was measured with so far; `None` for a new run.
+    /// The conditions of the earlier part of a resumed run; `None` for a new run.
     pub earlier: Option<Earlier>,
 }
 

@@ -25,7 +25,9 @@ pub enum SubjectsError {
     /// There is no subject with that name. The suggestion contains the names that may have been meant.
     #[error("there is no subject \"{0}\"{1}")]
     Unknown(String, Nearest),
-    #[error("there is no application \"{0}\"{1}; a path to one of your own has a /, as in ./{0}")]
+    #[error(
+        "there is no application \"{0}\"{1}; to use your own, give a path with a /, as in ./{0}"
+    )]
     UnknownApp(String, Nearest),
     #[error("{owner} cannot be built here: {}", missing.join("; "))]
     Missing {
@@ -36,7 +38,7 @@ pub enum SubjectsError {
     #[error(transparent)]
     Command(Box<CommandFailed>),
     /// The commands succeeded, but did not create what the subject needs to run.
-    #[error("the subject \"{subject}\" was built without an error, but {} is missing; its log is {}", .path.display(), .log.display())]
+    #[error("the subject \"{subject}\" was built without errors, but {} is missing; its log is {}", .path.display(), .log.display())]
     Incomplete {
         subject: String,
         path: PathBuf,

@@ -80,14 +80,14 @@ pub(crate) fn prove(
         {
             Err(TrialFailure::new(
                 Fault::Subject,
-                format!("the server responds without compression although {coding} was asked for"),
+                format!("the server responds without compression although {coding} was requested"),
             ))
         }
         _ => Ok((measurement, latencies_ns)),
     }
 }
 
-/// The failure of a trial in which no call succeeded.
+/// The failure of a trial in which no call succeeded, or that gave up.
 pub(crate) fn unanswered(measurement: &load::Measurement) -> TrialFailure {
     let calls = &measurement.calls;
     let failed = calls.failed.iter().max_by_key(|(_, count)| **count);
@@ -137,7 +137,7 @@ pub(crate) fn failure(error: load::LoadError) -> TrialFailure {
     TrialFailure::new(error.fault(), error.to_string())
 }
 
-/// Compares every response as it is decoded, and keeps the first difference.
+/// Compares each response as it is decoded, and stores the first difference.
 struct Prover<'a> {
     workload_calls: &'a mut WorkloadCalls,
     wrong: Option<String>,
@@ -216,13 +216,13 @@ pub(crate) fn right_response(verified: &Verified, workload: &Workload) -> Result
     }
 }
 
-/// Limits for a message in an answer, which the length of a line bounds.
+/// Limits for a message in an answer, which is at most one line long.
 const WHOLE_LINE: Limits = Limits {
     max_message_bytes: MAX_LINE_BYTES,
     ..Limits::DEFAULT
 };
 
-/// The message that a subject decoded, from either form of its answer.
+/// Parses the message that a subject decoded, from either form of its answer.
 fn decoded(of: &MessageType, verified: &Verified) -> Result<Message, String> {
     let read = match verified {
         Verified::Message(json) => of.from_json(json.as_str()).map_err(|e| e.to_string()),
@@ -258,8 +258,8 @@ pub(crate) struct CodecSample {
 }
 
 impl CodecSample {
-    /// Checks that the message the codec encoded or decoded equals the sample, and that encoded JSON has the right
-    /// form.
+    /// Checks that the message that the codec encoded or decoded equals the sample, and that encoded JSON has the
+    /// form that its encoding requires.
     pub(crate) fn right(&self, verified: &Verified) -> Result<(), String> {
         let made = match (self.operation, verified) {
             (Operation::Decode, _) => decoded(self.message.message_type(), verified)?,
@@ -280,11 +280,11 @@ impl CodecSample {
         };
         match first_difference(&self.message, &made) {
             None => Ok(()),
-            Some(difference) => Err(format!("it makes a wrong message, at {difference}")),
+            Some(difference) => Err(format!("its message is wrong at {difference}")),
         }
     }
 
-    /// The bytes without compression, and the message in them.
+    /// Decompresses and decodes a message. Returns the decompressed bytes and the message.
     fn read(&self, bytes: &[u8]) -> Result<(Vec<u8>, Message), String> {
         let of = self.message.message_type().clone();
         let mut codec = Codec::new(of, self.encoding, self.compression, self.limits)

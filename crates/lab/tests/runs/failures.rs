@@ -164,7 +164,7 @@ fn a_server_that_does_not_compress_is_not_measured_as_if_it_did() {
     let left = run(&plan(vec![("gzip", gzip)], 1, 1), Some(plain));
     let (reason, fault, _) = failed(&left.trials[0]);
     assert!(
-        reason.contains("without compression although gzip was asked for"),
+        reason.contains("without compression although gzip was requested"),
         "{reason}"
     );
     assert_eq!(fault, Fault::Subject);

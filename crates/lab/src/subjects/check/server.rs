@@ -134,7 +134,7 @@ impl StackCheck<'_> {
         match measured.marks.implausible {
             0 => Ok(()),
             _ => Err(wrong(
-                "its marks are not times of the host's monotonic clock within the call",
+                "its marks are not timestamps of the host's monotonic clock within the call",
             )),
         }
     }

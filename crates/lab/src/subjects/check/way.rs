@@ -48,8 +48,7 @@ impl Way {
                         let codings = Coding::all(features).into_iter();
                         ways.extend(codings.filter_map(|coding| {
                             Some(Self {
-                                // `Wire::new` rejects gRPC on HTTP/1.1, which no subject.toml
-                                // declares.
+                                // No subject.toml declares gRPC on HTTP/1.1.
                                 wire: Wire::new(protocol, http, coding.encoding)?,
                                 coding,
                                 transport,
