@@ -60,7 +60,7 @@ pub struct RunProgress {
 /// An event of a run, with the run's progress.
 #[derive(Debug)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "a field is what its type says")]
+#[allow(missing_docs, reason = "the field types are self-explanatory")]
 pub enum Event<'a> {
     /// An invocation started, with new processes.
     InvocationStarted {

@@ -13,7 +13,7 @@ use crate::error::LabError;
 
 /// Why a subject cannot be used: one line.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the lines say it")]
+#[allow(missing_docs, reason = "the messages describe the variants")]
 pub enum SubjectsError {
     #[error("cannot read {}: {}", .0.display(), .1)]
     Read(PathBuf, #[source] io::Error),

@@ -13,7 +13,7 @@ pub(crate) struct Walked {
     pub(crate) name: String,
     pub(crate) path: PathBuf,
     pub(crate) executable: bool,
-    #[allow(dead_code, reason = "the build script takes every size")]
+    #[allow(dead_code, reason = "the build script accepts any size")]
     pub(crate) bytes: u64,
 }
 
