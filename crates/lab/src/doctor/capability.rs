@@ -18,7 +18,7 @@ use crate::subjects::tools::find;
 pub(super) struct Capability {
     pub(super) name: String,
     pub(super) found: bool,
-    /// Its version or path if found; otherwise the reason it was not.
+    /// The version or path if found; otherwise why it was not found.
     pub(super) detail: String,
     pub(super) unlocks: String,
 }
@@ -136,7 +136,7 @@ pub(super) fn toolchains(subjects: &Subjects) -> Vec<Capability> {
     .collect()
 }
 
-/// A tool's version and path, or why it cannot be used here and how to fix that.
+/// A tool's version and path, or why it cannot be used here and what to do about it.
 fn state(tool: &Tool) -> Result<String, String> {
     let found = find(tool)?;
     let shown = format!("{} {}", found.version, found.path.display());

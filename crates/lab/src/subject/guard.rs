@@ -1,5 +1,5 @@
-//! Kills what this program's processes started if this program itself is killed. The kernel then kills only
-//! the processes themselves.
+//! If this program is killed, kills everything that its processes started. The kernel kills only the
+//! processes themselves.
 //!
 //! The guard is a shell that learns from its standard input which process groups begin and end. The kernel
 //! closes that input when this program exits for any reason. The guard then kills the remaining groups, and

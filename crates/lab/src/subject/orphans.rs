@@ -1,6 +1,5 @@
-//! Kills processes whose parent has exited and that have left their group and session and removed the mark
-//! from their environment. This program finds them because it becomes their parent (prctl(2),
-//! PR_SET_CHILD_SUBREAPER).
+//! Kills orphaned processes that have left their group and session and removed the mark from their
+//! environment. This program finds them because it becomes their parent (prctl(2), PR_SET_CHILD_SUBREAPER).
 
 use std::collections::BTreeSet;
 use std::fs;
