@@ -136,8 +136,8 @@ impl fmt::Display for Placement {
 impl fmt::Display for Idle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Held => "idle held",
-            Self::AsIs => "idle as is",
+            Self::Held => "idle states off",
+            Self::AsIs => "idle states unchanged",
         })
     }
 }

@@ -144,7 +144,7 @@ impl FromStr for Url {
         let scheme = Scheme::of(scheme).map_err(wrong)?;
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
         if authority.contains('@') {
-            let what = "it holds a user name; give credentials in the header 'authorization: …'";
+            let what = "it contains a user name; give credentials in the header 'authorization: …'";
             return Err(wrong(what.to_owned()));
         }
         let uri = text
@@ -312,7 +312,7 @@ mod tests {
         insta::assert_snapshot!(why("tcp://localhost:1"), @r#""tcp://localhost:1" is not a target: there is no scheme "tcp"; expected one of grpc, grpcs, http, https"#);
         insta::assert_snapshot!(why("grpc://localhost/a.B/C"), @r#""grpc://localhost/a.B/C" is not a target: it has no port"#);
         insta::assert_snapshot!(why("grpc://localhost:1/a.B"), @r#""grpc://localhost:1/a.B" is not a target: "/a.B" names no gRPC method (/package.Service/Method)"#);
-        insta::assert_snapshot!(why("http://u:p@h/"), @r#""http://…@h/" is not a target: it holds a user name; give credentials in the header 'authorization: …'"#);
+        insta::assert_snapshot!(why("http://u:p@h/"), @r#""http://…@h/" is not a target: it contains a user name; give credentials in the header 'authorization: …'"#);
         insta::assert_snapshot!(why("u:p@h:1/x"), @r#""…@h:1/x" is not a target: it has no scheme"#);
         insta::assert_snapshot!(why("ftp://u:p@h/"), @r#""ftp://…@h/" is not a target: there is no scheme "ftp"; expected one of grpc, grpcs, http, https"#);
         insta::assert_snapshot!(why("http://:80/"), @r#""http://:80/" is not a target: it has no host"#);

@@ -95,7 +95,7 @@ pub(super) fn factors(table: Table<'_>) -> Result<Values, StudyError> {
         let values = read_several(source, setting, &value, false)?;
         let twice = (1..values.len()).find(|at| values[..*at].contains(&values[*at]));
         if let Some(value) = twice.map(|at| &values[at]) {
-            let message = format!("the value {} is given twice in this list", value.get_ref());
+            let message = format!("duplicate value {} in this list", value.get_ref());
             return Err(source.error(value.span(), message));
         }
         factors.insert(setting.key, values);

@@ -136,7 +136,7 @@ impl Part {
         let claimed = part.claims.iter().map(|claim| (&claim.of, &claim.against));
         let mut both = compared.chain(claimed);
         if let Some((_, against)) = both.find(|(of, against)| of == against) {
-            let message = "a variant is compared with itself; every study has an A/A pair already";
+            let message = "a variant is compared with itself; every study already has an A/A pair";
             return Err(table.source.error(against.span(), message));
         }
         let mut figures = part.claims.iter().map(|claim| &claim.published);

@@ -111,15 +111,15 @@ fn counts_beyond_their_bound() {
 fn keys_that_contradict_each_other() {
     assert_snapshot!(with_question("[base]\nin-flight = 4\nrate = 100"), @r#"my.toml:4:8: calls are sent either at a "rate" or with a fixed number "in-flight"; keep one of the two"#);
     assert_snapshot!(with_question("[factors]\nrate = [100]\nin-flight = [4]"), @r#"my.toml:4:14: calls are sent either at a "rate" or with a fixed number "in-flight"; keep one of the two"#);
-    assert_snapshot!(with_question("[base]\ncompression = \"gzip\"\nrequest-compression = \"none\""), @r#"my.toml:4:23: "compression" sets both directions; write it alone, or each direction"#);
+    assert_snapshot!(with_question("[base]\ncompression = \"gzip\"\nrequest-compression = \"none\""), @r#"my.toml:4:23: "compression" sets both directions; set it alone, or set each direction"#);
     assert_snapshot!(with_question("[workload]\nname = \"echo\"\nmethod = \"a.B/C\""), @r#"my.toml:4:1: [workload] has no key "method"; it is for your own method; a built-in workload does not need it"#);
     assert_snapshot!(with_question("[workload]\nproto = \"a.proto\"\ndescriptor-set = \"a.binpb\"\nmethod = \"a.B/C\"\nrequest = \"q.json\"\nresponse = \"p.json\""), @r#"my.toml:4:18: a message is described by "proto" or by "descriptor-set"; keep one of the two"#);
     assert_snapshot!(with_question("[workload]\nmethod = \"a.B/C\"\nrequest = \"q.json\"\nresponse = \"p.json\""), @r#"my.toml:2:1: [workload] needs "proto" or "descriptor-set"; write proto = "service.proto""#);
     assert_snapshot!(with_question("[workload]\n"), @r#"my.toml:2:1: [workload] has neither the "name" of a built-in workload nor a "method" of your own"#);
-    assert_snapshot!(with_question("placement = { main = \"free\", others = [\"free\"] }"), @r#"my.toml:2:39: a placement is given twice; "others" lists the placements besides "main""#);
-    assert_snapshot!(with_question("[factors]\nn = [10, 20, 10]"), @"my.toml:3:14: the value 10 is given twice in this list");
+    assert_snapshot!(with_question("placement = { main = \"free\", others = [\"free\"] }"), @r#"my.toml:2:39: duplicate placement; "others" lists the placements besides "main""#);
+    assert_snapshot!(with_question("[factors]\nn = [10, 20, 10]"), @"my.toml:3:14: duplicate value 10 in this list");
     assert_snapshot!(with_question("[[exclude]]"), @"my.toml:2:1: this [[exclude]] has no setting, so it would exclude everything");
-    assert_snapshot!(with_question("[[pairs]]\nof = \"a\"\nagainst = \"a\""), @"my.toml:4:11: a variant is compared with itself; every study has an A/A pair already");
+    assert_snapshot!(with_question("[[pairs]]\nof = \"a\"\nagainst = \"a\""), @"my.toml:4:11: a variant is compared with itself; every study already has an A/A pair");
 }
 
 #[test]

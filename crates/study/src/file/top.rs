@@ -125,7 +125,7 @@ impl PlacementWritten {
             let is_repeated = |at: usize| Some(all[at]) == main || all[..at].contains(&all[at]);
             if (0..all.len()).any(is_repeated) {
                 let message =
-                    "a placement is given twice; \"others\" lists the placements besides \"main\"";
+                    "duplicate placement; \"others\" lists the placements besides \"main\"";
                 return Err(source.error(others.span(), message));
             }
         }

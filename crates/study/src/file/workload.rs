@@ -85,7 +85,7 @@ pub(crate) fn check_description(
         )),
         (None, Some(_), Some(include)) => Err(source.error(
             include.span(),
-            "\"include\" is for \"proto\"; a descriptor set already holds its imports",
+            "\"include\" is for \"proto\"; a descriptor set already contains its imports",
         )),
         (None, None, Some(include)) => Err(source.error(
             include.span(),

@@ -92,7 +92,7 @@ pub const PRESETS: [Preset; 9] = [
     Preset {
         name: "lan-1g",
         says: "a switched Ethernet of 1 Gbit/s",
-        source: "IEEE 802.3: 38 bytes around each packet; the round trip is of this order in any machine room",
+        source: "IEEE 802.3: 38 bytes of framing per packet; round trips in a machine room are of this order",
         up: LAN,
         down: LAN,
     },
@@ -112,14 +112,14 @@ pub const PRESETS: [Preset; 9] = [
     },
     Preset {
         name: "wlan",
-        says: "a wire with the figures of a wireless LAN",
-        source: "the publication behind the study gzip: 100 Mbit/s, 1.8 ms",
+        says: "a wired link with the rate and delay of a wireless LAN",
+        source: "the publication that the gzip study tests: 100 Mbit/s, 1.8 ms",
         up: figures(100 * MBIT, us(900)),
         down: figures(100 * MBIT, us(900)),
     },
     Preset {
         name: "5g",
-        says: "a wire with the figures of a 5G phone",
+        says: "a wired link with the rate and delay of a 5G phone",
         source: "Ookla, world median of the third quarter of 2021: 166 Mbit/s down, 21 up; Rohde & Schwarz in Munich: 25 ms",
         up: Figures {
             bits_per_second: 20 * MBIT,
@@ -129,7 +129,7 @@ pub const PRESETS: [Preset; 9] = [
     },
     Preset {
         name: "lte",
-        says: "a wire with the figures of an LTE phone",
+        says: "a wired link with the rate and delay of an LTE phone",
         source: "Loadero's network conditions, 4G: 45 ms, jitter 5 to 15 ms; str0m-netem, cellular: 50 ms, 30 Mbit/s",
         up: Figures {
             bits_per_second: 10 * MBIT,
@@ -140,13 +140,13 @@ pub const PRESETS: [Preset; 9] = [
     Preset {
         name: "wan-eu-us",
         says: "Frankfurt to Virginia between data centers",
-        source: "public ping tables of cloud regions: 80 to 95 ms; the rate is one that a machine here can carry",
+        source: "public ping tables of cloud regions: 80 to 95 ms; the rate is one that a single machine can emulate",
         up: figures(GBIT, ms(45)),
         down: figures(GBIT, ms(45)),
     },
     Preset {
         name: "satellite-leo",
-        says: "a wire with the figures of a satellite in a low orbit",
+        says: "a wired link with the rate and delay of a satellite in low orbit",
         source: "Ookla on Starlink in the USA (2025): median 105 Mbit/s, 45 ms; in Maine (2024): 18 Mbit/s up, 37 to 72 ms",
         up: Figures {
             bits_per_second: 15 * MBIT,
@@ -156,7 +156,7 @@ pub const PRESETS: [Preset; 9] = [
     },
     Preset {
         name: "edge-3g",
-        says: "a wire with the figures of a phone where there is only EDGE",
+        says: "a wired link with the rate and delay of a phone on EDGE",
         source: "Loadero's network conditions, Edge: 200 kbit/s down, 260 up, 650 ms, jitter 100 ms, loss 1%",
         up: Figures {
             bits_per_second: 260 * KBIT,

@@ -40,7 +40,7 @@ pub(crate) enum DraftError {
     #[error("there is nothing to measure; a plan needs a variant, an invocation and a block")]
     Empty,
     /// A variant has the name that the A/A pair needs.
-    #[error("the name \"{0}\" is taken by the A/A pair; give this variant another one")]
+    #[error("the name \"{0}\" is taken by the A/A pair; rename this variant")]
     Taken(String),
 }
 

@@ -68,7 +68,7 @@ impl Resolver<'_> {
         let is_subject = |one: &&Combined| one.live().is_none();
         if let Some(one) = combined.iter().find(is_subject) {
             let message = format!(
-                "variant \"{}\" calls a subject, and others call live services; make two studies of them",
+                "variant \"{}\" calls a subject, and others call live services; split them into two studies",
                 one.variant.name
             );
             return Err(self.source.error(one.span.clone(), message));
@@ -138,7 +138,7 @@ impl Resolver<'_> {
             (
                 |live| !live.service.url.scheme.is_grpc(),
                 |written| place(&written.method),
-                "is called over HTTP; the path after its host says what is called",
+                "is called over HTTP; the path after its host selects what is called",
             ),
             (
                 |live| !live.service.url.scheme.is_grpc(),

@@ -311,7 +311,7 @@ impl<'r, 'a> Check<'r, 'a> {
         let asked = self.says(Key::Connections).then_some(options.connections);
         let one_each = options.at_a_time(http).is_some();
         let why = match options.connection {
-            ConnectionUse::PerCall => "a connection made for one call carries one call",
+            ConnectionUse::PerCall => "a connection opened for one call carries only that call",
             ConnectionUse::Reuse => "HTTP/1.1 carries one call at a time on a connection",
         };
         match (options.schedule.in_flight(), asked) {

@@ -61,7 +61,7 @@ const ROW: Setting = Setting {
     describe: |_, value| value.to_string(),
 };
 
-const BOTH_WAYS: &str = "\"compression\" sets both directions; write it alone, or each direction";
+const BOTH_WAYS: &str = "\"compression\" sets both directions; set it alone, or set each direction";
 const CLOSED_OR_RATE: &str =
     "calls are sent either at a \"rate\" or with a fixed number \"in-flight\"; keep one of the two";
 const NO_ARRIVALS: &str =
@@ -369,7 +369,7 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
         },
         column: "over",
         describe: |s, _| match s.target.options().map(|options| options.connection) {
-            Some(ConnectionUse::Reuse) => "connection kept".into(),
+            Some(ConnectionUse::Reuse) => "connection reused".into(),
             Some(ConnectionUse::PerCall) => "connection per call".into(),
             None => String::new(),
         },
@@ -426,7 +426,7 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
         },
         column: "sent",
         describe: |_, value| match value {
-            Value::Whole(1) => "one call after the other".into(),
+            Value::Whole(1) => "one call at a time".into(),
             _ => format!("{value} calls in flight"),
         },
         ..ROW

@@ -195,7 +195,7 @@ fn every_row_says_something_of_some_settings() {
 #[test]
 fn it_is_said_in_one_line_how_is_called() {
     let [call, mut by_client, mut codec] = skeletons();
-    insta::assert_snapshot!(call.how(), @"REST on HTTP/1.1, json, TCP connection kept, one call after the other");
+    insta::assert_snapshot!(call.how(), @"REST on HTTP/1.1, json, TCP connection reused, one call at a time");
     let rate = Schedule::Rate {
         per_second: 100.0,
         arrivals: Arrivals::Constant,
@@ -205,10 +205,10 @@ fn it_is_said_in_one_line_how_is_called() {
     };
     client.options.schedule = rate;
     client.options.request_compression = Compression::GZIP;
-    insta::assert_snapshot!(by_client.how(), @"REST on HTTP/1.1, json, request gzip, response none, TCP connection kept, 100 calls/s, evenly spaced");
+    insta::assert_snapshot!(by_client.how(), @"REST on HTTP/1.1, json, request gzip, response none, TCP connection reused, 100 calls/s, evenly spaced");
     let wlan = crate::link::named("wlan").unwrap();
     set(Key::Link, &mut by_client, &Value::Link(wlan));
-    insta::assert_snapshot!(by_client.how(), @"REST on HTTP/1.1, json, request gzip, response none, TCP connection kept, link wlan, 100 calls/s, evenly spaced");
+    insta::assert_snapshot!(by_client.how(), @"REST on HTTP/1.1, json, request gzip, response none, TCP connection reused, link wlan, 100 calls/s, evenly spaced");
     let zstd = Value::Compression(Compression::ZSTD);
     set(Key::Compression, &mut codec, &zstd);
     insta::assert_snapshot!(codec.how(), @"json, zstd");

@@ -156,7 +156,7 @@ fn what_is_no_link_is_refused_where_it_stands() {
     assert_snapshot!(one_with("protocol = \"rest\"\nlink = \"wlan\"\ntransport = \"unix\""), @r#"my.toml:6:8: variant "base": a Unix socket cannot go over a link; write transport = "tcp" or link = "loopback", or exclude it by [[exclude]] with transport = "unix""#);
     assert_snapshot!(one_with("codec = \"python/json\"\noperation = \"encode\"\nlink = \"wlan\""), @r#"my.toml:7:8: variant "base": "link" applies to calls, and a codec makes none; leave it out"#);
     assert_snapshot!(refused("# Fast?\n[service]\ntarget = \"grpc://127.0.0.1:1/a.B/C\"\n[base]\nlink = \"wlan\""), @r#"my.toml:5:8: variant "base": "link" is for subjects, but a live service is called here; leave it out"#);
-    assert_snapshot!(refused(&format!("{TWO}[factors]\nlink = [\"wlan\", {{ preset = \"wlan\" }}]")), @"my.toml:13:17: the value wlan is given twice in this list");
+    assert_snapshot!(refused(&format!("{TWO}[factors]\nlink = [\"wlan\", {{ preset = \"wlan\" }}]")), @"my.toml:13:17: duplicate value wlan in this list");
     let pair = "[base]\nlink = \"wlan\"\n[[pairs]]\nof = \"grpc\"\nagainst = \"rest-json\"\nmetric = \"server-cpu\"";
     assert_snapshot!(two_and(pair), @r#"my.toml:15:6: server-cpu is not measured over a link, whose thread does part of the receiver's work, and "grpc" uses one; measure it on loopback (docs/link.md)"#);
 }

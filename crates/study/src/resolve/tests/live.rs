@@ -203,7 +203,7 @@ fn what_contradicts_is_refused_with_what_to_do() {
     insta::assert_snapshot!(at("grpc://h:1", ""), @r#"my.toml:4:10: grpc://h:1/ names no method; append one, as in grpc://HOST:PORT/package.Service/Method, or give "method""#);
     insta::assert_snapshot!(keys("method = \"a.B/C\""), @"my.toml:5:10: the target already names shop.Orders/Get; leave one of the two out");
     insta::assert_snapshot!(at("grpc://h:1", "method = \"nothing\""), @r#"my.toml:5:10: "nothing" is not a gRPC method; write package.Service/Method"#);
-    insta::assert_snapshot!(at(HTTP, "method = \"a.B/C\""), @"my.toml:5:10: http://localhost/orders is called over HTTP; the path after its host says what is called");
+    insta::assert_snapshot!(at(HTTP, "method = \"a.B/C\""), @"my.toml:5:10: http://localhost/orders is called over HTTP; the path after its host selects what is called");
     insta::assert_snapshot!(at("http://h/orders/{{n}}?a=b", ""), @r#"my.toml:4:10: http://h/orders/{{n}}?a=b: placeholders are filled in "data" only, and every call has the same path and query; write a value in place of {{…}}, or %7B%7B where braces are meant"#);
     insta::assert_snapshot!(keys("http-method = \"POST\""), @"my.toml:5:15: grpc://localhost:50051/shop.Orders/Get is called over gRPC, which sets the HTTP method itself; leave it out");
     insta::assert_snapshot!(at(HTTP, "insecure = true"), @"my.toml:5:12: http://localhost/orders is called without TLS; write grpcs:// or https://");
@@ -236,7 +236,7 @@ fn what_contradicts_is_refused_with_what_to_do() {
         "{}[[variants]]\nname = \"c\"\nprotocol = \"grpc\"\nworkload.name = \"hello\"\n",
         two("", [GRPC, HTTP])
     );
-    insta::assert_snapshot!(refused(&mixed), @r#"my.toml:11:8: variant "c" calls a subject, and others call live services; make two studies of them"#);
+    insta::assert_snapshot!(refused(&mixed), @r#"my.toml:11:8: variant "c" calls a subject, and others call live services; split them into two studies"#);
     insta::assert_snapshot!(one_with("protocol = \"grpc\"\nrate = \"1..9:5s\"\n"), @r#"my.toml:6:8: variant "base": a ramp is for a live service; give a subject one rate"#);
     insta::assert_snapshot!(refused("# Is it fast?\nobjectives = [\"p99<1s\"]\nworkload.name = \"hello\"\nbase.protocol = \"grpc\"\n"), @r#"my.toml:2:14: "objectives" is for live services; write [service], or leave it out"#);
 }
@@ -359,7 +359,7 @@ fn what_would_have_no_effect_is_refused() {
     insta::assert_snapshot!(search("a-a = \"base\""), @r#"my.toml:2:7: a search or a ramp is compared with nothing, not even with itself; leave "a-a" out"#);
     insta::assert_snapshot!(refused(&service(GRPC, "", "threads = 4", "")), @r#"my.toml:7:11: variant "base": "threads" is for subjects, but a live service is called here; leave it out"#);
     insta::assert_snapshot!(refused(&service(HTTP, "include = \"p\"", "", "")), @r#"my.toml:5:11: "include" is for the imports of "proto", and there is no "proto"; leave it out"#);
-    insta::assert_snapshot!(refused(&grpc("include = \"p\"\ndescriptor-set = \"s\"")), @r#"my.toml:5:11: "include" is for "proto"; a descriptor set already holds its imports"#);
+    insta::assert_snapshot!(refused(&grpc("include = \"p\"\ndescriptor-set = \"s\"")), @r#"my.toml:5:11: "include" is for "proto"; a descriptor set already contains its imports"#);
     let pair = "[[pairs]]\nof = \"a\"\nagainst = \"b\"\nmetric = \"server-cpu\"\n";
     insta::assert_snapshot!(refused(&(two("", [GRPC, HTTP]) + pair)), @r#"my.toml:11:6: server-cpu is measured inside the server, and "a" is a live service; use another metric"#);
     let groups =

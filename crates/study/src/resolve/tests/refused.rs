@@ -10,7 +10,7 @@ fn contradictory_settings() {
     assert_snapshot!(one_with("transport = \"tcp\""), @r#"my.toml:1:1: variant "base": it has no protocol; write protocol = "grpc", "rest" or "connect""#);
     assert_snapshot!(one_with("protocol = \"rest\"\nin-flight = 4\nconnections = 2"), @r#"my.toml:7:15: variant "base": HTTP/1.1 carries one call at a time on a connection, so in-flight = 4 needs connections = 4, not 2; leave "connections" out"#);
     assert_snapshot!(one_with("protocol = \"grpc\"\nconnections = 2"), @r#"my.toml:6:15: variant "base": in-flight = 1 cannot use 2 connections; write fewer, or a larger in-flight"#);
-    assert_snapshot!(one_with("protocol = \"grpc\"\nconnection = \"per-call\"\nin-flight = 4\nconnections = 2"), @r#"my.toml:8:15: variant "base": a connection made for one call carries one call, so in-flight = 4 needs connections = 4, not 2; leave "connections" out"#);
+    assert_snapshot!(one_with("protocol = \"grpc\"\nconnection = \"per-call\"\nin-flight = 4\nconnections = 2"), @r#"my.toml:8:15: variant "base": a connection opened for one call carries only that call, so in-flight = 4 needs connections = 4, not 2; leave "connections" out"#);
     assert_snapshot!(one_with("protocol = \"grpc\"\narrivals = \"poisson\""), @r#"my.toml:6:12: variant "base": "arrivals" spaces calls at a "rate", and there is none; write rate = 1000"#);
 }
 
@@ -46,7 +46,7 @@ fn names_that_are_there_twice() {
     assert_snapshot!(two_and("[[variants]]\nname = \"grpc\"\nprotocol = \"grpc\""), @r#"my.toml:13:8: duplicate variant "grpc"; rename one of them"#);
     let claim = "[[claims]]\nof = \"grpc\"\nagainst = \"rest-json\"\nmetric = \"goodput\"\nsource = \"s\"\nsays = \"t\"\npublished = { of = 1, against = 2, unit = \"ms\" }\n";
     assert_snapshot!(two_and(&format!("{claim}{claim}")), @r#"my.toml:20:6: duplicate claim "grpc-vs-rest-json-goodput"; rename one of them"#);
-    assert_snapshot!(two_and("[[variants]]\nname = \"grpc-again\"\nprotocol = \"rest\""), @r#"my.toml:13:8: the name "grpc-again" is taken by the A/A pair; give this variant another one"#);
+    assert_snapshot!(two_and("[[variants]]\nname = \"grpc-again\"\nprotocol = \"rest\""), @r#"my.toml:13:8: the name "grpc-again" is taken by the A/A pair; rename this variant"#);
 }
 
 #[test]

@@ -244,17 +244,17 @@ fn a_plan_as_text() {
 
       time       about 21s
       trials     12 in 2 invocations × 1 block
-      placement  two cores; headline pairs also on one core; idle held
+      placement  two cores; headline pairs also on one core; idle states off
       warm-up    until it settles, at most 500ms
       measured   in turn, in slices of 2 ms, where variants are compared
       verdicts   within ±3% is no difference, 95% intervals
       seed       1
 
     Variants
-      name              calls      protocol          encoding  over                 sent                      until  trials
-      grpc              echo n=10  gRPC on HTTP/2    protobuf  TCP connection kept  one call after the other  1s     4
-      rest-json         echo n=10  REST on HTTP/1.1  json      TCP connection kept  one call after the other  1s     4
-      grpc-again (A/A)  echo n=10  gRPC on HTTP/2    protobuf  TCP connection kept  one call after the other  1s     4
+      name              calls      protocol          encoding  over                   sent                until  trials
+      grpc              echo n=10  gRPC on HTTP/2    protobuf  TCP connection reused  one call at a time  1s     4
+      rest-json         echo n=10  REST on HTTP/1.1  json      TCP connection reused  one call at a time  1s     4
+      grpc-again (A/A)  echo n=10  gRPC on HTTP/2    protobuf  TCP connection reused  one call at a time  1s     4
 
     Pairs (* headline: under every placement)
          of          against  metric       question
@@ -408,11 +408,11 @@ compression = "gzip"
     let text = plan.to_string();
     let table: Vec<&str> = text.lines().filter(|line| line.contains("hello")).collect();
     assert_snapshot!(table.join("\n"), @r"
-    engine              hello                                         REST on HTTP/1.1  json      -            TCP connection kept      one call after the other  1s     48
-    python              hello of python/http by python/http blocking  REST on HTTP/1.1  json      -            TCP connection kept      one call after the other  1s     48
-    futures             hello by python/http future                   REST on HTTP/1.1  json      -            TCP connection kept × 4  4 calls in flight         1s     24
-    codec               hello by python/json to encode the request    -                 json      gzip         -                        -                         1s     24
-    engine-again (A/A)  hello                                         REST on HTTP/1.1  json      -            TCP connection kept      one call after the other  1s     48
+    engine              hello                                         REST on HTTP/1.1  json      -            TCP connection reused      one call at a time  1s     48
+    python              hello of python/http by python/http blocking  REST on HTTP/1.1  json      -            TCP connection reused      one call at a time  1s     48
+    futures             hello by python/http future                   REST on HTTP/1.1  json      -            TCP connection reused × 4  4 calls in flight   1s     24
+    codec               hello by python/json to encode the request    -                 json      gzip         -                          -                   1s     24
+    engine-again (A/A)  hello                                         REST on HTTP/1.1  json      -            TCP connection reused      one call at a time  1s     48
     ");
     let written = |name: &str| {
         let mut all = plan.variants.iter();
