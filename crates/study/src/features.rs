@@ -1,4 +1,4 @@
-//! What a stack can do: its subject declares it, nothing is guessed.
+//! What a stack can do, as declared by its subject; nothing is guessed.
 
 use std::collections::BTreeMap;
 
@@ -15,26 +15,26 @@ use crate::words::{Named, words};
 
 /// What one stack can do, in each of its roles.
 ///
-/// The default has no features, unlike a manifest without keys.
+/// The default has no features at all, whereas some keys that a manifest omits have defaults.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Features {
-    /// The roles that it can have.
+    /// The roles that it supports.
     #[serde(deserialize_with = "filled")]
     pub roles: Vec<Role>,
-    /// The protocols it speaks, and over which versions of HTTP.
+    /// The protocols that it supports, each with its HTTP versions.
     #[serde(default)]
     pub protocols: BTreeMap<Protocol, Vec<HttpVersion>>,
-    /// The encodings it reads and writes.
+    /// The encodings that it reads and writes.
     #[serde(deserialize_with = "filled")]
     pub encodings: Vec<Encoding>,
-    /// The compressions it reads and writes.
+    /// The compressions that it reads and writes.
     #[serde(default = "no_compression", deserialize_with = "filled")]
     pub compressions: Vec<CompressionKind>,
     /// The transports that it listens on, or connects over.
     #[serde(default, deserialize_with = "filled")]
     pub transports: Vec<Transport>,
-    /// The roles in which it speaks TLS.
+    /// The roles in which it supports TLS.
     #[serde(
         default,
         deserialize_with = "filled",
@@ -44,7 +44,7 @@ pub struct Features {
     /// The workloads that it can serve, call, or encode.
     #[serde(deserialize_with = "filled")]
     pub workloads: Vec<WorkloadKind>,
-    /// For a server or client: the codec stack that encodes and decodes as it does, by encoding.
+    /// For a server or client, by encoding: the codec stack that encodes and decodes with the same library.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub codecs: BTreeMap<Encoding, String>,
     /// For a server: the maximum number of threads or processes that serve.
@@ -62,19 +62,20 @@ pub struct Features {
     /// For a client: the maximum number of calls in flight.
     #[serde(default)]
     pub in_flight: u32,
-    /// About how long its process takes to start, ms; 0 if unknown.
+    /// The approximate start-up time of its process, ms; 0 if unknown.
     #[serde(default, rename = "start-up", deserialize_with = "of::<_, Time, _>")]
     pub start_up_ms: u64,
-    /// The longest warm-up that it needs, ms, for example for a just-in-time compiler; 0 if the study's is enough.
+    /// The longest warm-up that it needs, ms, for example for a just-in-time compiler; 0 if the study's default is
+    /// enough.
     #[serde(default, rename = "warm-up", deserialize_with = "of::<_, Time, _>")]
     pub warm_up_ms: u64,
-    /// The minimum number of calls of its warm-up, unless half of that time is over first.
+    /// The minimum number of warm-up calls, unless half of the warm-up time passes first.
     #[serde(default)]
     pub warm_up_calls: u64,
-    /// The programs that can run it together with other parts, as `SUBJECT/PROGRAM`: its own first.
+    /// The programs that can run it together with other stacks, as `SUBJECT/PROGRAM`, its own first.
     #[serde(skip)]
     pub programs: Vec<String>,
-    /// The settings that its runtime supports; its subject declares them for all its stacks.
+    /// The settings that its runtime supports. Its subject declares them once for all its stacks.
     #[serde(skip_deserializing, skip_serializing_if = "is_default")]
     pub runtime: Adjustable,
 }
@@ -82,12 +83,12 @@ pub struct Features {
 /// The settings that a runtime supports.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Adjustable {
-    /// Its garbage collectors, by the names that the subject defines.
+    /// Its garbage collectors, under names that the subject defines.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gc: Vec<String>,
-    /// Whether the size of its heap can be set.
+    /// Whether its heap size can be set.
     pub heap: bool,
-    /// Whether it reports its events.
+    /// Whether it reports runtime events, such as garbage collections.
     pub events: bool,
 }
 
@@ -174,7 +175,7 @@ impl From<&WorkloadSpec> for WorkloadKind {
 }
 
 impl Features {
-    /// The features of the embedded subject, which has all of them as a server and as a codec.
+    /// The features of the embedded subject, which supports everything as a server and as a codec.
     pub fn embedded() -> Self {
         fn all<T: Named>() -> Vec<T> {
             T::NAMES.iter().map(|(_, value)| *value).collect()
@@ -194,13 +195,13 @@ impl Features {
             codecs: BTreeMap::from_iter(all().into_iter().map(|one| (one, REFERENCE.to_owned()))),
             threads: MAX_THREADS,
             programs: vec![REFERENCE.to_owned()],
-            // The rest is for clients, or is a time that it does not need.
+            // The other fields are for clients, or are times that it does not need.
             ..Self::default()
         }
     }
 }
 
-/// The stacks of a run by name, if it has only the embedded one.
+/// The stacks of a run by name when only the embedded one is available.
 pub fn embedded_only() -> BTreeMap<String, Features> {
     BTreeMap::from([(REFERENCE.to_owned(), Features::embedded())])
 }

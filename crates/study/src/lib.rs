@@ -1,4 +1,4 @@
-//! Studies, plans and records: what is asked, and what was measured.
+//! Studies, plans and records: what to measure, and what was measured.
 //!
 //! A study file is parsed as written ([`mod@file`]), resolved into a [`plan::Plan`] with no defaults left, and what
 //! the lab measures is appended as [`record`]s to a run directory ([`run`]). This crate neither measures nor renders:

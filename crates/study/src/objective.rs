@@ -12,7 +12,7 @@ use crate::error::FormError;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "String", into = "String")]
 pub struct Objective {
-    /// What is measured.
+    /// The figure that must meet the bound.
     pub measure: Measure,
     /// How it must compare with the bound.
     pub sign: Sign,
@@ -72,11 +72,11 @@ impl Objective {
 }
 
 impl Measure {
-    /// The minimum number of calls that can show it: at least one call must lie beyond a percentile.
+    /// The minimum number of calls for which the measure is defined: at least one call must lie beyond a percentile.
     pub fn min_calls(self) -> u64 {
         match self {
             Self::Percentile(percentile) if percentile < 100.0 => {
-                // Rounded before it is rounded up: in floating point 100 - 99.9 is a little less than 0.1.
+                // Rounded to six decimals before `ceil`: 100 - 99.9 is not exactly 0.1 in floating point.
                 let calls = 100.0 / (100.0 - percentile);
                 ((calls * 1e6).round() / 1e6).ceil() as u64
             }
@@ -84,8 +84,8 @@ impl Measure {
         }
     }
 
-    /// The number of calls that a trial needs for a reliable figure: ten calls beyond a percentile, or ten failures
-    /// at the bound of a share of errors, within limits.
+    /// The number of calls that a trial needs for a reliable figure: ten calls beyond a percentile, or enough calls for
+    /// ten failures if the share of errors is at its bound, within limits.
     pub fn reliable_calls(self, bound: f64) -> u64 {
         const MIN: u64 = 100;
         const MAX_FOR_ERRORS: f64 = 10_000.0;

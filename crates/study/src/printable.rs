@@ -1,14 +1,14 @@
-//! Which characters of untrusted text can be shown unescaped, by Unicode's general categories as the standard library
-//! knows them.
+//! Which characters of untrusted text can be shown unescaped, by Unicode's general categories as implemented in the
+//! standard library.
 
-/// Whether a character is visible and affects nothing else. Control and format characters (Cc, Cf) are not: they move
-/// the cursor, change the direction of text or are invisible. Neither are separators other than the plain space (Zl,
-/// Zp, Zs), nor private use or unassigned characters (Co, Cn).
+/// Whether a character is visible and does not affect other characters. Control and format characters (Cc, Cf) are
+/// excluded: they move the cursor, change the direction of text or are invisible. So are separators other than the
+/// plain space (Zl, Zp, Zs), and private-use and unassigned characters (Co, Cn).
 pub fn is_printable(character: char) -> bool {
     if character.is_ascii() {
         return character == ' ' || character.is_ascii_graphic();
     }
-    // It is put after a letter because `escape_debug` escapes a combining mark at the start of a text.
+    // The character follows a letter because `escape_debug` escapes a combining mark at the start of a string.
     let after_a_letter = String::from_iter(['a', character]);
     after_a_letter.escape_debug().count() == 2
 }

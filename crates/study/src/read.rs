@@ -1,4 +1,4 @@
-//! Reads TOML with serde: an error names its place, its key and the nearest name.
+//! Reads TOML with serde. An error reports its position, its key and the nearest known name.
 
 mod forms;
 mod node;
@@ -19,23 +19,23 @@ use self::node::Node;
 use self::refusal::{Refusal, Why};
 use crate::error::{Source, StudyError};
 
-/// A table that is being read. Each key is taken once; keys that are left at the end are refused.
+/// A table that is being read. Each key is taken once; keys that are left over are refused.
 pub(crate) struct Table<'a> {
     pub(crate) source: &'a Source,
     /// The keys that lead here, as in `groups.base`; empty for the file's top-level table.
     path: String,
     pub(crate) span: Range<usize>,
     entries: DeTable<'a>,
-    /// The keys that were asked for.
+    /// The keys that callers have asked for.
     known: Vec<&'static str>,
-    /// A hint where a key that is unknown here belongs.
+    /// Returns a hint about where a key that is unknown here belongs.
     elsewhere: fn(&str) -> Option<&'static str>,
 }
 
 /// A key with its value.
 pub(crate) type Entry<'a> = (Spanned<String>, Spanned<DeValue<'a>>);
 
-/// A table without keys, to refuse those that are left.
+/// A table without keys: deserializing it refuses any keys that are left.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Nothing {}
@@ -57,18 +57,18 @@ impl<'a> Table<'a> {
         })
     }
 
-    /// The same table, with a hint where an unknown key belongs.
+    /// The same table, with hints about where unknown keys belong.
     pub(crate) fn hinting(self, elsewhere: fn(&str) -> Option<&'static str>) -> Self {
         Self { elsewhere, ..self }
     }
 
-    /// An error at the table's own place, which names the table.
+    /// An error at the table's own position, which names the table.
     pub(crate) fn error(&self, message: &str) -> StudyError {
         let message = format!("{} {message}", titled(&self.path));
         self.source.error(self.span.clone(), message)
     }
 
-    /// The place of the value of a key that has not been taken yet.
+    /// The position of the value of a key that has not been taken yet.
     pub(crate) fn place(&self, key: &str) -> Option<Range<usize>> {
         self.entries.get(key).map(Spanned::span)
     }
@@ -107,7 +107,7 @@ impl<'a> Table<'a> {
         value.map(|value| self.inner(key, value)).transpose()
     }
 
-    /// The table under a key. A value that is not a table becomes the key `alone` of one.
+    /// The table under a key. A value that is not a table is read as a table with that value under the key `alone`.
     pub(crate) fn table_or(
         &mut self,
         key: &'static str,
@@ -126,7 +126,7 @@ impl<'a> Table<'a> {
         self.inner(key, table).map(Some)
     }
 
-    /// The tables of `[[key]]`; empty if there is no such key.
+    /// The tables of `[[key]]`; empty if the key is missing.
     pub(crate) fn tables(&mut self, key: &'static str) -> Result<Vec<Self>, StudyError> {
         let Some(value) = self.value(key) else {
             return Ok(Vec::new());
@@ -144,7 +144,7 @@ impl<'a> Table<'a> {
         Self::of(self.source, &joined(&[&self.path, key]), value)
     }
 
-    /// The table in a value; `path` are the keys that lead to it.
+    /// The table in a value. `path` is the dotted key that leads to it.
     pub(crate) fn of(
         source: &'a Source,
         path: &str,
@@ -166,7 +166,7 @@ impl<'a> Table<'a> {
         })
     }
 
-    /// Reads all keys that were not taken yet, as one value.
+    /// Reads all keys that have not been taken yet, as one value.
     pub(crate) fn rest<T: Deserialize<'a>>(mut self) -> Result<T, StudyError> {
         let entries = std::mem::take(&mut self.entries);
         let table = Spanned::new(self.span.clone(), DeValue::Table(entries));
@@ -174,12 +174,12 @@ impl<'a> Table<'a> {
             .map_err(|refusal| self.refused("", self.span.clone(), refusal))
     }
 
-    /// Refuses the keys that were not taken.
+    /// Refuses any keys that have not been taken.
     pub(crate) fn end(self) -> Result<(), StudyError> {
         self.rest::<Nothing>().map(|_| ())
     }
 
-    /// Takes all keys that were not taken yet, in their order in the file; also returns the table without them.
+    /// Takes all remaining keys, in file order, and also returns the table without them.
     pub(crate) fn entries(mut self) -> (Self, Vec<Entry<'a>>) {
         let entries = std::mem::take(&mut self.entries).into_iter();
         let owned = |key: Spanned<_>| Spanned::new(key.span(), String::from(key.into_inner()));
@@ -188,7 +188,7 @@ impl<'a> Table<'a> {
         (self, entries)
     }
 
-    /// The error about a key that is neither one of those asked for, nor one of `more`.
+    /// The error for a key that is neither known to this table nor one of `more`.
     pub(crate) fn unknown(&self, key: &Spanned<String>, more: &[&'static str]) -> StudyError {
         let known = [&self.known, more].concat();
         let message = self.no_key(&self.path, key.get_ref(), &known);
@@ -204,7 +204,7 @@ impl<'a> Table<'a> {
         format!("{} has no key \"{name}\"{hint}", titled(path))
     }
 
-    /// The error of a refusal within the value of `key` at `place`.
+    /// Turns a refusal within the value of `key`, which is at `place`, into an error.
     fn refused(&self, key: &str, place: Range<usize>, refusal: Refusal) -> StudyError {
         let place = refusal.span.unwrap_or(place);
         let path = joined(&[&self.path, key, &refusal.path.join(".")]);
@@ -232,7 +232,7 @@ impl<'a> Table<'a> {
     }
 }
 
-/// Why JSON is refused as a `T`, if it is.
+/// Returns why JSON is not a valid `T`; `None` if it is one.
 pub(crate) fn refusal_of_json<T: DeserializeOwned>(value: serde_json::Value) -> Option<Refusal> {
     T::deserialize(Node::from(value)).err()
 }
@@ -250,7 +250,7 @@ fn titled(path: &str) -> String {
     }
 }
 
-/// What to write for a key that is missing, by the end of its path.
+/// What to write for a missing key, by the end of its path.
 const EXAMPLES: [(&str, &str); 24] = [
     ("settings.values", "values = [\"rest\", \"grpc\"]"),
     ("entry.service", "service = \"gateway\", a service's name"),

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::FormError;
 use crate::words::{Named as _, words};
 
-/// What is called: `grpc://host:port/package.Service/Method`, `http://host:port/path?query`, and
-/// both with an `s` over TLS.
+/// The target of calls: `grpc://host:port/package.Service/Method` or `http://host:port/path?query`;
+/// `grpcs` and `https` over TLS.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Url {
@@ -88,7 +88,7 @@ impl Scheme {
 }
 
 impl Url {
-    /// Returns the URL with a Unix domain socket as its address; host and port are then only sent to the server.
+    /// Returns the URL with a Unix domain socket as its address. Its host and port are still sent to the server.
     #[must_use]
     pub fn over_unix_socket(mut self, path: &Path) -> Self {
         let path = path.to_owned();
@@ -96,7 +96,7 @@ impl Url {
         self
     }
 
-    /// Returns the URL without its query, which may hold a secret.
+    /// Returns the URL without its query, which may contain a secret.
     #[must_use]
     pub fn without_query(mut self) -> Self {
         if let Some((path, _)) = self.path.split_once('?') {
@@ -105,8 +105,8 @@ impl Url {
         self
     }
 
-    /// Returns the URL with a gRPC method as its path. `given` may lack the first `/`, and may have `.` in place of
-    /// the last one; `None` if it is not a method.
+    /// Returns the URL with a gRPC method as its path, or `None` if `given` is not a method. `given` may omit the
+    /// leading `/`, and may have `.` in place of the last one.
     pub fn with_method(mut self, given: &str) -> Option<Self> {
         let name = given.strip_prefix('/').unwrap_or(given);
         let (service, method) = name.split_once('/').or_else(|| name.rsplit_once('.'))?;
@@ -169,7 +169,7 @@ impl FromStr for Url {
     }
 }
 
-/// Returns a URL without what precedes an `@`, so that an error shows no password.
+/// Returns a URL with everything before an `@` elided, so that an error does not show a password.
 fn without_user(text: &str) -> String {
     let (scheme, rest) = match text.split_once("://") {
         Some((scheme, rest)) => (format!("{scheme}://"), rest),
@@ -182,7 +182,7 @@ fn without_user(text: &str) -> String {
 }
 
 fn port(authority: &http::uri::Authority, scheme: Scheme) -> Result<u16, String> {
-    // `Authority::port` treats an invalid number like a missing port.
+    // `Authority::port` treats an invalid port like a missing one.
     let given = authority.as_str().strip_prefix(authority.host());
     match given.and_then(|given| given.strip_prefix(':')) {
         Some(port) => match port.parse() {
@@ -196,7 +196,7 @@ fn port(authority: &http::uri::Authority, scheme: Scheme) -> Result<u16, String>
     }
 }
 
-/// Checks that a gRPC path is `/` or `/Service/Method`; anything else was meant for HTTP.
+/// Checks that a gRPC path is `/` or `/Service/Method`; any other path was probably meant for HTTP.
 fn check_path(scheme: Scheme, path: &str) -> Result<(), String> {
     let parts: Vec<&str> = path.split('/').skip(1).collect();
     match parts.as_slice() {

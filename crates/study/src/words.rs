@@ -1,4 +1,4 @@
-//! The words of every closed set of values, as studies write them and messages show them.
+//! The words for closed sets of values, as they are written in studies and shown in messages.
 
 use rpcgauge_contract::{HttpVersion, Operation, Protocol, Style};
 use rpcgauge_message::{Encoding, Sample};
@@ -8,13 +8,13 @@ use rpcgauge_trial::{ConnectionUse, MAX_MS};
 pub trait Named: Copy + PartialEq + Sized + 'static {
     /// What a value of the set is called in a sentence.
     const KIND: &'static str;
-    /// Every value with its word, in the order to show them.
+    /// Every value with its word, in display order.
     const NAMES: &'static [(&'static str, Self)];
 
     /// The value's word.
     fn as_str(self) -> &'static str;
 
-    /// The value of a word.
+    /// The value that a word names.
     fn from_name(word: &str) -> Option<Self> {
         let mut all = Self::NAMES.iter();
         let found = all.find(|(known, _)| *known == word);
@@ -22,7 +22,8 @@ pub trait Named: Copy + PartialEq + Sized + 'static {
     }
 }
 
-/// Defines what the values of a closed set are called, and the word of each, in the order to show them.
+/// Implements [`Named`](crate::words::Named): the set's name in a sentence, and the word for each value, in display
+/// order.
 macro_rules! words {
     ($set:ident, $what:literal: $($word:literal => $value:ident),+ $(,)?) => {
         impl $crate::words::Named for $set {
@@ -52,8 +53,8 @@ words! { Style, "style":
 words!(Operation, "operation": "encode" => Encode, "decode" => Decode);
 words!(Sample, "sample": "request" => Request, "response" => Response);
 
-/// Parses a time such as `150ms`, `10s`, `2m`, `1m30s` or `1h` into milliseconds. The error is a sentence that shows
-/// the form.
+/// Parses a time such as `150ms`, `10s`, `2m`, `1m30s` or `1h` into milliseconds. The error message shows the expected
+/// form.
 pub fn parse_time_ms(text: &str) -> Result<u64, String> {
     let wrong = || format!("\"{text}\" is not a time; write it as 150ms, 10s or 1m30s");
     let (mut total, mut rest) = (0_u64, text);
@@ -87,7 +88,7 @@ pub fn parse_time_ms(text: &str) -> Result<u64, String> {
     Ok(total)
 }
 
-/// Formats a time as [`parse_time_ms`] reads it.
+/// Formats a time so that [`parse_time_ms`] can read it.
 pub fn format_time(ms: u64) -> String {
     match ms {
         _ if !ms.is_multiple_of(1_000) => format!("{ms}ms"),
@@ -96,7 +97,7 @@ pub fn format_time(ms: u64) -> String {
     }
 }
 
-/// The units of sizes, the smallest first.
+/// The units of sizes, smallest first.
 const SIZES: [(&str, u64); 4] = [
     ("B", 1),
     ("KiB", 1 << 10),
@@ -104,7 +105,7 @@ const SIZES: [(&str, u64); 4] = [
     ("GiB", 1 << 30),
 ];
 
-/// Parses a size such as `256MiB`, `4GiB` or `512KiB` into bytes. The error is a sentence that shows the form.
+/// Parses a size such as `256MiB`, `4GiB` or `512KiB` into bytes. The error message shows the expected form.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     let wrong = || format!("\"{text}\" is not a size; write it as 256MiB or 4GiB");
     let digits = text.find(|c: char| !c.is_ascii_digit()).ok_or_else(wrong)?;
@@ -114,14 +115,14 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
         .find(|(word, _)| *word == unit)
         .ok_or_else(wrong)?;
     let number: u64 = number.parse().map_err(|_| wrong())?;
-    // An integer of TOML must be able to hold it.
+    // The size must fit into a TOML integer.
     let bytes = number
         .checked_mul(*each)
         .filter(|all| i64::try_from(*all).is_ok());
     bytes.ok_or_else(|| format!("\"{text}\" is more than any machine has"))
 }
 
-/// Formats a size as [`parse_size`] reads it.
+/// Formats a size so that [`parse_size`] can read it.
 pub fn format_size(bytes: u64) -> String {
     let mut units = SIZES.iter().rev();
     let fitting = units.find(|(_, each)| bytes.is_multiple_of(*each) && bytes > 0);
@@ -129,19 +130,19 @@ pub fn format_size(bytes: u64) -> String {
     format!("{}{word}", bytes / each)
 }
 
-/// Whether a word can be part of a study, a path and a variant's name.
+/// Whether a word can be used in a study, a path and a variant's name without escaping.
 pub(crate) fn is_plain(word: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c);
     word.chars().all(is_plain) && word.starts_with(|c: char| c.is_ascii_alphanumeric())
 }
 
-/// A number as it can be written: `0.5`, `10`, `1e300`.
+/// Formats a number in its shortest form: `0.5`, `10`, `1e300`.
 pub(crate) fn format_number(number: f64) -> String {
     let word = format!("{number:?}");
     word.strip_suffix(".0").unwrap_or(&word).to_owned()
 }
 
-/// A number of things: `1 trial`, `2 trials`.
+/// Formats a count with its noun: `1 trial`, `2 trials`.
 pub(crate) fn counted(count: impl Into<u64>, noun: &str) -> String {
     let count = count.into();
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })

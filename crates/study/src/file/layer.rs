@@ -1,5 +1,5 @@
-//! Settings as written in a study, and layers of them: one form for `[base]`, `[factors]`, `[[variants]]` and
-//! `[[exclude]]`.
+//! Settings as written in a study, in the form that `[base]`, `[factors]`, `[[variants]]` and `[[exclude]]` share, and
+//! layers of settings.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -12,14 +12,14 @@ use crate::link;
 use crate::read::Table;
 use crate::setting::{Key, SETTINGS, Setting, Value};
 
-/// Settings as one table writes them, each with its place.
+/// The settings in one table, each with its position.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Layer(pub(crate) BTreeMap<Key, Spanned<Value>>);
 
 /// Several values for each setting.
 pub(crate) type Values = BTreeMap<Key, Vec<Spanned<Value>>>;
 
-/// Combinations to leave out: those that have one of the listed values for every key.
+/// Combinations to leave out. A combination matches if it has one of the listed values for every key.
 pub(crate) type Exclude = Spanned<Values>;
 
 /// Reads the remaining entries of a table, which must all be settings.
@@ -50,7 +50,7 @@ fn read(
     }
 }
 
-/// Reads a list that must not be empty; with `alone`, also a value that is not in a list.
+/// Reads a non-empty list. With `alone`, also accepts a single value that is not in a list.
 fn read_several(
     source: &Source,
     setting: &Setting,
@@ -118,7 +118,7 @@ pub(super) fn exclude(table: Table<'_>) -> Result<Exclude, StudyError> {
 }
 
 impl Layer {
-    /// Reads the settings of a table whose other keys were already taken.
+    /// Reads the settings of a table whose other keys have already been taken.
     pub(super) fn read(table: Table<'_>) -> Result<Self, StudyError> {
         let source = table.source;
         let mut layer = BTreeMap::new();
@@ -129,7 +129,7 @@ impl Layer {
         Ok(Self(layer))
     }
 
-    /// Lays `over` on top of this layer. A setting also removes the settings of this layer that it overrides.
+    /// Lays `over` on top of this layer. Each setting of `over` also removes the settings here that it overrides.
     pub(crate) fn overlay(&mut self, over: &Self) {
         for key in over.0.keys() {
             let out = key.row().overrides;
@@ -153,7 +153,7 @@ impl Layer {
         self.0.get(&key).map(Spanned::span)
     }
 
-    /// A size or another count, with its place.
+    /// A size or another count, with its position.
     pub(crate) fn count(&self, key: Key) -> Option<Spanned<u32>> {
         let value = self.0.get(&key)?;
         match value.get_ref() {

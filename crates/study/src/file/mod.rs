@@ -1,7 +1,7 @@
-//! A study as written: TOML, with the place of everything in it.
+//! A study file as written: every value with its position in the TOML.
 //!
-//! [`StudyFile::parse`] checks each key by itself: names, types, ranges, keys that contradict each other. What needs
-//! the whole study or other files is checked when the study is resolved.
+//! [`StudyFile::parse`] makes the checks that need nothing but the table at hand: names, types, ranges, conflicting
+//! keys. Checks that need the whole study or other files wait until the study is resolved.
 
 mod layer;
 mod part;
@@ -51,7 +51,7 @@ impl StudyFile {
             file: file.into(),
             text: text.into(),
         };
-        // Settings are the keys that are most often written one level too high.
+        // Settings are the keys most often written one level too high.
         let mut table = Table::root(&source)?
             .hinting(|key| Key::from_name(key).map(|_| "it is a setting: write it under [base]"));
         let placement = PlacementWritten::read(&mut table)?;
@@ -83,7 +83,7 @@ impl StudyFile {
         &self.name
     }
 
-    /// The question it asks.
+    /// The question that the study asks.
     pub fn question(&self) -> &str {
         &self.question
     }
@@ -94,14 +94,14 @@ impl StudyFile {
     }
 }
 
-/// Returns the comment in the first line: it is the question of a study without the key `question`.
+/// Returns the comment in the first line, which is the question of a study without a `question` key.
 pub(crate) fn first_comment(text: &str) -> Option<String> {
     let comment = without_mark(text).lines().next()?.strip_prefix('#')?;
     let question = comment.trim_matches(['#', ' ']);
     (!question.is_empty()).then(|| question.to_owned())
 }
 
-/// Returns a file's stem, with `-` for each character that a directory name cannot hold on every system.
+/// Returns a file's stem, with `-` in place of each character that is not safe in a directory name on every system.
 pub(crate) fn study_name(file: &str) -> String {
     let stem = Path::new(file).file_stem().unwrap_or_default();
     let is_plain = |c: char| c.is_alphanumeric() || "-_.".contains(c);

@@ -1,4 +1,4 @@
-//! What a study and each of its groups can have: workload, base, factors, variants, pairs, claims.
+//! The keys that a study and each of its groups can contain: workload, base, factors, variants, pairs, claims.
 
 use std::num::NonZeroU32;
 
@@ -13,7 +13,7 @@ use crate::plan::{Metric, Published};
 use crate::read::{Line, Table, filled, one_or_more};
 use crate::setting::Key;
 
-/// The part of a study that belongs to one question.
+/// The keys of a study, or of one of its groups, that describe what to compare.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Part {
     pub(crate) workload: Option<WorkloadWritten>,
@@ -29,24 +29,24 @@ pub(crate) struct Part {
     pub(crate) processes: Option<Processes>,
 }
 
-/// Whether variants are called in the same processes.
+/// Whether variants share processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Processes {
-    /// Where a program carries the stacks of several.
+    /// Variants share a process if one program contains their stacks.
     Shared,
-    /// Each variant has its own.
+    /// Each variant has its own processes.
     Own,
 }
 
-/// A part of the study with a name and its own question.
+/// A named part of the study with its own question.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Group {
     pub(crate) name: Spanned<Name>,
     pub(crate) part: Part,
 }
 
-/// A variant as listed.
+/// A variant as listed under `[[variants]]`.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct VariantWritten {
     pub(crate) name: Spanned<Name>,
@@ -92,8 +92,8 @@ pub(crate) struct ClaimWritten {
     pub(crate) stacks: Vec<StackName>,
 }
 
-/// A stack as `SUBJECT/STACK`. Whether it exists is not checked: a publication may have measured stacks that are not
-/// installed here.
+/// A stack as `SUBJECT/STACK`. The stack need not exist: a publication may have measured stacks that are not installed
+/// here.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(try_from = "String")]
 pub(crate) struct StackName(pub(crate) String);
@@ -179,7 +179,7 @@ impl VariantWritten {
     }
 }
 
-/// The maximum number of characters of a name, which is shown in tables and used in file names.
+/// The maximum number of characters in a name. Names are shown in tables and used in file names.
 const MAX_NAME_CHARS: usize = 200;
 
 impl TryFrom<String> for Name {
@@ -193,7 +193,7 @@ impl TryFrom<String> for Name {
             ));
         }
         let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.:+=".contains(c);
-        // After `--only` and `--against` a name that begins with `-` would be read as an option.
+        // After `--only` and `--against`, a name that begins with `-` would be parsed as an option.
         if !name.is_empty() && name.chars().all(plain) && !name.starts_with('-') {
             return Ok(Self(name));
         }

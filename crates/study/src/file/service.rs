@@ -1,4 +1,4 @@
-//! `[service]`: a live service and what it is sent. Its keys are named like the options of `rpcgauge load`.
+//! `[service]`: a live service and the messages to send to it. The keys have the names of `rpcgauge load`'s options.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use crate::read::{Line, PathText, Table, Time, place};
 use crate::settings::AtEnd;
 use crate::url::Url;
 
-/// A live service as one table writes it. Paths are relative to the study file.
+/// A live service as written in one table. Paths are relative to the study file.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct ServiceWritten {
@@ -53,7 +53,7 @@ impl TryFrom<String> for UrlWritten {
 }
 
 /// A header field, `name: value`. `$NAME` in a value stands for that environment variable, so that a
-/// study need not hold a secret.
+/// study need not contain secrets.
 #[derive(Clone, PartialEq, Deserialize)]
 #[serde(try_from = "String")]
 pub(crate) struct HeaderWritten {
@@ -125,7 +125,7 @@ impl ServiceWritten {
         table.map(Table::rest).transpose()
     }
 
-    /// Merges this table with that of an outer layer, which supplies each key that this one lacks.
+    /// Returns this table with each missing key filled in from the table of an outer layer.
     pub(crate) fn over(self, outer: &Self) -> Self {
         macro_rules! merged {
             ($($key:ident),*) => { Self { $($key: self.$key.or_else(|| outer.$key.clone())),* } };
@@ -155,7 +155,7 @@ impl ServiceWritten {
         )
     }
 
-    /// The place of the first TLS key that is written.
+    /// The position of the first TLS key that is set.
     pub(crate) fn tls(&self) -> Option<Range<usize>> {
         let files = [&self.cacert, &self.cert, &self.key];
         let file = files.into_iter().find_map(place);

@@ -1,4 +1,4 @@
-//! Mistakes that are found in one key by itself, with their messages.
+//! Messages for mistakes that are found without resolving the study.
 
 use insta::assert_snapshot;
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ fn refused(text: &str) -> String {
         .to_string()
 }
 
-/// A study's first line and then `rest`, so that the mistake is in line 2.
+/// The error of a study whose first line is its question, so that `rest` begins in line 2.
 fn with_question(rest: &str) -> String {
     refused(&format!("# Is it fast?\n{rest}"))
 }

@@ -13,7 +13,7 @@ use crate::read::{Line, Table, Time, one_or_more, value};
 use crate::settings::{Idle, Placement, Stop};
 use crate::words::parse_time_ms;
 
-/// Keys that only the study itself has.
+/// Keys that are valid only at the top level of a study.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Top {
@@ -23,7 +23,7 @@ pub(crate) struct Top {
     pub(crate) margin: Option<Spanned<f64>>,
     pub(crate) confidence: Option<Spanned<f64>>,
     pub(crate) warm_up: Option<Spanned<WarmupWritten>>,
-    /// How long a slice should last if variants are measured in turn.
+    /// How long a slice should last when variants take turns.
     pub(crate) slice: Option<Time>,
     pub(crate) a_a: Option<Spanned<Line>>,
     /// How long the whole run may take.
@@ -50,7 +50,7 @@ pub(crate) struct PlacementWritten {
     pub(crate) others: Option<Spanned<Others>>,
     pub(crate) invocations: Option<Spanned<NonZeroU32>>,
     pub(crate) blocks: Option<Spanned<NonZeroU32>>,
-    /// Its place in the file.
+    /// Its position in the file.
     #[serde(skip)]
     pub(crate) place: Option<Range<usize>>,
 }
@@ -67,7 +67,7 @@ pub(crate) struct WarmupWritten {
     pub(crate) time: Option<WarmupTime>,
 }
 
-/// The maximum time of a warm-up, ms; `0s` for no warm-up.
+/// The maximum time of a warm-up, ms; 0 disables the warm-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub(crate) struct WarmupTime(pub(crate) u64);
@@ -84,11 +84,11 @@ impl TryFrom<String> for WarmupTime {
 }
 
 impl WarmupWritten {
-    /// The bounds, if there are any.
+    /// The bounds; `None` if neither key is set.
     pub(crate) fn stop(&self) -> Option<Stop> {
         let (calls, time_ms) = match (self.calls, self.time) {
             (None, None) => return None,
-            // A time of 0 ends the warm-up at once, whatever the number of calls.
+            // A time of 0 disables the warm-up, whatever the number of calls.
             (_, Some(WarmupTime(0))) => (None, Some(0)),
             (calls, time) => (calls.map(NonZeroU64::get), time.map(|WarmupTime(ms)| ms)),
         };

@@ -10,7 +10,7 @@ use crate::error::{Source, StudyError};
 use crate::features::WorkloadKind;
 use crate::read::{Line, PathText, Table, one_or_more};
 
-/// What is called, as written.
+/// A workload as written.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum WorkloadWritten {
     /// A built-in workload and its size, if it has one.
@@ -18,7 +18,7 @@ pub(crate) enum WorkloadWritten {
         kind: Spanned<WorkloadKind>,
         n: Option<Spanned<NonZeroU32>>,
     },
-    /// The place of the table, and the user's own method.
+    /// The position of the table, and the user's own method.
     Own(Range<usize>, Box<OwnWritten>),
 }
 
@@ -71,7 +71,7 @@ impl WorkloadWritten {
     }
 }
 
-/// Refuses contradicting keys in the description of messages, in `[workload]` and `[service]`.
+/// Refuses conflicting keys in the description of messages, in `[workload]` and `[service]`.
 pub(crate) fn check_description(
     source: &Source,
     proto: &Option<Spanned<Paths>>,

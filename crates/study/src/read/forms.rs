@@ -1,4 +1,4 @@
-//! The forms of values: texts, times, sizes and lists, with what is required of each.
+//! The forms of values: texts, times, sizes and lists, each with its own checks.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use toml::Spanned;
 
 use crate::words::{parse_size, parse_time_ms};
 
-/// A text that is not blank; if it must be one line, it contains no control characters.
+/// A text that is not blank. With `OF_ONE_LINE`, it contains no control characters.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub(crate) struct Text<const OF_ONE_LINE: bool>(pub(crate) String);
@@ -85,12 +85,12 @@ impl From<Time> for u64 {
     }
 }
 
-/// The place of a written value.
+/// The position of a written value.
 pub(crate) fn place<T>(written: &Option<Spanned<T>>) -> Option<Range<usize>> {
     written.as_ref().map(Spanned::span)
 }
 
-/// The value itself.
+/// A written value without its position.
 pub(crate) fn value<T: Clone>(written: &Option<Spanned<T>>) -> Option<T> {
     written.as_ref().map(|value| value.get_ref().clone())
 }
@@ -104,7 +104,7 @@ where
     T::deserialize(deserializer).map(Into::into)
 }
 
-/// Reads a list that must not be empty.
+/// Reads a non-empty list.
 pub(crate) fn filled<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -118,7 +118,7 @@ where
     }
 }
 
-/// Reads one string, or a list that must not be empty.
+/// Reads one string or a non-empty list.
 pub(crate) fn one_or_more<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -143,7 +143,7 @@ where
     deserializer.deserialize_any(Values(std::marker::PhantomData))
 }
 
-/// What [`one_or_more`] reads.
+/// A type that deserializes with [`one_or_more`].
 #[derive(Debug, Clone)]
 pub(crate) struct OneOrMore<T>(pub(crate) Vec<T>);
 

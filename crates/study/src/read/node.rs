@@ -1,4 +1,4 @@
-//! A tree of values, of TOML or JSON, from which serde reads types; its errors are [`Refusal`]s.
+//! A tree of TOML or JSON values that serde deserializes types from, with [`Refusal`] as its error.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -16,7 +16,7 @@ use toml::de::DeValue;
 
 use super::refusal::Refusal;
 
-/// A value and its place.
+/// A value and its position.
 #[derive(Debug)]
 pub(crate) struct Node<'a> {
     span: Range<usize>,
@@ -33,13 +33,13 @@ enum Value<'a> {
     Text(Cow<'a, str>),
     List(Vec<Node<'a>>),
     Table(Vec<Entry<'a>>),
-    /// A value that no type accepts, described in words.
+    /// A value that no type accepts, described for an error message.
     Other(&'static str),
 }
 
 const TOO_LARGE: Value<'static> = Value::Other("a number that is too large");
 
-/// A key, and its value.
+/// A key and its value.
 type Entry<'a> = (Spanned<Cow<'a, str>>, Node<'a>);
 
 impl<'a> From<Spanned<DeValue<'a>>> for Node<'a> {
@@ -105,7 +105,7 @@ impl<'de> Deserializer<'de> for Node<'de> {
             Value::Whole(number) => match (i64::try_from(number), u64::try_from(number)) {
                 (Ok(number), _) => visitor.visit_i64(number),
                 (_, Ok(number)) => visitor.visit_u64(number),
-                // No type here is wider.
+                // No type in use is wider than 64 bits.
                 _ => {
                     let found = number.to_string();
                     Err(Refusal::invalid_type(Unexpected::Other(&found), &visitor))
@@ -197,7 +197,7 @@ impl<'de> SeqAccess<'de> for Items<'de> {
 
 struct Entries<'a> {
     left: vec::IntoIter<Entry<'a>>,
-    /// The key that was read last, and its value.
+    /// The key that was read last, and its value until that is read too.
     value: Option<(String, Node<'a>)>,
 }
 

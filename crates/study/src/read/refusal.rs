@@ -1,4 +1,4 @@
-//! Serde's errors as values, which each format shows in its own words.
+//! Serde's errors as values, so that each format can word them in its own terms.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,13 +7,13 @@ use std::ops::Range;
 use rpcgauge_message::nearest::Nearest;
 use serde::de::{Error, Expected, Unexpected};
 
-/// Why a value is refused, and its place.
+/// Why a value is refused, and where it is.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     pub(super) why: Why,
-    /// The keys that lead to it from the value that was read.
+    /// The keys that lead from the value being read to the refused one.
     pub(super) path: Vec<String>,
-    /// Its place in the file, once that is known.
+    /// Its position in the file, once that is known.
     pub(super) span: Option<Range<usize>>,
 }
 
@@ -28,26 +28,26 @@ pub(super) enum Why {
         known: &'static [&'static str],
     },
     MissingKey(&'static str),
-    /// It is of another kind than expected, or out of bounds.
+    /// The value has the wrong type or is out of bounds.
     Kind {
         wanted: Kind,
         found: Kind,
     },
-    /// The message of the type that refuses it.
+    /// A message from the type that refuses the value.
     Other(String),
 }
 
 /// What a value is, or must be.
 #[derive(Debug)]
 pub(super) enum Kind {
-    /// Values by key, for which each format has its own name.
+    /// A map; each format has its own name for one.
     Object,
-    /// Anything else, in words.
+    /// Any other kind, in words.
     Is(Cow<'static, str>),
 }
 
 impl Kind {
-    /// The kind in words; `object` is the format's name for values by key.
+    /// The kind in words; `object` is the format's name for a map.
     pub(super) fn in_words(&self, object: &'static str) -> &str {
         match self {
             Self::Object => object,
@@ -59,7 +59,7 @@ impl Kind {
         Self::Is(match value {
             Unexpected::Map => return Self::Object,
             Unexpected::Seq => "a list".into(),
-            // It may be a secret.
+            // The text may be a secret.
             Unexpected::Str(_) => "a string".into(),
             Unexpected::Bool(value) => format!("boolean {value}").into(),
             Unexpected::Signed(number) => number.to_string().into(),
@@ -70,7 +70,7 @@ impl Kind {
         })
     }
 
-    /// A type describes what it expects only in words, so the words of serde's own types are matched.
+    /// Serde's types describe what they expect only as text, so this matches their wording.
     fn wanted(expected: &dyn Expected) -> Self {
         let words = expected.to_string();
         Self::Is(match words.as_str() {
@@ -102,13 +102,13 @@ impl Refusal {
         }
     }
 
-    /// Sets the place, unless a closer one is known.
+    /// Sets the position, unless a more precise one is known.
     pub(super) fn at(mut self, span: Range<usize>) -> Self {
         self.span.get_or_insert(span);
         self
     }
 
-    /// Adds the key under which the value is.
+    /// Prepends the key that contains the value.
     pub(super) fn below(mut self, key: String) -> Self {
         self.path.insert(0, key);
         self
@@ -153,7 +153,7 @@ impl Error for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// Uses the words of JSON, after the keys that lead there. A study's errors have their own words, with the place.
+/// Uses the terms of JSON, after the path of keys. Errors in studies have their own wording and a position.
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.path.is_empty() {
