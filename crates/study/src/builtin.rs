@@ -1,4 +1,4 @@
-//! The built-in studies, embedded into the program.
+//! The built-in studies, embedded in the program.
 
 use rpcgauge_message::nearest::Nearest;
 
@@ -9,9 +9,9 @@ use crate::file::StudyFile;
 /// A built-in study.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BuiltIn {
-    /// The name that runs it.
+    /// Its name on the command line.
     pub name: &'static str,
-    /// Its file's text.
+    /// The text of its file.
     pub text: &'static str,
 }
 
@@ -24,7 +24,7 @@ macro_rules! built_in {
     };
 }
 
-/// All built-in studies, the one to begin with first.
+/// All built-in studies, beginning with the one to try first.
 pub static ALL: [BuiltIn; 13] = [
     built_in!("quickstart"),
     built_in!("several"),
@@ -50,7 +50,7 @@ impl BuiltIn {
     /// The question that it asks.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The study cannot be parsed.
     pub fn question(&self) -> Result<String, StudyError> {
         if self.is_of_app() {
             AppStudy::parse(self.text, self.name).map(|study| study.question().to_owned())
@@ -68,7 +68,10 @@ pub struct NoSuchStudy {
     hint: Nearest,
 }
 
-/// The built-in study of that name; otherwise an error with the nearest name.
+/// Returns the built-in study with this name.
+///
+/// # Errors
+/// There is no such study. The message suggests the nearest names.
 pub fn find(name: &str) -> Result<&'static BuiltIn, NoSuchStudy> {
     let found = ALL.iter().find(|study| study.name == name);
     found.ok_or_else(|| NoSuchStudy {

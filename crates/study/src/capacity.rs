@@ -11,7 +11,7 @@ use crate::words::format_number;
 /// The maximum number of trials of a search. Twelve doublings, a bracket of 1% and repeats take about 30.
 pub const MAX_TRIALS: u32 = 60;
 
-/// The bounds of the precision of a search.
+/// The valid precisions of a search.
 pub(crate) const PRECISIONS: RangeInclusive<f64> = 0.001..=1.0;
 
 /// A search for the highest rate that meets all objectives. Rates are in calls per second.
@@ -25,17 +25,17 @@ pub struct Capacity {
     /// The highest rate that is tried, if there is a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub highest: Option<f64>,
-    /// The search ends when the lowest rate that misses the objectives is above the highest that meets them by no
-    /// more than this: 0.05 for 5%.
+    /// The search ends when the lowest rate that misses the objectives is at most this share above the highest rate
+    /// that meets them: 0.05 for 5%.
     pub precision: f64,
     /// The minimum time of a trial, ms.
     pub time_ms: u64,
-    /// The minimum number of calls of a trial: at a low rate it lasts longer to reach it.
+    /// The minimum number of calls of a trial. At a low rate, trials last longer to reach it.
     pub calls: u64,
 }
 
 impl Capacity {
-    /// How long a trial at a rate lasts, ms.
+    /// The length of a trial at a rate, ms.
     pub fn trial_ms(&self, rate: f64) -> u64 {
         let needed = (self.calls as f64 / rate * 1_000.0).ceil();
         self.time_ms.max(needed as u64)

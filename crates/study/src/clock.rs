@@ -10,7 +10,7 @@ const SECONDS_A_DAY: u64 = 86_400;
 pub struct Utc(u64);
 
 impl From<SystemTime> for Utc {
-    /// Times before 1970 count as 1970-01-01: no correct clock shows them.
+    /// Times before 1970 become 1970-01-01: no correct clock reports them.
     fn from(time: SystemTime) -> Self {
         let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
         Self(since.as_secs())
@@ -19,8 +19,8 @@ impl From<SystemTime> for Utc {
 
 /// Year, month and day of a day counted from 1970-01-01.
 ///
-/// Counts in eras of 400 years that begin on a first of March, so that the leap day is the last
-/// day of a year and every month's first day follows from one linear formula.
+/// Counts in eras of 400 years that begin on March 1, so that the leap day is the last day of a
+/// year and one linear formula yields the first day of every month.
 fn civil(days: u64) -> (u64, u64, u64) {
     const DAYS_AN_ERA: u64 = 146_097;
     const DAYS_FROM_YEAR_0: u64 = 719_468;

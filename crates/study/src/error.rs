@@ -1,4 +1,4 @@
-//! The errors of studies: a place in the file and a sentence.
+//! Errors in studies: a position in the file and a sentence.
 
 use std::fmt;
 use std::ops::Range;
@@ -10,17 +10,17 @@ use rpcgauge_message::position;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{}{message}", Place(*position))]
 pub struct StudyError {
-    /// The file, as it was named to [`crate::file::StudyFile::parse`].
+    /// The file, by the name given to [`crate::file::StudyFile::parse`].
     pub file: String,
-    /// The place in it; `None` if the error is about the whole study.
+    /// The position in the file; `None` if the error is about the whole study.
     pub position: Option<Position>,
     /// What is wrong and what to do.
     pub message: String,
-    /// If `budget` is too short: its minimum, seconds.
+    /// The minimum `budget` in seconds, if the study's is too short.
     pub min_budget_s: Option<u64>,
 }
 
-/// Why a text does not have the form that it must have.
+/// Why a text does not have the required form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("\"{text}\" is not {kind}: {what}; write it like {example}")]
 pub struct FormError {
@@ -30,7 +30,7 @@ pub struct FormError {
     pub(crate) example: &'static str,
 }
 
-/// A place in a text.
+/// A position in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
     /// Line, from 1.
@@ -85,7 +85,7 @@ impl Source {
     }
 }
 
-/// Replaces control characters, which can only come from a user's value: they must not break the line or the
+/// Replaces control characters, which can only come from a user's value, so that they cannot break the line or the
 /// terminal.
 fn one_line(message: String) -> String {
     message.replace(char::is_control, " ")

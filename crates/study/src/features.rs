@@ -44,7 +44,7 @@ pub struct Features {
     /// The workloads that it can serve, call, or encode.
     #[serde(deserialize_with = "filled")]
     pub workloads: Vec<WorkloadKind>,
-    /// For a server or client, by encoding: the codec stack that encodes and decodes with the same library.
+    /// For a server or client, by encoding: the codec stack that encodes and decodes the way it does.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub codecs: BTreeMap<Encoding, String>,
     /// For a server: the maximum number of threads or processes that serve.

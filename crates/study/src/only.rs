@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use rpcgauge_message::nearest::Nearest;
 
-/// Returns the names that `words` choose; all if there are no words. A word chooses the variant of that name or, if
-/// there is none, every variant whose name contains it.
+/// Returns the names that `words` select, or all names if `words` is empty. A word selects the variant with that name
+/// or, if there is none, every variant whose name contains the word.
 ///
 /// # Errors
-/// A word that chooses nothing, with the nearest names.
+/// A word selects nothing. The message suggests the nearest names.
 pub fn chosen(words: &[String], names: &[&str]) -> Result<BTreeSet<String>, String> {
     let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
     if words.is_empty() {

@@ -1,8 +1,8 @@
-//! Ramps as they are written.
+//! The written form of ramps.
 //!
 //! ```text
 //! ramp  = group *( "," group )
-//! group = rates *( "," rates ) ":" TIME     each of them lasts TIME
+//! group = rates *( "," rates ) ":" TIME     each rate lasts TIME
 //! rates = RATE                              a level rate; 0 is a pause
 //!       | RATE ".." RATE                    linearly from one to the other
 //! ```

@@ -1,5 +1,5 @@
 //! Makes a response longer for a size sweep: its outermost lists get more elements or, if they are empty, its strings
-//! and bytes get longer. What is added varies as real rows do.
+//! and bytes get longer. The added content varies like real rows.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,13 +10,13 @@ use serde_json::Value;
 /// Why a response cannot be made longer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScaleError {
-    /// The response has nothing that could be longer.
+    /// The response contains nothing that can grow.
     #[error(
         "the response of {0} has no repeated field with elements, and no string or bytes that could \
          vary, so it has only one size; add some to the sample, or leave the sizes out"
     )]
     NothingToRepeat(String),
-    /// The response would be refused by its reader.
+    /// The reader would refuse the response.
     #[error(
         "the response of {method} at {factor} times its size would be over {limit} bytes as JSON; \
          use smaller sizes, or raise --max-message-bytes"
@@ -24,7 +24,7 @@ pub enum ScaleError {
     TooLarge {
         /// The method.
         method: String,
-        /// The factor by which it was to grow.
+        /// The factor by which it should have grown.
         factor: u32,
         /// The maximum size of a message, bytes.
         limit: usize,
@@ -37,8 +37,7 @@ pub enum ScaleError {
 /// Returns the method with a response that is `factor` times as long.
 ///
 /// # Errors
-/// There is nothing to repeat, the response would grow beyond the decoding limit, or the workload's parts do not
-/// match.
+/// There is nothing to repeat, the response would exceed the decoding limit, or the workload's parts do not match.
 pub fn response(
     workload: &OwnWorkload,
     factor: u32,
@@ -54,7 +53,7 @@ pub fn response(
         .flatten()
         .map(|item| item.to_string().len() + 1)
         .sum();
-    // Checked before anything is repeated: a user can choose any factor.
+    // Checked before anything is repeated, because a user can choose any factor.
     let repeated = if in_lists == 0 { bytes } else { in_lists };
     let grown = repeated
         .saturating_mul(factor_bytes)
@@ -87,7 +86,7 @@ pub fn repeated(workload: &OwnWorkload) -> &'static str {
     }
 }
 
-/// Returns why a response made by [`response`] says nothing about compression: its rows are equal, and equal rows
+/// Returns why a response from [`response`] is useless for measuring compression: its rows are equal, and equal rows
 /// compress to next to nothing. `None` if they differ.
 pub fn alike(workload: &OwnWorkload) -> Option<String> {
     let lists = outermost_lists(&workload.response);
@@ -95,8 +94,8 @@ pub fn alike(workload: &OwnWorkload) -> Option<String> {
     let is_long = lists.iter().any(|list| list.len() > 1);
     (is_long && lists.iter().all(are_alike)).then(|| {
         format!(
-            "the rows in the response of {} hold nothing that could differ, and equal rows compress to \
-             next to nothing; put something into the sample's rows, or leave compression out",
+            "the rows in the response of {} contain nothing that could differ, and equal rows compress to \
+             next to nothing; add something to the sample's rows, or leave compression out",
             workload.method
         )
     })

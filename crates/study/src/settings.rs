@@ -25,31 +25,31 @@ use written::Written;
 /// The name of the embedded subject's one stack.
 pub const REFERENCE: &str = "reference";
 
-/// The name of rpcgauge's own client, which makes the calls unless a client subject is set.
+/// The name of rpcgauge's own client, which makes the calls unless a study sets a client subject.
 pub const ENGINE: &str = "engine";
 
 /// Everything that decides what one variant does, with no defaults left.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "Written")]
 pub struct Settings {
-    /// What is measured, with the settings that it has.
+    /// What is measured, with the settings that apply to it.
     pub target: Target,
     /// When a trial ends.
     pub stop: Stop,
 }
 
-/// The settings of the runtimes of a variant's stacks, and whether to record what may explain slow calls. A setting
-/// applies to each of the stacks that supports it.
+/// The runtime settings of a variant's stacks, and whether to record what may explain slow calls. Each setting applies
+/// to every stack that supports it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Runtime {
-    /// The garbage collector, by the name that a subject defines.
+    /// The garbage collector, under the name that a subject defines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gc: Option<String>,
-    /// The initial size of the heap, which is also its maximum.
+    /// The initial and maximum size of the heap, bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub heap_bytes: Option<u64>,
-    /// Whether what may explain a slow call is recorded.
+    /// Whether to record events that may explain a slow call.
     #[serde(skip_serializing_if = "is_default")]
     pub events: bool,
 }
@@ -69,18 +69,18 @@ pub const DEFAULT_STOP: Stop = Stop::after_ms(1_000);
 /// The default deadline of a call, ms.
 pub const DEFAULT_DEADLINE_MS: u64 = 10_000;
 
-/// What carries a connection.
+/// The transport of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Transport {
-    /// TCP; to a subject on the loopback interface.
+    /// TCP; to a subject, over the loopback interface.
     Tcp,
     /// A Unix domain socket.
     Unix,
 }
 
 impl Settings {
-    /// Settings with the default end of a trial.
+    /// Settings with the default bounds of a trial.
     pub fn new(target: impl Into<Target>) -> Self {
         Self {
             target: target.into(),
@@ -99,14 +99,14 @@ impl Settings {
     }
 }
 
-/// On which cores client and server run.
+/// The cores that client and server run on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Placement {
     /// Client and server share one core.
     OneCore,
-    /// The client has a core, the server another.
+    /// Client and server each have their own core.
     TwoCores,
     /// The scheduler decides.
     Free,

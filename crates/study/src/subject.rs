@@ -1,4 +1,4 @@
-//! `subject.toml`: what a subject is, needs, and can do.
+//! `subject.toml`: what a subject is, what it needs and what it can do.
 
 mod stack;
 mod tool;
@@ -18,10 +18,10 @@ use crate::features::{Adjustable, Features};
 use crate::read::{Line, Size, Table, Time, filled, of};
 use crate::words::is_plain;
 
-/// The file's name in a subject's folder.
+/// The name of the manifest in a subject's folder.
 pub const MANIFEST: &str = "subject.toml";
 
-/// The placeholder in a command for the folder of a set of messages.
+/// The placeholder in commands for the folder of a set of messages.
 pub const MESSAGES: &str = "{messages}";
 
 /// The placeholder for the stack's name in the command that runs a subject.
@@ -39,31 +39,31 @@ pub const FLAGS: &str = "{flags}";
 /// The placeholder in flags for the size of the heap, bytes.
 pub const HEAP: &str = "{heap}";
 
-/// The placeholder for the file of the events, in flags and in the command that reads it.
+/// The placeholder for the event file, in flags and in the command that reads the file.
 pub const EVENTS: &str = "{events}";
 
 /// A subject as its `subject.toml` describes it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Manifest {
-    /// Its name, which is also its folder's.
+    /// Its name, which is also the name of its folder.
     #[serde(deserialize_with = "of::<_, Name, _>")]
     pub name: String,
-    /// The language, as lists show it.
+    /// The language, as shown in lists.
     #[serde(deserialize_with = "of::<_, Line, _>")]
     pub language: String,
-    /// The tools that it takes to build and run it.
+    /// The tools needed to build and run it.
     #[serde(default)]
     pub toolchain: Vec<Tool>,
-    /// Commands that build it, one after the other; empty if nothing is built.
+    /// Commands that build it, run in order; empty if it needs no build.
     #[serde(default, deserialize_with = "commands")]
     pub build: Vec<Vec<String>>,
-    /// How code for messages is generated, if that is not part of the build.
+    /// How code for messages is generated, if not as part of the build.
     pub messages: Option<MessageCode>,
     /// The command that runs it.
     #[serde(deserialize_with = "of::<_, Command, _>")]
     pub run: Vec<String>,
-    /// What the settings of a runtime add to that command.
+    /// The arguments that runtime settings add to that command.
     #[serde(default)]
     pub flags: Flags,
     /// How the runtime reports its events.
@@ -72,13 +72,13 @@ pub struct Manifest {
     #[serde(default = "usual_timeout", rename = "ready-timeout")]
     #[serde(deserialize_with = "of::<_, Time, _>")]
     pub ready_timeout_ms: u64,
-    /// Whether it also wants the samples of a user's own messages as protobuf bytes.
+    /// Whether it also needs the samples of a user's own messages as protobuf bytes.
     #[serde(default)]
     pub protobuf_samples: bool,
-    /// Whether one process of it can play several parts.
+    /// Whether one of its processes can play several parts.
     #[serde(default)]
     pub parts: bool,
-    /// Programs that carry several stacks.
+    /// Programs that contain several stacks.
     #[serde(default)]
     pub programs: Vec<Program>,
     /// Its libraries with their versions.
@@ -89,7 +89,7 @@ pub struct Manifest {
     pub stacks: Vec<Stack>,
 }
 
-/// A program that carries several stacks, to be called in one process.
+/// A program that contains several stacks, so that they can run in one process.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Program {
@@ -105,8 +105,8 @@ pub struct Program {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MessageCode {
-    /// Commands that generate it, one after the other, once the subject is built. Those that contain [`PROGRAM`] run
-    /// after the others, for each program that is needed.
+    /// Commands that generate it, run in order once the subject is built. Commands that contain [`PROGRAM`] run last,
+    /// once for each program that is needed.
     #[serde(deserialize_with = "commands")]
     pub generate: Vec<Vec<String>>,
 }
@@ -118,14 +118,14 @@ pub struct Flags {
     /// The arguments for each garbage collector.
     #[serde(deserialize_with = "collectors")]
     pub gc: BTreeMap<String, Vec<String>>,
-    /// The arguments for the heap's size, with [`HEAP`] in its place; empty if it cannot be set.
+    /// The arguments that set the heap size, with [`HEAP`] where the size goes; empty if it cannot be set.
     #[serde(deserialize_with = "of::<_, Command, _>")]
     pub heap: Vec<String>,
     /// The default settings.
     pub usual: UsualFlags,
 }
 
-/// The default settings of a runtime; without one, no arguments are added for it.
+/// The default settings of a runtime. A setting without a default adds no arguments unless a study sets it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct UsualFlags {
@@ -140,10 +140,10 @@ pub struct UsualFlags {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Events {
-    /// The arguments that make it write them, with [`EVENTS`] for the file.
+    /// The arguments that make the runtime write events, with [`EVENTS`] where the file goes.
     #[serde(deserialize_with = "of::<_, Command, _>")]
     pub flags: Vec<String>,
-    /// The command that prints them once the process has ended.
+    /// The command that prints the events once the process has exited.
     #[serde(deserialize_with = "of::<_, Command, _>")]
     pub read: Vec<String>,
 }
@@ -152,7 +152,7 @@ pub struct Events {
 #[derive(Deserialize)]
 pub(crate) struct Command(#[serde(deserialize_with = "filled")] Vec<Line>);
 
-/// A name that can be part of a study, a path and a variant's name.
+/// A name that can be used in a study, a path and a variant's name without escaping.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "String")]
 pub(crate) struct Name(pub(crate) String);
@@ -189,11 +189,11 @@ impl From<Name> for String {
     }
 }
 
-/// Where something is in a file.
+/// A range of bytes in a file.
 type Place = std::ops::Range<usize>;
 
 impl MessageCode {
-    /// The commands that all programs share, and those of each one.
+    /// The commands that run once for all programs, and those that run for each program.
     pub fn parts(&self) -> (Vec<&[String]>, Vec<&[String]>) {
         let is_of_program = |words: &&[String]| words.iter().any(|word| word.contains(PROGRAM));
         let commands = self.generate.iter().map(Vec::as_slice);
@@ -246,7 +246,7 @@ impl Manifest {
             let checked = check_codecs(&stacks, &stacks[stack]);
             checked.map_err(|message| source.error(place.unwrap_or_default(), message))?;
         }
-        // Studies name codecs with their subject.
+        // Studies refer to codecs as SUBJECT/STACK.
         let named = stacks
             .iter_mut()
             .flat_map(|stack| stack.features.codecs.values_mut());
@@ -272,8 +272,8 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// The first problem with the placeholders in its commands, and its place. `places` are those of `run`, `build`,
-    /// `[flags]` and `[events]`, if it has them.
+    /// The first problem with the placeholders in its commands, and its position. `places` are the positions of `run`,
+    /// `build`, `[flags]` and `[events]`, where present.
     fn wrong_commands(&self, places: [Option<Place>; 4]) -> Option<(Place, String)> {
         let [run, build, flags, events] = places;
         let holds = |words: &[String], what| words.iter().any(|word| word.contains(what));
@@ -292,7 +292,7 @@ impl Manifest {
         }
         let words = self.run.iter().skip(1).filter(|word| *word == FLAGS);
         let Some(place) = flags.as_ref().or(events.as_ref()) else {
-            let message = format!("{FLAGS} needs [flags] or [events], which say what replaces it");
+            let message = format!("{FLAGS} needs [flags] or [events], which define its arguments");
             return run
                 .filter(|_| holds(&self.run, FLAGS))
                 .map(|run| (run, message));
@@ -309,7 +309,7 @@ impl Manifest {
             }
             let is_known = usual.gc.as_ref().is_none_or(|usual| gc.contains_key(usual));
             if !is_known || usual.heap_bytes.is_some() && heap.is_empty() {
-                let message = "\"usual\" has a \"gc\" or \"heap\" that the other flags do not have";
+                let message = "\"usual\" sets a \"gc\" or \"heap\" that [flags] does not define";
                 return Some((flags, message.to_owned()));
             }
         }
@@ -328,18 +328,18 @@ impl Manifest {
         of_stacks.chain(shared).map(String::as_str).collect()
     }
 
-    /// The stack of that name.
+    /// The stack with this name.
     pub fn stack(&self, name: &str) -> Option<&Stack> {
         self.stacks.iter().find(|stack| stack.name == name)
     }
 
-    /// Suggests stacks for a name that is not one of them.
+    /// Suggests stacks for an unknown name.
     pub fn nearest_stack(&self, name: &str) -> Nearest {
         let known: Vec<&str> = self.stacks.iter().map(|stack| &*stack.name).collect();
         Nearest::or_known(name, known)
     }
 
-    /// The features of each of its stacks, by its name in studies: SUBJECT/STACK.
+    /// Each of its stacks, by its name in studies (SUBJECT/STACK), with its features.
     pub fn features(&self) -> impl Iterator<Item = (String, Features)> {
         let name = |stack: &Stack| format!("{}/{}", self.name, stack.name);
         let stacks = self.stacks.iter();
@@ -347,14 +347,14 @@ impl Manifest {
     }
 }
 
-/// What is wrong with the programs that carry several stacks.
+/// The first problem with the programs that contain several stacks.
 fn wrong_program(manifest: &Manifest, stacks: &[Stack]) -> Option<String> {
     let known = || stacks.iter().map(|stack| &*stack.name);
     for (place, program) in manifest.programs.iter().enumerate() {
         let name = &program.name;
         if !manifest.parts {
             return Some(
-                "[[programs]] need parts = true, which says that they play several".to_owned(),
+                "[[programs]] needs parts = true: its programs play several parts".to_owned(),
             );
         }
         let before = manifest.programs[..place].iter();

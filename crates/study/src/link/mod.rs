@@ -28,14 +28,15 @@ words!(Congestion, "congestion control": "cubic" => Cubic, "bbr" => Bbr, "reno" 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NamedLink {
-    /// The preset's name, followed by what a study changes in it: `wlan+loss=1%`. Links with the same name are equal.
+    /// The preset's name, followed by the values that a study changes: `wlan+loss=1%`. Links with the same name are
+    /// equal.
     pub name: String,
     /// Its values.
     pub terms: Link,
 }
 
 impl NamedLink {
-    /// The preset whose figures it has: it is that preset, or builds on it without changing its rate or delay.
+    /// The preset that its rate and delay come from: the link is that preset, or changes only other values of it.
     pub fn preset(&self) -> Option<&'static Preset> {
         let name = self.name.split('+').next()?;
         let preset = PRESETS.iter().find(|preset| preset.name == name)?;
@@ -44,8 +45,8 @@ impl NamedLink {
         (figures(&self.terms) == figures(&preset.terms())).then_some(preset)
     }
 
-    /// All its values in words, while its name has only those that were written: links that differ have different
-    /// values, whatever their names. A trace is described by its length and its number of packets.
+    /// All its values in words. The name contains only the values that a study sets, so links may differ in values that
+    /// their names do not show. A trace is described by its length and its number of packets.
     pub fn values(&self) -> String {
         let Link {
             up,
@@ -100,11 +101,11 @@ fn values_of(way: &Direction) -> String {
     values.join(", ")
 }
 
-/// The link that a name stands for: a preset, with changes as in `wlan+loss=1%`; `None` for loopback. A trace is only
-/// named in it, not loaded.
+/// Returns the link that a name stands for: a preset, with changes as in `wlan+loss=1%`; `None` for loopback. Traces
+/// are not loaded yet.
 ///
 /// # Errors
-/// There is no such preset or value: a sentence with the nearest names.
+/// The name contains an unknown preset or value. The message suggests the nearest names.
 pub fn named(name: &str) -> Result<Option<Box<NamedLink>>, String> {
     if name == LOOPBACK {
         return Ok(None);
@@ -132,9 +133,9 @@ impl Preset {
     }
 }
 
-/// The default queue: what is sent in 30 ms, but at least 64 KiB. It holds several initial windows at any rate, so
-/// that no packet is dropped silently before a connection has begun. At a rate that fills 64 KiB in less than 30 ms,
-/// it adds at most 30 ms when a connection fills it.
+/// The default queue holds what the link sends in 30 ms, but at least 64 KiB. At any rate that is several initial
+/// windows, so that no packet is silently dropped before a connection is established. At a rate that sends 64 KiB in
+/// less than 30 ms, a full queue adds at most 30 ms.
 const MIN_QUEUE_BYTES: u64 = 64 << 10;
 const USUAL_QUEUE_MS: u64 = 30;
 /// The default queue in front of a trace, which has no fixed rate: 100 full packets.
@@ -150,10 +151,10 @@ fn usual_queue(rate: &LinkRate) -> Queue {
     }
 }
 
-/// Loads the traces that a link names, each from the path that `path` returns; then the link is complete.
+/// Loads the traces that a link names, each from the path that `path` returns, which completes the link.
 ///
 /// # Errors
-/// A trace cannot be read, or the link is not valid with it.
+/// A trace cannot be read, or makes the link invalid.
 pub fn load_traces(link: &mut Link, path: impl Fn(&str) -> PathBuf) -> Result<(), String> {
     for direction in [&mut link.up, &mut link.down] {
         if let Direction {
@@ -163,7 +164,7 @@ pub fn load_traces(link: &mut Link, path: impl Fn(&str) -> PathBuf) -> Result<()
         {
             let text = loader::text("trace", &path(&trace.file)).map_err(|error| error.message)?;
             *trace = Trace::parse(&trace.file, &text)
-                .map_err(|error| format!("the trace \"{}\" is wrong: {error}", trace.file))?;
+                .map_err(|error| format!("the trace \"{}\" is invalid: {error}", trace.file))?;
         }
     }
     link.check().map_err(|error| error.to_string())

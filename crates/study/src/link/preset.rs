@@ -1,4 +1,4 @@
-//! The links that have names. Their sources are explained in docs/link.md.
+//! The preset links. docs/link.md explains their sources.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use rpcgauge_trial::{Congestion, DEFAULT_MTU, Direction, Link, LinkRate, Loss, Q
 
 use super::usual_queue;
 
-/// The name for calls without an emulated link.
+/// The link name for calls without an emulated link.
 pub const LOOPBACK: &str = "loopback";
 
 /// A link with a name.
@@ -16,7 +16,7 @@ pub struct Preset {
     pub name: &'static str,
     /// A description in a few words.
     pub says: &'static str,
-    /// The source of its figures, with their date if it is known.
+    /// The source of its figures, with their date if known.
     pub source: &'static str,
     /// From the client to the server.
     up: Figures,
@@ -31,7 +31,7 @@ struct Figures {
     delay: Duration,
     jitter: Duration,
     loss: f64,
-    /// A queue of its own, as time; otherwise the default.
+    /// The length of its queue as time; `None` for the default.
     queue: Option<Duration>,
     overhead: u32,
 }
@@ -52,7 +52,7 @@ const MBIT: u64 = 1_000 * KBIT;
 const GBIT: u64 = 1_000 * MBIT;
 /// Ethernet's overhead per packet: preamble 8, header 14, check sequence 4, gap 12 bytes (IEEE 802.3).
 const ETHERNET_OVERHEAD: u32 = 38;
-/// The cellular networks' deep queues (bufferbloat).
+/// Cellular networks have deep queues (bufferbloat).
 const CELLULAR_QUEUE: Option<Duration> = Some(Duration::from_millis(200));
 
 const fn us(us: u64) -> Duration {
@@ -87,7 +87,7 @@ const EDGE: Figures = Figures {
     ..figures(200 * KBIT, ms(325))
 };
 
-/// All links with names except loopback, the fastest first.
+/// All preset links, fastest first. Loopback is not among them.
 pub const PRESETS: [Preset; 9] = [
     Preset {
         name: "lan-1g",
@@ -167,7 +167,7 @@ pub const PRESETS: [Preset; 9] = [
 ];
 
 impl Preset {
-    /// Its values, as a link.
+    /// Its values as a link.
     pub fn terms(&self) -> Link {
         Link {
             up: self.up.direction(),
@@ -179,7 +179,7 @@ impl Preset {
         }
     }
 
-    /// Whether its queues are its own, not the defaults for its rates.
+    /// Whether it sets its own queues instead of the defaults for its rates.
     pub(super) fn has_queues(&self) -> bool {
         self.up.queue.is_some()
     }

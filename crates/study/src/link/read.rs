@@ -1,4 +1,4 @@
-//! Reads a link's table in a study.
+//! Reads the table of a link in a study.
 
 use std::ops::Range;
 
@@ -45,7 +45,7 @@ impl Written {
         Ok(written)
     }
 
-    /// Each value with its key, as in a link's name.
+    /// Each value with its key, as it appears in a link's name.
     fn words(&self) -> impl Iterator<Item = String> {
         fn value<T>(written: &Option<Spanned<T>>, word: impl Fn(&T) -> String) -> Option<String> {
             written.as_ref().map(|value| word(value.get_ref()))
@@ -65,7 +65,7 @@ impl Written {
     }
 }
 
-/// Sets one value of a link at a time, so that an error points at the place of that value.
+/// Sets the values of a link one at a time, so that an error points at the value that caused it.
 struct Setter<'s> {
     source: &'s Source,
     link: Link,
@@ -78,7 +78,7 @@ impl Setter<'_> {
         checked.map_err(|error| self.source.error(place, error.to_string()))
     }
 
-    /// Sets the written values in some directions; `has_queue` is whether their queue is not the default.
+    /// Sets the written values in the directions `of`. Unless `has_queue`, a new rate also sets the default queue.
     fn set_directions(
         &mut self,
         of: &[fn(&mut Link) -> &mut Direction],
@@ -142,7 +142,7 @@ impl Setter<'_> {
 const UP: fn(&mut Link) -> &mut Direction = |link| &mut link.up;
 const DOWN: fn(&mut Link) -> &mut Direction = |link| &mut link.down;
 
-/// The link of a table. Traces are only named in it, and read when the study is resolved.
+/// Reads the link in a table. Traces are not loaded until the study is resolved.
 pub(crate) fn from_table(
     source: &Source,
     value: &Spanned<DeValue<'_>>,
@@ -236,7 +236,7 @@ pub(crate) fn from_table(
     }))
 }
 
-/// The link of a name that lists the values of a table: `wlan+loss=1%`, `rate=50Mbit/s+up.delay=4ms`.
+/// Reads the link in a name that lists the values of a table: `wlan+loss=1%`, `rate=50Mbit/s+up.delay=4ms`.
 pub(super) fn from_name(name: &str) -> Result<Box<NamedLink>, String> {
     let is_key = |key: &str| {
         key.chars()
@@ -268,7 +268,7 @@ pub(super) fn from_name(name: &str) -> Result<Box<NamedLink>, String> {
     from_table(&source, value).map_err(|error| format!("the link \"{name}\": {}", error.message))
 }
 
-/// The link that a table without a preset begins with: no limit and no delay.
+/// The link that a table without a preset starts from: no rate limit and no delay.
 fn unlimited() -> Link {
     let direction = Direction {
         rate: LinkRate::Unlimited,

@@ -1,4 +1,4 @@
-//! Presets, and the names and values of links; links in studies are tested in `resolve/tests`.
+//! Presets, and the names and values of links. Links in studies are tested in `resolve/tests`.
 
 use rpcgauge_trial::{LinkRate, Queue};
 
@@ -17,7 +17,7 @@ fn every_preset_can_be_carried_out() {
     assert_eq!(named(LOOPBACK), Ok(None));
 }
 
-/// A value of both directions, once if it is the same.
+/// A value of both directions, shown only once if it is the same for both.
 fn both(link: &Link, of: impl Fn(&Direction) -> String) -> String {
     let (up, down) = (of(&link.up), of(&link.down));
     if up == down {

@@ -1,4 +1,5 @@
-//! The units in which links are written: each value has one spelling, always with its unit.
+//! The units in which the values of links are written. A value is always written with its unit, and is formatted in
+//! one way only.
 
 use rpcgauge_trial::Queue;
 use serde::Deserialize;
@@ -23,7 +24,7 @@ pub(super) struct Delay(pub(super) u64);
 #[serde(try_from = "String")]
 pub(super) struct Percent(pub(super) f64);
 
-/// A queue, as bytes or as time.
+/// A queue's length, as bytes or as time.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(try_from = "String")]
 pub(super) struct QueueWritten(pub(super) Queue);
@@ -71,15 +72,15 @@ impl TryFrom<String> for QueueWritten {
     }
 }
 
-/// A number without sign and exponent.
+/// Parses a number without a sign or an exponent.
 fn number(text: &str) -> Option<f64> {
     let is_plain = |c: char| c.is_ascii_digit() || c == '.';
     let number: f64 = text.chars().all(is_plain).then(|| text.parse().ok())??;
     number.is_finite().then_some(number)
 }
 
-/// A number with one of these units, rounded to a whole number of ns or bit/s; `None` if it has none, or is too
-/// large.
+/// Parses a number with one of these units, and rounds it to a whole number of ns or bit/s. Returns `None` if the unit
+/// is missing or unknown, or the number is too large.
 fn scaled(text: &str, units: &[(&str, f64)]) -> Option<u64> {
     let unit = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
     let (digits, unit) = text.split_at(unit);
@@ -96,19 +97,19 @@ fn word(value: u64, units: &[(&str, f64)]) -> String {
     format!("{}{word}", format_number(value / each))
 }
 
-/// A rate as studies write it.
+/// Formats a rate as written in studies.
 pub fn format_rate(bits_per_second: u64) -> String {
     word(bits_per_second, &RATES)
 }
 
-/// A delay as studies write it.
+/// Formats a delay as written in studies.
 pub fn format_delay(ns: u64) -> String {
     word(ns, &DELAYS)
 }
 
-/// A fraction as studies write it.
+/// Formats a fraction as written in studies.
 pub fn format_loss(part: f64) -> String {
-    // Rounded to what a person would have written.
+    // Rounded to what a person would have written, without floating-point noise.
     format!("{}%", format_number((part * 1e10).round() / 1e8))
 }
 

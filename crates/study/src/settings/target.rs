@@ -1,4 +1,4 @@
-//! What a variant measures, each kind with the settings that it has.
+//! What a variant measures. Each kind of target has only the settings that apply to it.
 
 use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
 
@@ -16,7 +16,7 @@ pub enum Target {
     Call(Box<SubjectCall>),
     /// A codec that the lab starts and verifies: it encodes or decodes, and makes no calls.
     Codec(Box<CodecWork>),
-    /// Calls to a service that already runs: only its responses are known.
+    /// Calls to a service that is already running: the lab knows only its responses.
     Live(Box<LiveCall>),
 }
 
@@ -27,7 +27,7 @@ pub struct SubjectCall {
     pub server: String,
     /// The client subject; if `None`, the engine makes the calls.
     pub client: Option<Client>,
-    /// What is called, and with which message.
+    /// What is called, and with what message.
     pub workload: WorkloadSpec,
     /// What is on the wire.
     pub wire: Wire,
@@ -41,18 +41,18 @@ pub struct SubjectCall {
     pub tls: bool,
     /// The emulated link between client and server; `None` for loopback.
     pub link: Option<Box<NamedLink>>,
-    /// How many of the first calls after a start are timed, one after the other; 0 for none.
+    /// The number of calls to time one by one after a start; 0 for none.
     pub cold_calls: u32,
     /// The settings of the runtimes of its stacks.
     pub runtime: Runtime,
 }
 
-/// The work of a codec.
+/// What a codec does.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CodecWork {
     /// The codec as SUBJECT/STACK, or `reference` for the embedded one.
     pub codec: String,
-    /// Which direction is timed.
+    /// Whether encoding or decoding is timed.
     pub operation: Operation,
     /// The message: the workload's request or its response.
     pub sample: Sample,
@@ -77,7 +77,7 @@ pub struct LiveCall {
     pub options: CallOptions,
 }
 
-/// How calls are sent, whoever responds.
+/// How calls are sent, to a subject or a live service.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallOptions {
     /// How the request's bytes are compressed.
@@ -90,7 +90,7 @@ pub struct CallOptions {
     pub connections: u32,
     /// When calls are sent.
     pub schedule: Schedule,
-    /// A call that has not ended after this many milliseconds has failed.
+    /// The time after which a call that has not completed fails, ms.
     pub deadline_ms: u64,
 }
 
@@ -120,7 +120,7 @@ impl SubjectCall {
         }
     }
 
-    /// The channels of a client subject: one for each connection that carries many calls.
+    /// The number of channels of a client subject: one per connection if a connection carries many calls, otherwise 1.
     pub fn channels(&self) -> u32 {
         match self.options.at_a_time(self.wire.http()) {
             Some(_) => 1,
@@ -162,7 +162,7 @@ impl LiveCall {
 }
 
 impl Default for CallOptions {
-    /// One call after the other on one connection.
+    /// One call at a time on one connection.
     fn default() -> Self {
         Self {
             request_compression: Compression::None,
@@ -176,7 +176,7 @@ impl Default for CallOptions {
 }
 
 impl CallOptions {
-    /// How many calls can be in flight if each takes its own connection; `None` if a connection carries many.
+    /// The maximum number of calls in flight if each needs its own connection; `None` if a connection carries many.
     pub fn at_a_time(&self, http: HttpVersion) -> Option<u32> {
         let one_each = http == HttpVersion::Http1 || self.connection == ConnectionUse::PerCall;
         one_each.then_some(self.connections)
@@ -240,7 +240,7 @@ impl Target {
         }
     }
 
-    /// How requests and responses are compressed: the same for both in a codec.
+    /// How requests and responses are compressed; a codec has one compression for both.
     pub fn compressions(&self) -> [Compression; 2] {
         let options = match self {
             Self::Call(call) => &call.options,
@@ -267,13 +267,13 @@ impl Target {
         }
     }
 
-    /// How many calls are in flight in a closed loop; 1 for a codec.
+    /// The number of calls in flight in a closed loop; 1 for a codec, `None` at a rate.
     pub fn in_flight(&self) -> Option<u32> {
         self.options()
             .map_or(Some(1), |options| options.schedule.in_flight())
     }
 
-    /// How many calls can be in flight if each takes its own connection; `None` if a connection carries many.
+    /// The maximum number of calls in flight if each needs its own connection; `None` if a connection carries many.
     pub fn at_a_time(&self) -> Option<u32> {
         match self {
             Self::Call(call) => call.options.at_a_time(call.wire.http()),
@@ -282,7 +282,7 @@ impl Target {
         }
     }
 
-    /// Whether a subject makes the calls, or encodes and decodes: the lab asks it for each slice.
+    /// Whether a subject makes the calls, or encodes and decodes, so that the lab has to request each slice from it.
     pub fn is_slice_driven(&self) -> bool {
         match self {
             Self::Call(call) => call.client.is_some(),

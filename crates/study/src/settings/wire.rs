@@ -1,4 +1,4 @@
-//! What is on the wire: a protocol, with the values that it allows.
+//! What is on the wire: a protocol, with the options that it allows.
 
 use rpcgauge_message::Encoding;
 
@@ -38,7 +38,7 @@ impl Wire {
                 http,
                 encoding: Encoding::Json,
             },
-            // As connect-go calls by default without TLS.
+            // What connect-go does by default without TLS.
             Protocol::Connect => Self::Connect { http, encoding },
         }
     }
@@ -78,7 +78,7 @@ impl Wire {
         encoding
     }
 
-    /// The same with another encoding.
+    /// The same protocol with another encoding.
     #[must_use]
     pub fn encoded(self, encoding: Encoding) -> Self {
         match self {

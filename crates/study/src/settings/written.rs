@@ -1,5 +1,5 @@
-//! The form of settings in a plan: one table for all kinds of target. What a target does not have is written with its
-//! default, as in plans of earlier versions.
+//! The form of settings in a plan: one table for all kinds of target. A setting that does not apply to a target is
+//! written with its default, as in plans of earlier versions.
 
 use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
 use rpcgauge_trial::is_default;

@@ -1,4 +1,4 @@
-//! `[[stacks]]`: the ways in which a subject answers, calls or encodes.
+//! `[[stacks]]`: the ways in which a subject serves calls, makes calls or encodes.
 
 use std::path::{Component, Path};
 
@@ -15,19 +15,19 @@ use crate::words::Named as _;
 /// The maximum number of paths of a stack's `disk`.
 const MAX_DISK_PATHS: usize = 64;
 
-/// One way in which a subject answers, calls or encodes.
+/// One way in which a subject serves calls, makes calls or encodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stack {
     /// Its name within the subject.
     pub name: String,
-    /// The program that contains it, which other stacks may share, and the programs that this one starts; by default
-    /// a program with the stack's name.
+    /// The program that contains it, which other stacks may share, followed by the programs that this one starts. By
+    /// default, one program with the stack's name.
     pub programs: Vec<String>,
     /// What it can do.
     pub features: Features,
-    /// What its library's own guide recommends and the stack follows.
+    /// The recommendations of its library's own guide that the stack follows.
     pub recommended: Vec<Recommended>,
-    /// The files and folders that it needs to run, without the language's runtime.
+    /// The files and folders that it needs to run, not including the language's runtime.
     pub disk: Vec<String>,
 }
 
@@ -64,7 +64,7 @@ impl Stack {
         const CLIENT: (&str, &[Role]) = ("clients", &[Role::Client]);
         const SERVER: (&str, &[Role]) = ("servers", &[Role::Server]);
         const EITHER: (&str, &[Role]) = ("servers and clients", &[Role::Server, Role::Client]);
-        // Which roles have a key, and whether they need it.
+        // For each key, the roles that it applies to, and whether they require it.
         let keys = [
             ("protocols", EITHER, true),
             ("transports", EITHER, true),
@@ -138,7 +138,7 @@ impl Stack {
     }
 }
 
-/// Checks that the codecs of a stack exist, and have the encodings for which it names them.
+/// Checks that the codecs that a stack names exist and support the encodings it names them for.
 pub(super) fn check_codecs(all: &[Stack], stack: &Stack) -> Result<(), String> {
     for (encoding, codec) in &stack.features.codecs {
         let has = |stack: &Stack| stack.features.encodings.contains(encoding);

@@ -10,7 +10,7 @@ use crate::read::filled;
 pub struct Tool {
     /// Its name in commands and in messages.
     pub name: String,
-    /// Names to look for in `PATH`, the preferred first; by default its own name.
+    /// Names to look for in `PATH`, in order of preference; by default its own name.
     #[serde(default, deserialize_with = "filled")]
     pub programs: Vec<String>,
     /// Folders to look in after `PATH`. If there are any, the newest of all programs found is used.
@@ -21,7 +21,7 @@ pub struct Tool {
     pub version: Vec<String>,
     /// The minimum version.
     pub least: Option<Version>,
-    /// What to do if it is missing.
+    /// How to install it if it is missing.
     pub install: String,
 }
 
@@ -35,7 +35,7 @@ fn ask_version() -> Vec<String> {
 }
 
 impl Tool {
-    /// Makes its own name the program of each tool that names none.
+    /// Sets the program of each tool that names none to the tool's own name.
     pub(crate) fn name_programs(tools: &mut [Self]) {
         for tool in tools {
             if tool.programs.is_empty() {

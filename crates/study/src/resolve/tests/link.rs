@@ -124,7 +124,7 @@ fn a_trace_is_read_with_the_study() {
     assert_eq!(serde_json::from_value::<Trace>(kept).unwrap(), trace);
     std::fs::write(&file, "0\n12\nx\n").unwrap();
     let refused = wrong(&written).replace(&file.display().to_string(), "phone.down");
-    assert_snapshot!(refused, @r#"my.toml:6:8: variant "base": the trace "phone.down" is wrong: line 3: expected a time in whole ms, such as 12"#);
+    assert_snapshot!(refused, @r#"my.toml:6:8: variant "base": the trace "phone.down" is invalid: line 3: expected a time in whole ms, such as 12"#);
     assert_snapshot!(wrong("{ trace = 'none' }"), @r#"my.toml:6:8: variant "base": cannot read none: no such file or directory"#);
 }
 
