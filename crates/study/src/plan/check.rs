@@ -1,4 +1,4 @@
-//! Invariants of every plan, including one that is read from a run directory, which may contain anything.
+//! Invariants of every plan, including plans read from a run directory, which may contain anything.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::words::format_number;
 /// The maximum number of trials of a plan: more are a mistake in the factors, and would take forever.
 pub(crate) const MAX_TRIALS: u64 = 200_000;
 
-/// A number of a plan that must be above a bound and below 1.
+/// A number in a plan that must be above a bound and below 1.
 pub(crate) struct Share {
     key: &'static str,
     above: f64,
@@ -42,8 +42,8 @@ impl Share {
 }
 
 impl Plan {
-    /// Checks the bounds and the consistency of a plan: trials that point outside of it
-    /// would make every later look-up fail.
+    /// Checks the bounds and the consistency of a plan. Later code looks up what trials refer to
+    /// without checking it again.
     pub(crate) fn check(&self) -> Result<(), String> {
         MARGIN.check(self.margin)?;
         CONFIDENCE.check(self.confidence)?;
@@ -65,7 +65,7 @@ impl Plan {
         self.check_names()
     }
 
-    /// Whether it has that block of that invocation under that placement.
+    /// Whether the plan has this block of this invocation under this placement.
     pub(crate) fn has_block(&self, invocation: u32, block: u32, placement: Placement) -> bool {
         invocation < self.invocations && block < self.blocks && self.placements.contains(&placement)
     }
@@ -78,7 +78,7 @@ impl Plan {
         for (place, trial) in self.trials.iter().enumerate() {
             if trial.index as usize != place {
                 let index = trial.index;
-                return Err(format!("trial {place} says that it is trial {index}"));
+                return Err(format!("trial {place} has the index {index}"));
             }
             let variant = trial.variant;
             if variant as usize >= self.variants.len() {

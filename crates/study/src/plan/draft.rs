@@ -1,4 +1,4 @@
-//! A plan in the making: turns variants and pairs into ordered trials.
+//! A plan under construction: turns variants and pairs into ordered trials.
 //!
 //! It adds the A/A pair, the other placements and the seeded order.
 
@@ -9,37 +9,37 @@ use super::slices::{compared, rotations};
 use super::{Claim, Metric, Pair, Plan, Variant};
 use crate::settings::{Placement, Target};
 
-/// A plan whose trials are still to be made.
+/// A plan whose trials have not been generated yet.
 #[derive(Debug, Clone)]
 pub(crate) struct Draft {
-    /// What is known before the trials are made; its variants, trials, invocations and blocks are still empty.
+    /// What is known before the trials are generated. Its variants, trials, invocations and blocks are still empty.
     pub(crate) plan: Plan,
     pub(crate) variants: Vec<(Variant, Rounds)>,
-    /// How often headline pairs are checked under every placement of the plan but the first.
+    /// How often headline pairs are checked under every placement except the first.
     pub(crate) check_rounds: Rounds,
     pub(crate) control: Control,
 }
 
-/// Which variants are measured a second time under another name (A/A), one in each group: a control against apparent
+/// Which variants are measured a second time under another name (A/A), one per group, as a control for apparent
 /// differences.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Control {
     /// The variant that a group's first headline pair, or else its first pair, compares with. A group without pairs
     /// has none; if there are no pairs at all, it is the first variant.
     Headline,
-    /// In its group the variant of this name, and in other groups as with [`Control::Headline`].
+    /// The variant with this name in its own group; in other groups, the same as [`Control::Headline`].
     Variant(String),
-    /// None: nothing is compared.
+    /// None, because nothing is compared.
     Absent,
 }
 
 /// Why a draft cannot become a plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum DraftError {
-    /// It has no variants, or no trials of them.
+    /// It has no variants, or no trials.
     #[error("there is nothing to measure; a plan needs a variant, an invocation and a block")]
     Empty,
-    /// A variant has the name that the A/A pair needs.
+    /// A variant has the name that the A/A copy needs.
     #[error("the name \"{0}\" is taken by the A/A pair; rename this variant")]
     Taken(String),
 }
@@ -49,7 +49,7 @@ const AGAIN: &str = "again";
 
 /// A variant that is measured a second time.
 struct Controlled {
-    /// Its place in [`Draft::variants`].
+    /// Its index in [`Draft::variants`].
     place: usize,
     /// Whether it is also measured under the other placements, whose verdicts need their own A/A pair.
     headline: bool,
@@ -67,8 +67,8 @@ impl<'p> Compared<'p> {
         )
     }
 
-    /// Whether a variant is measured only as a part of others' calls: a codec that is compared with
-    /// nothing.
+    /// Whether a variant is measured only as part of other variants' calls: a codec that is not compared
+    /// with anything.
     pub(crate) fn is_part(&self, variant: &Variant) -> bool {
         let is_codec = matches!(variant.settings.target, Target::Codec(_));
         is_codec && !self.0.contains(&*variant.name)
@@ -76,7 +76,7 @@ impl<'p> Compared<'p> {
 }
 
 impl Draft {
-    /// Keeps the variants of these names, and the pairs and claims of which both variants are kept.
+    /// Keeps only the variants with these names, and the pairs and claims whose variants are both kept.
     pub(crate) fn only(mut self, names: &BTreeSet<String>) -> Self {
         self.variants
             .retain(|(variant, _)| names.contains(&variant.name));
@@ -96,18 +96,18 @@ impl Draft {
         variants.map(|(variant, _)| variant.name.clone()).collect()
     }
 
-    /// The number of trials, without making them; at most `u64::MAX`.
+    /// An upper bound of the number of trials, without generating them; saturates at `u64::MAX`.
     pub(crate) fn trial_count(&self) -> u64 {
-        // An upper bound: not every variant is checked under the other placements.
+        // Not every variant is checked under the other placements.
         let placements = self.plan.placements.len() as u64;
         let variants = self.variants.iter();
         let trials = variants.map(|(_, rounds)| rounds.trials().saturating_mul(placements));
         trials.fold(0, u64::saturating_add)
     }
 
-    /// Returns the draft with other repetitions. The placements that check the headline pairs get half of the
-    /// invocations, at least 4, with one block: enough to see a verdict flip. A variant that only measures a part of
-    /// other variants' calls is repeated at most `parts` times.
+    /// Returns the draft with different repetitions. The placements that check the headline pairs get half of the
+    /// invocations, at least 4, with one block each: enough to notice that a verdict flips. A variant that only
+    /// measures part of other variants' calls is repeated at most `parts` times.
     pub(crate) fn repeated(mut self, rounds: Rounds, parts: Rounds) -> Self {
         let compared = Compared::of(&self.plan.pairs, &self.plan.claims);
         for (variant, own) in &mut self.variants {
@@ -124,7 +124,7 @@ impl Draft {
         self
     }
 
-    /// Adds the A/A pairs, if there are to be any, and orders the trials.
+    /// Adds the A/A pairs, unless [`Control::Absent`], and orders the trials.
     pub(crate) fn finish(mut self) -> Result<Plan, DraftError> {
         let pairs = &mut self.plan.pairs;
         if !pairs.iter().any(|pair| pair.headline)
@@ -153,7 +153,7 @@ impl Draft {
         })
     }
 
-    /// Numbers pairs that would have the same name: two questions may be about the same two variants.
+    /// Numbers pairs that would otherwise have the same name: two questions may be about the same two variants.
     fn number_twins(&mut self) {
         let mut taken = BTreeSet::new();
         // The next number to try for each name.
@@ -216,7 +216,7 @@ impl Draft {
         controlled
     }
 
-    /// Adds each variant that is measured twice under its second name, and the pair of the two.
+    /// Adds the second copy of each variant that is measured twice, and the pair that compares the two.
     fn add_controls(&mut self) -> Result<(), DraftError> {
         let mut names = self.names();
         for Controlled { place, headline } in self.controlled() {
@@ -245,8 +245,8 @@ impl Draft {
         Ok(())
     }
 
-    /// Which variants run under each placement: all under the study's own, which is the first, and those
-    /// of headline pairs under the others.
+    /// The variants that run under each placement: all of them under the study's own, which is the first,
+    /// and the variants of headline pairs under the others.
     fn groups(&self) -> Vec<PlacementGroup> {
         let Plan { pairs, claims, .. } = &self.plan;
         let variants: Vec<&Variant> = self.variants.iter().map(|(variant, _)| variant).collect();

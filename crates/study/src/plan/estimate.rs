@@ -1,4 +1,4 @@
-//! How long a plan takes, before anything has been measured.
+//! Estimates how long a plan takes, before anything has been measured.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -17,10 +17,10 @@ const START: Duration = Duration::from_millis(30);
 const START_OTHER: Duration = Duration::from_millis(150);
 /// The overhead of each trial: its first connection, moving processes to their cores, writing the record.
 const AROUND_TRIAL: Duration = Duration::from_millis(8);
-/// The total time of a trial in slices, relative to the time in which its calls count: calls at the start of each
-/// slice are left out, and the floor has its slices in between.
+/// The total time of a trial in slices, relative to the time in which its calls are counted. Calls at the start of each
+/// slice are left out, and the floor has slices of its own in between.
 const SLICED: f64 = 1.6;
-/// A warm-up is cut into a hundred slices, and is usually over after this many.
+/// A warm-up is cut into a hundred slices, and usually ends after this many.
 const USUAL_WARMUP_SLICES: f64 = 35.0;
 const WARMUP_SLICES: f64 = 100.0;
 
@@ -32,27 +32,27 @@ const FLOOR_SLICES: f64 = 2.0;
 const FLOOR_SLICE_CALLS: f64 = 4.0;
 /// Variants whose messages differ by at most this many bytes usually share a floor.
 const CLOSE_BYTES: u64 = 500;
-/// Round trips that measure how many a slice can have, once for each floor.
+/// The round trips that measure, once for each floor, how many of them fit into a slice.
 const FLOOR_PROBE_CALLS: f64 = 4.0;
 
-/// Calls in flight share the cores: more of them than this are no faster.
+/// Calls in flight share the cores, so that more than this many in parallel are no faster.
 const MAX_PARALLEL: f64 = 2.0;
 
-/// The maximum estimate of a trial, 10 years: a rate close to 0 must not overflow the sum.
+/// The maximum estimate for a trial, 10 years: a rate close to 0 must not overflow the sum.
 const MAX_TRIAL_SECONDS: f64 = 315_360_000.0;
 
 /// The initial window of a connection, segments (RFC 6928), and the bytes of a segment over Ethernet.
 const INITIAL_WINDOW: u32 = 10;
 const SEGMENT_BYTES: u64 = 1_448;
 
-/// Guesses for a call about which nothing is known. They affect only progress and budgets; no figure of a report
-/// depends on them.
+/// Guesses for calls that have not been measured. They affect only progress and budgets; no figure of a report depends
+/// on them.
 mod guess {
-    /// A call without payload over a kept connection, ns.
+    /// A call without payload over a persistent connection, ns.
     pub(super) const CALL_NS: f64 = 40_000.0;
     /// Opening and closing a connection, ns.
     pub(super) const CONNECTION_NS: f64 = 120_000.0;
-    /// The cryptography of a TLS handshake, both sides together, ns.
+    /// The cryptography of a TLS handshake, on both sides together, ns.
     pub(super) const TLS_NS: f64 = 500_000.0;
     /// Bytes of a call's messages as JSON, for each element of a workload.
     pub(super) const ECHO_BYTES: f64 = 2.0 * 23.0;
@@ -63,7 +63,7 @@ mod guess {
     /// Encoding and decoding, ns for each byte of JSON.
     pub(super) const JSON_NS: f64 = 7.0;
     pub(super) const BINARY_NS: f64 = 3.5;
-    /// The size of messages relative to JSON, and relative to uncompressed ones.
+    /// The size of binary messages relative to JSON, and of compressed messages relative to uncompressed ones.
     pub(super) const BINARY_SIZE: f64 = 0.75;
     pub(super) const COMPRESSED_SIZE: f64 = 0.4;
     pub(super) const GZIP_NS: f64 = 6.0;
@@ -75,12 +75,12 @@ mod guess {
 }
 
 impl Plan {
-    /// About how long the plan takes, as far as is known before it runs: with usual warm-ups, and guesses for calls.
+    /// Estimates how long the plan takes before it has run, from typical warm-ups and guesses for calls.
     pub fn estimate(&self) -> Duration {
         self.estimate_of(guess_call)
     }
 
-    /// Like [`Plan::estimate`], with the times of calls from `call`.
+    /// Like [`Plan::estimate`], but takes the times of calls from `call`.
     pub(crate) fn estimate_of(&self, call: impl Fn(&Settings) -> Duration) -> Duration {
         let settings = self.variants.iter().map(|variant| &variant.settings);
         let each: Vec<(Duration, Duration)> = settings
@@ -118,8 +118,8 @@ impl Plan {
         times.map(|round_trip| CALIBRATION + round_trip).sum()
     }
 
-    /// The time that the floors over links take. A floor runs a slice for every slice of its variants, and a minimum
-    /// of round trips in each; variants with messages of about the same size share one.
+    /// The time that the floors over links take. A floor runs a slice for every slice of its variants, with a minimum
+    /// number of round trips in each. Variants with messages of about the same size share a floor.
     fn floors_over_links(&self, call: impl Fn(&Settings) -> Duration) -> Duration {
         let mut floors = BTreeMap::new();
         for trial in &self.trials {
@@ -129,7 +129,7 @@ impl Plan {
             let Target::Call(target) = &settings.target else {
                 continue;
             };
-            // The bytes of a stack's own client are not counted.
+            // A client subject's bytes are not counted, so its calls have no floor here.
             let (Some(link), None) = (&target.link, &target.client) else {
                 continue;
             };
@@ -185,7 +185,7 @@ impl Plan {
         let measured = bounded(settings, settings.stop, call);
         let measured = match self.slice(settings) {
             None => measured,
-            // Even the shortest trial has a slice with its minimum of calls.
+            // Even the shortest trial has one slice with its minimum number of calls.
             Some(slice) => {
                 let calls = Stop {
                     calls: Some(slice.skip_calls + slice.least_calls),
@@ -199,7 +199,7 @@ impl Plan {
     }
 }
 
-/// The time to open the connections that are kept, except the first.
+/// The time to open persistent connections. The first one is part of [`AROUND_TRIAL`], except what a link adds to it.
 fn opening(settings: &Settings) -> Duration {
     let Some(options) = settings.target.options() else {
         return Duration::ZERO;
@@ -215,7 +215,7 @@ fn opening(settings: &Settings) -> Duration {
     Duration::from_nanos(guess::CONNECTION_NS as u64).saturating_mul(more) + kept
 }
 
-/// The time until calls reach a bound and the last of them has ended.
+/// The time until calls reach a bound and the last of them has completed.
 fn bounded(settings: &Settings, stop: Stop, call: Duration) -> Duration {
     let closed = |in_flight| parallel(settings, in_flight, call) / call.as_secs_f64().max(1e-6);
     let rate = match settings.target.options().map(|options| &options.schedule) {
@@ -233,7 +233,7 @@ fn bounded(settings: &Settings, stop: Stop, call: Duration) -> Duration {
         (Some(calls), Some(time)) => calls.min(time),
         (calls, time) => calls.or(time).unwrap_or(0.0),
     };
-    // The calls in flight at the bound are waited for.
+    // The trial waits for the calls in flight at the bound.
     let in_flight_time = match settings.target.in_flight() {
         Some(in_flight) => call.mul_f64(f64::from(in_flight) / parallel(settings, in_flight, call)),
         None => call,
@@ -241,8 +241,8 @@ fn bounded(settings: &Settings, stop: Stop, call: Duration) -> Duration {
     Duration::from_secs_f64(seconds.min(MAX_TRIAL_SECONDS)) + in_flight_time
 }
 
-/// How many of the calls in flight make progress at once. Calls over a link wait for its delays in parallel, and
-/// share its rate and the cores.
+/// How many of the calls in flight make progress at the same time. Calls over a link wait for its delays in parallel,
+/// and share its rate and the cores.
 fn parallel(settings: &Settings, in_flight: u32, call: Duration) -> f64 {
     let most = match settings.target.link() {
         None => MAX_PARALLEL,
@@ -295,7 +295,7 @@ fn guess_local(settings: &Settings) -> Duration {
     Duration::from_nanos(ns as u64)
 }
 
-/// A guess of what a link adds to a call, and to its connection.
+/// A guess of what a link adds to a call, and to opening its connection.
 fn over_link(settings: &Settings, bytes: f64) -> Duration {
     let Target::Call(call) = &settings.target else {
         return Duration::ZERO;
@@ -327,7 +327,7 @@ fn connecting(call: &SubjectCall, bytes: f64) -> Duration {
     round_trip * (1 + u32::from(call.tls) + waits)
 }
 
-/// A guess of the bytes of a call's messages as they are sent.
+/// A guess of the bytes of a call's messages as sent.
 fn guess_sent(settings: &Settings) -> f64 {
     let encoded = match settings.target.encoding() {
         Some(Encoding::Protobuf | Encoding::Msgpack | Encoding::Cbor) => guess::BINARY_SIZE,

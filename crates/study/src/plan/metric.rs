@@ -1,12 +1,12 @@
-//! The metrics that pairs and claims compare, and what a study needs to know about each.
+//! The metrics that pairs and claims compare, with what a study needs to know about each.
 //!
-//! Where a metric comes from in a record, and its words in a report, are in `report/src/metric.rs`.
+//! `report/src/metric.rs` defines which figure of a record a metric is, and its words in a report.
 
 use serde::{Deserialize, Serialize};
 
 use crate::words::{Named as _, words};
 
-/// A figure of one trial that pairs and claims compare.
+/// A figure of a trial that pairs and claims compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -17,21 +17,21 @@ pub enum Metric {
     LatencyMean,
     /// 99th percentile of latency, ns.
     LatencyP99,
-    /// Mean request time: start of encoding until the handler has the message, ns.
+    /// Mean request time, from the start of encoding until the handler has the message, ns.
     RequestTime,
-    /// Mean response time: the handler's end until the client has decoded, ns.
+    /// Mean response time, from the end of the handler until the client has decoded the message, ns.
     ResponseTime,
     /// Mean time to decode the response, ns.
     DecodeTime,
     /// Successful calls per second. Higher is better.
     Goodput,
-    /// Bytes of the response's body, as carried.
+    /// Bytes of the response's body, as sent.
     ResponseBytes,
     /// All bytes of a call on the connection, in both directions, except the handler marks.
     CallBytes,
-    /// CPU of the client, ns per call.
+    /// CPU time of the client, ns per call.
     ClientCpu,
-    /// CPU of the server, ns per call.
+    /// CPU time of the server, ns per call.
     ServerCpu,
     /// Latency of the first call after a start, ns.
     FirstCall,
@@ -39,7 +39,7 @@ pub enum Metric {
     FirstCalls,
 }
 
-/// What has a figure for a metric.
+/// Which calls or operations have a figure for a metric.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Has {
     /// Calls, and the operations of a codec.
@@ -54,7 +54,7 @@ enum Has {
     Engine,
 }
 
-// In the order in which they are shown. A new metric comes last, so that its columns do too.
+// In display order. New metrics come last, so that their columns do too.
 words! { Metric, "metric":
     "latency-p50" => LatencyP50,
     "latency-mean" => LatencyMean,
@@ -72,8 +72,8 @@ words! { Metric, "metric":
 }
 
 impl Metric {
-    /// What has a figure for it, and the beginning of a pair's default question, which ends with "with A than with
-    /// B?".
+    /// What has a figure for the metric, and the beginning of a pair's default question. The question ends with "with A
+    /// than with B?".
     fn row(self) -> (Has, &'static str) {
         match self {
             Self::LatencyP50 => (Has::All, "Is a call faster"),
@@ -92,7 +92,7 @@ impl Metric {
         }
     }
 
-    /// Every metric, in the order in which they are shown.
+    /// Every metric, in display order.
     pub fn all() -> impl Iterator<Item = Self> {
         Self::NAMES.iter().map(|(_, metric)| *metric)
     }

@@ -1,4 +1,4 @@
-//! A resolved study: explicit trials in their order, no defaults left.
+//! A resolved study: an ordered list of explicit trials, with no defaults left.
 
 pub(crate) mod check;
 pub(crate) mod draft;
@@ -21,8 +21,8 @@ pub use slices::{SLICE_US, Slice};
 use crate::objective::Objective;
 use crate::settings::{Idle, Placement, Settings, Stop, Target};
 
-/// The work of a run. Printed by `rpcgauge plan`, carried out by the lab, kept in the run
-/// directory as `plan.json`.
+/// Everything that a run is going to do: printed by `rpcgauge plan`, carried out by the lab, and stored
+/// in the run directory as `plan.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// The study's name: the built-in's name or the file's stem.
@@ -33,35 +33,35 @@ pub struct Plan {
     pub seed: u64,
     /// The variants, each under its own name.
     pub variants: Vec<Variant>,
-    /// The variants that are called in the same processes; each variant is in at most one.
+    /// The processes that variants share; each variant is in at most one entry.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shared_processes: Vec<SharedProcesses>,
-    /// The variants that were to share processes and have their own, by name, and why.
+    /// By variant name: why a variant that should share processes has its own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub own_processes: BTreeMap<String, String>,
     /// The pairs to compare.
     pub pairs: Vec<Pair>,
     /// The published figures to test.
     pub claims: Vec<Claim>,
-    /// By stack and encoding: the codec in the plan that encodes and decodes as that stack does.
+    /// By stack and encoding: the codec in the plan that encodes and decodes the way that stack does.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub codecs: BTreeMap<String, BTreeMap<Encoding, String>>,
     /// The objectives that every variant must meet for the run to succeed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub objectives: Vec<Objective>,
-    /// The search for the highest rate that meets all objectives, if there is one. The plan then has as many trials
-    /// as the search may take, and each record has its rate.
+    /// The search for the highest rate that meets all objectives, if the study has one. The plan then contains the
+    /// maximum number of trials of the search, and each record contains the rate of its trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity: Option<Capacity>,
     /// The number of invocations.
     pub invocations: u32,
     /// The number of blocks in each invocation.
     pub blocks: u32,
-    /// Where the processes run; the first is the study's own, the others check its headline pairs.
+    /// Where the processes run. The first placement is the study's own; the others check its headline pairs.
     pub placements: Vec<Placement>,
     /// Whether idle states are disabled.
     pub idle: Idle,
-    /// A ratio whose interval lies within `1 ± margin` is no difference.
+    /// A ratio whose interval lies within `1 ± margin` counts as no difference.
     pub margin: f64,
     /// The share of intervals that contain the true value.
     pub confidence: f64,
@@ -70,24 +70,24 @@ pub struct Plan {
     /// What stacks need before they can be measured, by SUBJECT/STACK.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub stack_needs: BTreeMap<String, StackNeeds>,
-    /// How long a slice should last if variants are measured in turn, µs.
+    /// How long a slice should last when variants take turns, µs.
     pub slice_us: u64,
-    /// Limits of decoding, on both sides.
+    /// Decoding limits, on both sides.
     pub limits: Limits,
-    /// The trials in the order they run.
+    /// The trials, in the order in which they run.
     pub trials: Vec<TrialSpec>,
 }
 
 impl Plan {
-    /// Whether a variant goes over an emulated link.
+    /// Whether any variant uses an emulated link.
     pub fn has_links(&self) -> bool {
         self.variants
             .iter()
             .any(|variant| variant.settings.target.link().is_some())
     }
 
-    /// The bounds of the warm-up of a trial with these settings: the plan's time, or a longer one that one of its
-    /// stacks needs. If the study bounds the calls, or has no warm-up, its stacks do not change that.
+    /// The bounds of the warm-up of a trial with these settings: the plan's time, or a longer time if one of its stacks
+    /// needs it. If the study bounds the number of calls or disables the warm-up, stacks do not change that.
     pub fn warmup(&self, settings: &Settings) -> Stop {
         let needed = self.needed(settings).map(|needed| needed.warm_up_ms).max();
         Stop {
@@ -96,13 +96,13 @@ impl Plan {
         }
     }
 
-    /// The minimum number of warm-up calls, as the most demanding of the stacks needs.
+    /// The minimum number of warm-up calls, from the most demanding stack.
     pub fn warmup_least_calls(&self, settings: &Settings) -> u64 {
         let needed = self.needed(settings).map(|needed| needed.warm_up_calls);
         needed.max().unwrap_or(0)
     }
 
-    /// What the stacks of a trial need, if the study leaves that to them.
+    /// What the stacks of a trial need, if the study leaves the warm-up to them.
     fn needed(&self, settings: &Settings) -> impl Iterator<Item = &StackNeeds> {
         let is_left_to_stacks =
             self.warmup.calls.is_none() && self.warmup.time_ms.is_some_and(|ms| ms > 0);
@@ -110,7 +110,7 @@ impl Plan {
         stacks.filter_map(|stack| self.stack_needs.get(stack))
     }
 
-    /// The programs that a variant is measured with, as `SUBJECT/STACK` or `SUBJECT/PROGRAM`, each after its stack.
+    /// Each stack of a variant with the program that runs it, as `SUBJECT/STACK` or `SUBJECT/PROGRAM`.
     pub fn programs_of<'p>(
         &'p self,
         variant: &'p Variant,
@@ -131,21 +131,19 @@ impl Plan {
             .is_some_and(|place| self.processes_of(place).is_some())
     }
 
-    /// Whether two variants have their server and their client, if there is one, in the same processes.
+    /// Whether two variants share their server process and, if they have clients, their client process.
     pub fn are_in_one_process(&self, of: &str, against: &str) -> bool {
-        let both = self.place(of).zip(self.place(against));
-        both.is_some_and(|(of, against)| {
-            self.processes_of(of).is_some_and(|shared| {
-                let programs = [&shared.server, &shared.client].into_iter().flatten();
-                let programs = programs.count();
-                let stacks = |place: u32| {
-                    self.variants[place as usize]
-                        .settings
-                        .target
-                        .stacks()
-                        .count()
-                };
-                shared.variants.contains(&against) && [stacks(of), stacks(against)] == [programs; 2]
+        let (Some(of), Some(against)) = (self.place(of), self.place(against)) else {
+            return false;
+        };
+        let shared = self.processes_of(of);
+        let shared = shared.filter(|shared| shared.variants.contains(&against));
+        shared.is_some_and(|shared| {
+            let programs = [&shared.server, &shared.client].into_iter().flatten();
+            let programs = programs.count();
+            [of, against].iter().all(|place| {
+                let target = &self.variants[*place as usize].settings.target;
+                target.stacks().count() == programs
             })
         })
     }
@@ -162,27 +160,27 @@ impl Plan {
         u32::try_from(place).ok()
     }
 
-    /// The variant of that name.
+    /// The variant with this name.
     pub fn variant(&self, name: &str) -> Option<&Variant> {
         self.variants.iter().find(|variant| variant.name == name)
     }
 
-    /// Whether the plan calls a service that already runs, not a subject that the lab starts.
+    /// Whether the plan calls a service that is already running, not a subject that the lab starts.
     pub fn is_live(&self) -> bool {
         let mut variants = self.variants.iter();
         variants.any(|variant| matches!(variant.settings.target, Target::Live(_)))
     }
 }
 
-/// Processes in which several variants are called.
+/// Processes that several variants share.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SharedProcesses {
-    /// The variants, by their place in the plan.
+    /// The variants' indices in [`Plan::variants`].
     pub variants: Vec<u32>,
-    /// The server's program, as `SUBJECT/PROGRAM`; absent where each variant has a server process of its own.
+    /// The server's program, as `SUBJECT/PROGRAM`; `None` if each variant has its own server process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
-    /// The client's program, as `SUBJECT/PROGRAM`; absent where each variant has a client process of its own, or none.
+    /// The client's program, as `SUBJECT/PROGRAM`; `None` if each variant has its own client process, or none at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
 }
@@ -191,20 +189,20 @@ pub struct SharedProcesses {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StackNeeds {
-    /// About how long its process takes to start, ms; 0 if unknown.
+    /// The approximate start-up time of its process, ms; 0 if unknown.
     pub start_up_ms: u64,
     /// The maximum warm-up, ms.
     pub warm_up_ms: u64,
-    /// The minimum number of calls of the warm-up, unless half of that time is over first.
+    /// The minimum number of warm-up calls, unless half of the warm-up time passes first.
     pub warm_up_calls: u64,
 }
 
-/// One way to call, under its own name.
+/// One way to call, with its name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Variant {
     /// Unique in the plan: lower-case words joined by `-`, with `name=value` parts for factors.
     pub name: String,
-    /// The group of the study that it belongs to, if any.
+    /// The study's group that it belongs to, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
     /// The variant that this one repeats under a second name (A/A).
@@ -226,17 +224,17 @@ pub struct Pair {
     pub question: String,
     /// The variant that the verdict is about.
     pub of: String,
-    /// The variant it is compared with.
+    /// The variant that `of` is compared with.
     pub against: String,
     /// The metric that is compared.
     pub metric: Metric,
-    /// Whether it is measured under every placement of the plan, not only the first.
+    /// Whether its variants are measured under every placement of the plan, not only the first.
     pub headline: bool,
-    /// Whether it compares a variant with itself under a second name.
+    /// Whether it compares a variant with itself under another name.
     pub a_a: bool,
 }
 
-/// A published figure or sentence, to be tested.
+/// A published claim, to be tested.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Claim {
     /// Unique in the plan.
@@ -245,9 +243,9 @@ pub struct Claim {
     pub source: String,
     /// What was published, in the study's words.
     pub says: String,
-    /// The variant the claim is about.
+    /// The variant that the claim is about.
     pub of: String,
-    /// The variant it was compared with.
+    /// The variant that `of` was compared with.
     pub against: String,
     /// The metric that was compared.
     pub metric: Metric,
@@ -272,7 +270,7 @@ pub struct Published {
 }
 
 impl Published {
-    /// What is wrong with figures that cannot be compared.
+    /// The message for figures that cannot be compared.
     pub(crate) const UNSOUND: &str = "the published figures must be more than 0, and have a unit";
 
     /// Whether they can be compared.
@@ -285,7 +283,7 @@ impl Published {
 /// One trial of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrialSpec {
-    /// Its place in the plan, from 0; the key by which `--resume` knows what is done.
+    /// Its index in the plan, from 0. `--resume` identifies completed trials by it.
     pub index: u32,
     /// The invocation, from 0.
     pub invocation: u32,
@@ -295,7 +293,7 @@ pub struct TrialSpec {
     pub variant: u32,
     /// Where client and server run.
     pub placement: Placement,
-    /// The trials of a block under one placement with the same number here are measured in turn, slice
-    /// by slice; they follow each other in the plan.
+    /// Trials of one block and placement with the same rotation take turns, slice by slice. They are
+    /// consecutive in the plan.
     pub rotation: u32,
 }

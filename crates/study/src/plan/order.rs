@@ -1,4 +1,4 @@
-//! The order of trials: seeded, so that it is the same on every machine.
+//! The order of trials: random, but seeded so that it is the same on every machine.
 
 use std::collections::BTreeMap;
 
@@ -39,14 +39,14 @@ pub(super) struct GroupMember {
     pub(super) rotation: u32,
 }
 
-/// Which variants run under a placement, and how often.
+/// The variants that run under a placement, and how often.
 pub(super) struct PlacementGroup {
     pub(super) placement: Placement,
     pub(super) variants: Vec<GroupMember>,
 }
 
-/// The trials of all groups. Each block of each invocation has the groups in random order, each group its rotations,
-/// and each rotation its variants.
+/// The trials of all groups. In each block of each invocation, the groups are in random order, and so are the
+/// rotations of each group and the variants of each rotation.
 pub(super) fn trials(seed: u64, groups: &[PlacementGroup]) -> Vec<TrialSpec> {
     let rounds = || {
         groups

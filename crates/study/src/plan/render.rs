@@ -28,8 +28,8 @@ fn and<'t>(texts: impl Iterator<Item = &'t str>) -> String {
 }
 
 impl Plan {
-    /// The plan's variants, pairs and claims in aligned tables, with counts and the time it takes, in lines of at
-    /// most `width` columns if one is given.
+    /// The plan's variants, pairs and claims in aligned tables, with its counts and estimated time. Lines have at most
+    /// `width` columns if a width is given.
     pub fn text(&self, width: Option<usize>) -> String {
         let width = width.unwrap_or(usize::MAX);
         let mut text = wrap("", &format!("{}: {}", self.name, self.question), width) + "\n";
@@ -98,8 +98,8 @@ impl Plan {
         lines
     }
 
-    /// Which variants share processes, and why others that were to share have their own, a sentence each; empty if
-    /// all have their own by the study.
+    /// One sentence for each set of variants that share processes, and for each reason why variants that should share
+    /// have their own. Empty if the study does not share processes.
     pub fn processes(&self) -> Vec<String> {
         let name = |place: &u32| self.variants.get(*place as usize).map(|one| &*one.name);
         let shared = self.shared_processes.iter().map(|shared| {
@@ -132,7 +132,7 @@ impl Plan {
         shared.chain(apart).collect()
     }
 
-    /// What is measured in slices, and what in one piece.
+    /// Which trials are measured in slices, and which in one piece.
     fn slices_words(&self) -> String {
         let settings = self.variants.iter().map(|variant| &variant.settings);
         let whole = settings.filter(|one| self.slice(one).is_none()).count();

@@ -1,7 +1,7 @@
-//! Which variants are measured in turn, and in what slices.
+//! Which variants take turns, and in what slices.
 //!
-//! Variants that are compared with each other, and are of one kind, take turns: a slice each, in
-//! a new random order in each round. The machine's speed affects all of them alike
+//! Variants of the same kind that are compared with each other take turns: one slice each, in a new
+//! random order in every round. Changes of the machine's speed therefore affect all of them equally
 //! (docs/method.md).
 
 use std::collections::BTreeMap;
@@ -15,30 +15,31 @@ use crate::settings::{ConnectionUse, Settings, Target, Timing};
 /// long compared with the disturbance from a change of variant.
 pub const SLICE_US: u64 = 2_000;
 
-/// The factor by which slices are longer if each call opens a connection: the kernel goes on closing it after the
-/// call.
+/// The factor by which slices are longer if each call opens a connection: the kernel is still closing it after the
+/// call has completed.
 const PER_CALL_FACTOR: u64 = 10;
 
-/// The factor by which slices of a client or codec subject are longer. A line asks it for each slice: it reads the
-/// line, flushes its records and answers, which disturbs the first calls and takes time that belongs to none of them.
+/// The factor by which slices of a client or codec subject are longer. The lab requests each slice from the subject,
+/// which reads the request, flushes its records and replies. That disturbs the first calls and takes time that belongs
+/// to no call.
 const ASKED_FACTOR: u64 = 5;
 
-/// With one call in flight, a slice has at least this many calls that count.
+/// With one call in flight, at least this many calls of a slice are counted.
 const MIN_CALLS: u64 = 4;
 
-/// With several calls in flight, it has at least this many for each of them, since the slice ends as they drain.
+/// With several calls in flight, at least this many are counted for each of them, because the slice ends as they drain.
 const MIN_CALLS_IN_FLIGHT: u64 = 20;
 
-/// The first calls after a change of variant are left out of the figures: until this time has passed, and as many
-/// calls have ended as are in flight. `make bench-slices` shows how long the first calls are disturbed.
+/// The first calls after a change of variant are left out of the figures until this time has passed and the number of
+/// completed calls has reached the number in flight. `make bench-slices` shows how long the first calls are disturbed.
 const SKIP_US: u64 = 200;
 
-/// The minimum time of a call to a service on this machine, µs: as long as bare loops over TCP take.
+/// The minimum time of a call to a service on this machine, µs: about that of a bare loop over TCP.
 const MIN_CALL_US: u64 = 10;
 
 impl Settings {
-    /// How a trial is cut into slices, which should last `slice_us`; `None` if it is measured in one piece, as at a
-    /// rate, whose arrivals cannot pause between slices.
+    /// How a trial is cut into slices of about `slice_us`; `None` if it is measured in one piece. Trials at a rate are,
+    /// because their arrivals cannot pause between slices.
     pub fn slice(&self, slice_us: u64) -> Option<Slice> {
         let in_flight = u64::from(self.target.in_flight()?);
         let connection = self.target.options().map(|options| options.connection);
@@ -62,7 +63,7 @@ impl Settings {
         })
     }
 
-    /// Only variants of one kind take turns: a codec's operations are not calls.
+    /// Only variants of the same kind take turns. Codecs are a separate kind because their operations are not calls.
     fn kind(&self) -> Option<(Timing, u32, bool)> {
         let is_codec = matches!(self.target, Target::Codec(_));
         Some((self.timing(), self.target.in_flight()?, is_codec))
@@ -70,23 +71,23 @@ impl Settings {
 }
 
 impl Plan {
-    /// How a trial with these settings is cut into slices; `None` if it is measured in one piece. So is a single live
-    /// service: it does not even have a floor to take turns with.
+    /// How a trial with these settings is cut into slices; `None` if it is measured in one piece. A single live service
+    /// is, because it does not even have a floor to take turns with.
     pub fn slice(&self, settings: &Settings) -> Option<Slice> {
         let is_alone = self.variants.len() == 1 && matches!(settings.target, Target::Live(_));
         settings.slice(self.slice_us).filter(|_| !is_alone)
     }
 
-    /// The minimum number of requests with which a trial measures something: one, or in slices twice as many as the
-    /// first slice leaves out, since half of them may be needed for the warm-up.
+    /// The minimum number of requests with which a trial measures anything: one or, in slices, twice the number that
+    /// the first slice leaves out, because the warm-up may use half of them.
     pub(crate) fn least_requests(&self, settings: &Settings) -> u64 {
         let of_slice = |slice: Slice| 2 * slice.skip_calls * (1 + SKIP_US / MIN_CALL_US);
         self.slice(settings).map_or(1, of_slice)
     }
 }
 
-/// The rotation that each variant belongs to: the smallest index of the variants that it takes turns
-/// with. `compared` are pairs of names.
+/// The rotation of each variant: the smallest index among the variants that it takes turns with.
+/// `compared` yields pairs of names.
 pub(super) fn rotations<'n>(
     variants: &[&Variant],
     compared: impl Iterator<Item = (&'n str, &'n str)>,
@@ -94,7 +95,7 @@ pub(super) fn rotations<'n>(
     let names = variants.iter().map(|variant| &*variant.name);
     let places: BTreeMap<&str, u32> = names.zip(0..).collect();
     let kinds: Vec<_> = variants.iter().map(|v| v.settings.kind()).collect();
-    // For each variant, the index of a smaller one that it takes turns with, or its own.
+    // For each variant, a smaller index of a variant that it takes turns with, or its own index.
     let mut smaller: Vec<u32> = (0..variants.len() as u32).collect();
     for (of, against) in compared {
         let (Some(&of), Some(&against)) = (places.get(of), places.get(against)) else {
@@ -111,7 +112,8 @@ pub(super) fn rotations<'n>(
     all.map(|place| smallest(&mut smaller, place)).collect()
 }
 
-/// The smallest variant that takes turns with a variant. Halves the path to it for the next time (union-find).
+/// The smallest index of the variants that take turns with a variant (union-find). Halves the path to it, which speeds
+/// up later calls.
 fn smallest(smaller: &mut [u32], mut place: u32) -> u32 {
     while smaller[place as usize] != place {
         let next = smaller[place as usize];

@@ -1,5 +1,5 @@
-//! The table of settings. A row defines everything about one setting: how it is read, named, applied, required of a
-//! subject, and described.
+//! The settings table. A row defines everything about one setting: how to read, name, apply and describe it, and what
+//! it requires of a subject.
 
 mod table;
 #[cfg(test)]
@@ -24,9 +24,9 @@ use crate::words::{
     Named, format_number, format_size, format_time, is_plain, parse_size, parse_time_ms,
 };
 
-/// The column of `rpcgauge plan` that says what is called.
+/// The column of `rpcgauge plan` that shows what is called.
 const CALLS: &str = "calls";
-/// The column that says when a trial ends.
+/// The column that shows when a trial ends.
 const UNTIL: &str = "until";
 /// The column of the settings of runtimes.
 const RUNTIME: &str = "runtime";
@@ -44,30 +44,31 @@ pub struct Setting {
     pub values: Values,
     /// Whether a variant's name contains only the value, without the setting's name.
     pub(crate) name_is_implied: bool,
-    /// Settings that must not be in one table with it, and why.
+    /// Settings that must not be in the same table, and why.
     pub(crate) conflicts_with: &'static [(Key, &'static str)],
     /// Settings of a lower layer that it replaces or excludes.
     pub(crate) overrides: &'static [Key],
     /// Its value, in settings that have one.
     pub(crate) get: fn(&Settings) -> Option<Value>,
-    /// Sets it in `Settings`, to which the rows above were already applied.
+    /// Sets it in `Settings`. The rows above have already been applied.
     pub(crate) set: fn(&mut Settings, &Value) -> Result<(), Misfit>,
-    /// What a stack lacks for it in a role, as the rest of a sentence that begins with the stack; `None` if nothing.
+    /// What a stack lacks for it in a role, as the rest of a sentence that begins with the stack; `None` if the stack
+    /// lacks nothing.
     pub(crate) missing_feature: fn(&Settings, &Features, Role) -> Option<String>,
     /// Its column in `rpcgauge plan`.
     column: &'static str,
-    /// Its value in words, for that column and for sentences; empty to leave it out.
+    /// Its value in words, for that column and for sentences; empty if it should not be shown.
     describe: fn(&Settings, &Value) -> String,
 }
 
 /// Why a value cannot be put into settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Misfit {
-    /// The settings do not have it; the text continues a sentence that begins with its key.
+    /// The settings do not have this setting; the text continues a sentence that begins with its key.
     Absent(&'static str),
     /// The settings cannot have this value; the text is a sentence.
     Refused(&'static str),
-    /// The setting has values of another kind.
+    /// The value has the wrong kind for the setting.
     Kind,
 }
 
@@ -86,7 +87,7 @@ pub enum Values {
     Compression,
     /// A whole number within bounds, both included.
     Whole(RangeInclusive<u64>),
-    /// A number above 0.
+    /// A rate above 0, or a ramp.
     Rate,
     /// A time.
     Time {
@@ -116,7 +117,7 @@ pub enum Value {
     Whole(u64),
     /// Calls per second.
     Rate(f64),
-    /// Calls per second that change.
+    /// Calls per second that change over time.
     Ramp(Vec<RampPart>),
     /// A time, ms.
     Time(u64),
@@ -126,7 +127,7 @@ pub enum Value {
     Size(u64),
     /// A link; `None` for loopback.
     Link(Option<Box<NamedLink>>),
-    /// Whether something is done.
+    /// On or off.
     Flag(bool),
 }
 
@@ -147,7 +148,7 @@ impl Setting {
         (self.get)(settings)
     }
 
-    /// Whether it says when a trial ends, not how calls are made.
+    /// Whether it decides when a trial ends, not how calls are made.
     pub fn ends_trials(&self) -> bool {
         self.column == UNTIL
     }
@@ -208,13 +209,13 @@ impl Setting {
             Err(format!("\"{word}\" must be {wanted}, not {found}"))
         });
         read.and_then(|value| match self.values {
-            // A link is checked as it is read, and is complete only once its traces are loaded.
+            // A link is checked while it is read, and is complete only once its traces are loaded.
             Values::Link => Ok(value),
             _ => self.check(&value).map(|()| value),
         })
     }
 
-    /// Checks that a value, of a study or of a plan, is within the bounds of this setting.
+    /// Checks that a value from a study or a plan is within the bounds of this setting.
     fn check(&self, value: &Value) -> Result<(), String> {
         let must_be = |bounds: String| Err(format!("\"{}\" must be {bounds}", self.name));
         match (&self.values, value) {
@@ -351,7 +352,7 @@ impl Misfit {
         match self {
             Self::Absent(why) => format!("\"{word}\" {why}"),
             Self::Refused(why) => why.to_owned(),
-            Self::Kind => format!("\"{word}\" takes another kind of value"),
+            Self::Kind => format!("\"{word}\" does not accept this kind of value"),
         }
     }
 }
@@ -375,7 +376,7 @@ impl fmt::Display for Value {
 }
 
 impl Features {
-    /// The first feature that `settings` need of a stack in a role and that the stack lacks: its setting, and the
+    /// The first feature that `settings` need from a stack in a role and that the stack lacks: the setting, and the
     /// rest of a sentence that begins with the stack.
     pub(crate) fn missing_feature(
         &self,
@@ -411,7 +412,7 @@ impl Settings {
         Ok(())
     }
 
-    /// These settings in words, by column, in the table's order; a column without anything to say is empty.
+    /// These settings in words, by column, in the table's order. A column is empty if no setting has anything to show.
     pub fn columns(&self) -> Vec<(&'static str, String)> {
         let mut columns = vec![(CALLS, self.target.called())];
         for row in &SETTINGS {
@@ -426,12 +427,12 @@ impl Settings {
         columns
     }
 
-    /// What is called, and by what: the first column.
+    /// The first column: what is called, and by what.
     pub fn called(&self) -> String {
         self.columns().swap_remove(0).1
     }
 
-    /// How calls are made, in one line: every column but what is called and when a trial ends.
+    /// How calls are made, in one line: every column except what is called and when a trial ends.
     pub fn how(&self) -> String {
         let mut columns = self.columns();
         columns.retain(|(name, words)| ![CALLS, UNTIL].contains(name) && !words.is_empty());
@@ -443,8 +444,8 @@ impl Settings {
         how.join(", ")
     }
 
-    /// Every setting that applies, with its value, without those that conflict: one table of a study could hold them
-    /// all.
+    /// Every setting that applies, with its value. Conflicting settings are left out, so that one table of a study can
+    /// contain the rest.
     pub fn written(&self) -> impl Iterator<Item = (&'static Setting, Value)> {
         let values = SETTINGS
             .iter()
@@ -481,7 +482,7 @@ fn workload_words(workload: &WorkloadSpec) -> String {
     }
 }
 
-/// A message that a stack lacks `needed`; `None` if it has it.
+/// The message for a stack that lacks `needed`; `None` if the stack has it.
 fn missing<T: Named>(has: &[T], needed: T) -> Option<String> {
     let words: Vec<&str> = has.iter().map(|value| value.as_str()).collect();
     (!has.contains(&needed)).then(|| {

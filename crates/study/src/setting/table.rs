@@ -1,4 +1,4 @@
-//! The rows of the table of settings.
+//! The rows of the settings table.
 
 use rpcgauge_message::{Compression, Encoding};
 
@@ -11,7 +11,7 @@ use crate::settings::{
 };
 use crate::words::{Named, format_number};
 
-/// Identifies a setting. The order is that of the table, and of the settings' parts in a variant's name.
+/// Identifies a setting. Rows of the table and parts of a variant's name are in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Key {
     Server,
@@ -67,7 +67,7 @@ const CLOSED_OR_RATE: &str =
 const NO_ARRIVALS: &str =
     "\"arrivals\" spaces calls at a \"rate\"; \"in-flight\" sends each call when one ends";
 
-/// Settings that a codec does not have, since it makes no calls.
+/// Settings that a codec does not have because it makes no calls.
 const OF_CALLS: &[Key] = &[
     Key::Server,
     Key::Client,
@@ -488,7 +488,7 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
         },
         ..ROW
     },
-    // The size of the workload, which is already built when settings are applied.
+    // The size of the workload. The workload is already built when settings are applied.
     Setting {
         key: Key::N,
         name: "n",
@@ -611,7 +611,7 @@ const _: () = {
     }
 };
 
-/// Puts a value of the right kind in its place.
+/// Stores a value in `place` if it has the right kind.
 fn put<T>(place: &mut T, value: Result<T, Misfit>) -> Result<(), Misfit> {
     *place = value?;
     Ok(())
@@ -663,7 +663,7 @@ fn runtime_mut(settings: &mut Settings) -> Result<&mut Runtime, Misfit> {
     }
 }
 
-/// Checks that there is a workload, whose size is already set.
+/// Checks that the target has a workload, whose size is already set.
 fn of_workload(settings: &Settings) -> Result<(), Misfit> {
     match settings.target.workload() {
         Some(_) => Ok(()),
@@ -703,7 +703,7 @@ fn transport(settings: &Settings) -> Option<Transport> {
     }
 }
 
-/// The compression of both directions, if it is the same.
+/// The compression of both directions; `None` if they differ.
 fn one_compression(settings: &Settings) -> Option<Compression> {
     match &settings.target {
         Target::Codec(work) => Some(work.compression),
@@ -729,12 +729,12 @@ const fn words<T: Named>() -> Values {
     }
 }
 
-/// The text of a row, or nothing if it would be needless.
+/// Returns a row's text, or an empty string if the text is needless.
 fn unless(is_needless: bool, text: String) -> String {
     if is_needless { String::new() } else { text }
 }
 
-/// A rate, rounded to a thousandth, or to four digits if it is below 1.
+/// Formats a rate, rounded to a thousandth, or to four digits if it is below 1.
 fn format_rate(rate: f64) -> String {
     format_number(if rate < 1.0 {
         format!("{rate:.3e}").parse().unwrap_or(rate)
@@ -743,7 +743,7 @@ fn format_rate(rate: f64) -> String {
     })
 }
 
-/// Returns `needed` if `role` is the one of which it is asked.
+/// Returns `needed` if `role` is the role that it applies to.
 fn only<T>(role: Role, asked: Role, needed: T) -> Option<T> {
     (role == asked).then_some(needed)
 }

@@ -1,4 +1,4 @@
-//! What code that iterates over the table of settings relies on.
+//! Properties that code relies on when it iterates over the settings table.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -9,7 +9,7 @@ use rpcgauge_message::Encoding;
 use super::*;
 use crate::settings::{Arrivals, CodecWork, Protocol, Schedule, SubjectCall};
 
-/// The settings of a call and of a codec, which together have every setting but a workload's size.
+/// The settings of calls and of a codec, which together have every setting except a workload's size.
 fn skeletons() -> [Settings; 3] {
     let hello = || WorkloadSpec::Hello {};
     let call = Settings::new(SubjectCall::new(hello(), Protocol::Rest));
@@ -25,7 +25,7 @@ fn set(key: Key, settings: &mut Settings, value: &Value) {
     assert_eq!(set, Ok(()), "{} = {value}", key.row().name);
 }
 
-/// The settings with a value, if they have the setting; `arrivals` gets a rate first.
+/// The settings with a value, if they have the setting. For `arrivals`, a rate is set first.
 fn with(row: &Setting, value: &Value, mut settings: Settings) -> Option<Settings> {
     if row.key == Key::Arrivals {
         (Key::Rate.row().set)(&mut settings, &Value::Rate(1.0)).ok()?;
@@ -120,7 +120,7 @@ fn a_codec_takes_the_place_of_what_it_does_not_have() {
     }
 }
 
-/// Every field of settings with its value, as they debug: a new field is among them.
+/// Every field of settings with its `Debug` output, so that new fields are included.
 fn fields(settings: &Settings) -> BTreeMap<String, String> {
     let mut fields = fields_of(settings);
     fields.extend(match &settings.target {
@@ -130,12 +130,12 @@ fn fields(settings: &Settings) -> BTreeMap<String, String> {
     });
     let options = settings.target.options();
     fields.extend(options.map(fields_of).unwrap_or_default());
-    // Their fields stand for them.
+    // Their own fields are included instead.
     fields.retain(|name, _| !["target", "options"].contains(&name.as_str()));
     fields
 }
 
-/// The fields of one struct: each begins a line, one step in.
+/// The fields of one struct, each of which begins a line that is indented by one step.
 fn fields_of(of: &impl Debug) -> BTreeMap<String, String> {
     let text = format!("{of:#?}");
     let mut fields: BTreeMap<String, String> = BTreeMap::new();
@@ -152,7 +152,7 @@ fn fields_of(of: &impl Debug) -> BTreeMap<String, String> {
     fields
 }
 
-/// Settings are read, named, written and compared by the table, so it must cover all of them.
+/// The table is used to read, name, write and compare settings, so it must cover all of them.
 #[test]
 fn every_field_of_settings_has_a_row() {
     let mut without: BTreeSet<String> = skeletons().iter().flat_map(fields).map(|f| f.0).collect();

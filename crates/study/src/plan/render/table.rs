@@ -1,16 +1,16 @@
-//! Tables and texts in lines that fit a terminal.
+//! Lays out tables and texts in lines that fit a terminal.
 
 use std::ops::Range;
 
-/// The indents of each row, and of its columns that do not fit into its first line.
+/// The indent of a row, and of the columns that do not fit into its first line.
 const INDENT: usize = 2;
 const DEEPER: usize = 6;
 /// The spaces between columns.
 const GAP: usize = 2;
-/// The minimum room for a last column of prose; with less, it goes on its own line.
+/// The minimum width of the last column, which is prose; with less, it moves to its own line.
 const MIN_PROSE: usize = 30;
 
-/// A table that is aligned when it is printed; since numbers are few here, all columns are left-aligned.
+/// A table that is aligned when it is printed. All columns are left-aligned, since few of them contain numbers.
 pub(super) struct Table(Vec<Vec<String>>);
 
 impl Table {
@@ -22,8 +22,8 @@ impl Table {
         self.0.push(cells.into_iter().collect());
     }
 
-    /// The rows, each on one line if all columns fit into `width`, and otherwise on as many as it needs, with the
-    /// columns still aligned. The last column is prose, whose words may continue on further lines.
+    /// The rows, each on one line if all columns fit into `width`, otherwise on as many lines as it needs, with the
+    /// columns still aligned. The last column is prose, which may wrap.
     pub(super) fn text(&self, width: usize) -> String {
         let widths = self.widths();
         let lines = self.lines(&widths, width);
@@ -37,7 +37,7 @@ impl Table {
                 for column in columns.start..last {
                     let padding = widths[column] - row[column].chars().count() + GAP;
                     first += &row[column];
-                    // Not with a width in a format, which has only 16 bits.
+                    // A width in a format string has only 16 bits.
                     first += &" ".repeat(padding);
                 }
                 let line = if last + 1 == row.len() {
@@ -62,7 +62,7 @@ impl Table {
         (0..columns).map(width).collect()
     }
 
-    /// Which columns are on each line of a row.
+    /// The columns on each line of a row.
     fn lines(&self, widths: &[usize], width: usize) -> Vec<Range<usize>> {
         let mut lines = Vec::new();
         let (mut start, mut used) = (0, INDENT);
@@ -83,8 +83,8 @@ impl Table {
     }
 }
 
-/// Wraps a text into lines of at most `width` columns: the first after `first`, the others indented to its text. A
-/// word longer than a line stays whole.
+/// Wraps a text into lines of at most `width` columns. The first line begins with `first`; the others are indented by
+/// its length. A word longer than a line is not broken.
 pub(super) fn wrap(first: &str, text: &str, width: usize) -> String {
     let indent = first.chars().count();
     let mut lines = vec![String::new()];
