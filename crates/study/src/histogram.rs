@@ -1,4 +1,4 @@
-//! A histogram as records store it.
+//! A histogram as stored in records.
 
 use std::fmt;
 use std::io::Read as _;
@@ -16,8 +16,8 @@ pub type Unpacked = Hdr<u64>;
 
 /// Values with three significant digits, as an HDR histogram.
 ///
-/// Kept packed, in HdrHistogram's compressed V2 format: unpacked, the thousands of histograms of a run would take
-/// hundreds of megabytes. Written as the standard base64 of the same bytes, so that other tools can read it; a
+/// Stored packed, in HdrHistogram's compressed V2 format: unpacked, the thousands of histograms of a run would take
+/// hundreds of megabytes. Written as the standard base64 of the same bytes, so that other tools can read it. A
 /// histogram of picoseconds has the prefix `ps:`.
 #[derive(Clone, PartialEq, Eq)]
 #[cfg_attr(
@@ -34,9 +34,9 @@ pub struct Histogram {
 /// The unit of a histogram's times, which are whole numbers of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// Nanoseconds, as clocks count.
+    /// Nanoseconds, the resolution of clocks.
     Ns,
-    /// Picoseconds: a codec's operation is timed as part of a batch, and may take only a few nanoseconds.
+    /// Picoseconds, for codecs: an operation is timed as part of a batch, and may take only a few nanoseconds.
     Ps,
 }
 
@@ -66,7 +66,7 @@ const BITS: i32 = 10;
 pub const RESOLUTION: f64 = 1.0 / (1 << BITS) as f64;
 
 impl Default for Histogram {
-    /// Without a value, in nanoseconds.
+    /// An empty histogram of nanoseconds.
     fn default() -> Self {
         Times::new(Unit::Ns).into()
     }
@@ -80,7 +80,7 @@ pub struct Times {
 }
 
 impl Times {
-    /// Times without a value yet.
+    /// An empty set of times.
     pub fn new(unit: Unit) -> Self {
         Self {
             counts: times(),
@@ -88,7 +88,7 @@ impl Times {
         }
     }
 
-    /// Counts the mean of one or more operations that took `all_ns` together, once for each of them.
+    /// Records the mean time of operations that took `all_ns` together, once for each operation.
     pub fn add_each(&mut self, all_ns: u64, operations: u64) {
         let all = u128::from(all_ns) * u128::from(self.unit.per_ns());
         let by = u128::from(operations.max(1));
@@ -100,10 +100,10 @@ impl Times {
     /// Adds other times.
     ///
     /// # Errors
-    /// They are of another unit, or more than can be counted.
+    /// The units differ, or the counts overflow.
     pub fn add(&mut self, other: &Self) -> Result<(), String> {
         if other.unit != self.unit {
-            return Err("one is in nanoseconds, and one in picoseconds".to_owned());
+            return Err("one is in nanoseconds, the other in picoseconds".to_owned());
         }
         self.counts.auto(true);
         self.counts.add(&other.counts).map_err(|e| e.to_string())
@@ -150,7 +150,7 @@ impl Times {
 }
 
 impl Histogram {
-    /// The times, which every call unpacks again.
+    /// Unpacks the times. The result is not cached.
     #[must_use]
     pub fn unpack(&self) -> Times {
         match unpack(&self.packed) {
@@ -163,7 +163,7 @@ impl Histogram {
         }
     }
 
-    /// How many values it holds.
+    /// The number of values.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
@@ -176,11 +176,11 @@ impl Histogram {
     }
 }
 
-/// The maximum number of values of a histogram that is read: up to this, counts are exact as `f64`, and sums of
+/// The maximum number of values in a histogram that is read. Up to this number, counts are exact as `f64`, and sums of
 /// histograms stay within the range of the format.
 const MAX_VALUES: u64 = 1 << 53;
 
-/// The maximum number of bytes of counts: at most nine for each of the about 56,000 values that 64 bits can hold at
+/// The maximum number of bytes of counts: at most nine for each of the roughly 56,000 distinct values of 64 bits at
 /// this precision.
 const MAX_COUNTS_BYTES: u32 = 512 << 10;
 
@@ -188,7 +188,7 @@ const MAX_COUNTS_BYTES: u32 = 512 << 10;
 const MAX_DIGITS: u8 = 3;
 
 fn unpack(bytes: &[u8]) -> Result<Unpacked, String> {
-    // The reader allocates as much memory as the packed bytes ask for.
+    // The deserializer allocates as much memory as the packed bytes request.
     if counts_bytes(bytes).is_none_or(|bytes| bytes > MAX_COUNTS_BYTES) {
         return Err("its counts are too many or missing".to_owned());
     }
@@ -199,7 +199,7 @@ fn unpack(bytes: &[u8]) -> Result<Unpacked, String> {
     if !rest.is_empty() || histogram.sigfig() > MAX_DIGITS {
         return Err("bytes follow the histogram, or it is too precise".to_owned());
     }
-    // Sums saturate, so that an overflow does not look like few values.
+    // The sum saturates, so that an overflow does not look like a small number of values.
     if histogram.len() <= MAX_VALUES {
         Ok(histogram)
     } else {
@@ -207,8 +207,8 @@ fn unpack(bytes: &[u8]) -> Result<Unpacked, String> {
     }
 }
 
-/// The number of bytes of counts that the packed bytes declare. They begin with four bytes of kind and four of
-/// length; in the deflated data after them, this number follows four bytes of kind.
+/// The number of bytes of counts that the packed bytes declare. The packed bytes begin with four bytes of kind and four
+/// of length. In the deflated data that follows, the number comes after four more bytes of kind.
 fn counts_bytes(bytes: &[u8]) -> Option<u32> {
     let mut head = [0; 8];
     ZlibDecoder::new(bytes.get(8..)?)
@@ -268,7 +268,7 @@ impl Serialize for Histogram {
 impl<'de> Deserialize<'de> for Histogram {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        // The readers' own errors are about their formats and do not help a user.
+        // The libraries' own errors are about their formats and do not help a user.
         let damaged = || D::Error::custom("a histogram in it cannot be read");
         let (unit, text) = match text.strip_prefix(Unit::PS) {
             Some(text) => (Unit::Ps, text),

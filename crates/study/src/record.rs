@@ -1,6 +1,6 @@
-//! The records of a run: one JSON line per trial, and the environment it ran in.
+//! The records of a run: one JSON line per trial, and the environment that it ran in.
 //!
-//! The lab writes these records and the report reads them; nothing else passes between the two.
+//! The lab writes these records and the report reads them; they are the only interface between the two.
 
 mod check;
 mod environment;
@@ -34,17 +34,17 @@ pub const SCHEMA: u32 = 5;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "record", rename_all = "kebab-case")]
 pub enum Record {
-    /// An invocation begins.
+    /// An invocation has begun.
     Invocation(Box<InvocationRecord>),
     /// The subjects of a variant are ready.
     Subjects(SubjectsRecord),
-    /// A trial that ended: it was measured, or it failed.
+    /// A trial has ended: it was measured, or it failed.
     Trial(Box<TrialRecord>),
     /// The floor of a block.
     Floor(FloorRecord),
-    /// The events of a runtime while trials were measured.
+    /// The events of a runtime during measured trials.
     Events(EventsRecord),
-    /// An invocation was interrupted and begins again: its records before this line do not count. A block compares
+    /// An interrupted invocation begins again, and its records before this line are ignored: a block compares only
     /// what was measured within seconds, in the same processes.
     Restart {
         /// Its number, from 0.
@@ -52,12 +52,12 @@ pub enum Record {
     },
 }
 
-/// One trial, as it ended.
+/// One completed or failed trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrialRecord {
-    /// The trial of the plan.
+    /// The trial as planned.
     pub trial: TrialSpec,
-    /// The variant's name, so that a line can be read on its own.
+    /// The variant's name, so that a line can be understood on its own.
     pub variant: String,
     /// What was timed.
     pub timing: Timing,
@@ -76,15 +76,15 @@ pub struct TrialRecord {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "kebab-case")]
 pub enum TrialOutcome {
-    /// It ran to its end.
+    /// It ran to completion.
     Measured(Box<TrialFigures>),
     /// It could not be measured.
     Failed {
         /// One line: what, where, and what to do.
         reason: String,
-        /// Whose fault it was.
+        /// What is at fault.
         fault: Fault,
-        /// Requests that were sent before it failed, as in [`TrialFigures::requests_sent`].
+        /// The requests that were sent before it failed, as in [`TrialFigures::requests_sent`].
         #[serde(default, skip_serializing_if = "Option::is_none")]
         requests_sent: Option<u64>,
         /// The last lines of the subject's log, if it has any.
@@ -93,62 +93,62 @@ pub enum TrialOutcome {
     },
 }
 
-/// The figures of a trial that ran to its end. Times are nanoseconds. By default nothing was called.
+/// The figures of a trial that ran to completion. Times are in nanoseconds. The default is a trial without calls.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TrialFigures {
     /// The outcomes of the calls.
     pub calls: Calls,
     /// The warm-up before the first measured call.
     pub warmup: Warmup,
-    /// The denominator of calls per second. In a closed loop: from the first measured call's due time to
-    /// the last one's end; at a rate: the time in which calls were due, without the time that late ones
-    /// took to end.
+    /// The denominator of calls per second. In a closed loop, the time from when the first measured call
+    /// was due until the last one ended; at a rate, the time in which calls were due, without the time
+    /// that late calls took to end.
     pub elapsed_ns: u64,
-    /// Latency of the calls that succeeded, from due to done.
+    /// Latency of the calls that succeeded, from due to completed.
     pub latency: Histogram,
     /// Latency of the calls that failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_latency: Option<Histogram>,
-    /// How long after it was due a call was sent; empty if unknown.
+    /// How long after its due time each call was sent; empty if unknown.
     pub send_delay: Histogram,
     /// Time in each stage, for [`Timing::Stages`] trials.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub stages: BTreeMap<Stage, Histogram>,
-    /// The trial in at least 100 slices of equal length.
+    /// The course of the trial in at least 100 slices of equal length.
     pub timeline: Timeline,
     /// The steps of a ramp; empty for other schedules.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Step>,
-    /// All requests that were sent, including those of the warm-up, of calls that slices leave out, and of retries;
-    /// absent if another client calls, and in older records.
+    /// The number of all requests sent, including the warm-up, calls that slices leave out, and retries; absent if
+    /// another client calls, and in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests_sent: Option<u64>,
-    /// Calls of the warm-up that ended in the measured part.
+    /// Warm-up calls that ended in the measured part.
     #[serde(flatten)]
     pub late: LateCalls,
     /// The slices in which the trial was measured; absent if it was measured in one piece.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slices: Option<Slices>,
-    /// When the first measured call was due, milliseconds since the Unix epoch: where the timeline
-    /// begins on the run's clock; absent in older records.
+    /// When the first measured call was due, milliseconds since the Unix epoch. The timeline begins at
+    /// this time. Absent in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured_from_ms: Option<u64>,
-    /// Its slow calls, with what may explain them; absent if the study does not ask for events.
+    /// Its slow calls, with what may explain them; absent unless the study enables events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watched: Option<Watched>,
     /// Bytes on the connections, in both directions; absent if another client calls, and for a codec.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Bytes>,
-    /// What the link did, if calls went over an emulated one.
+    /// What the emulated link did, if calls went over one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkCounts>,
     /// The encoded message sizes, before and after compression.
     pub payload: Payload,
-    /// CPU time while the trial was measured.
+    /// CPU time during the measured part.
     pub cpu: CpuTimes,
     /// Peak resident memory.
     pub memory: Memory,
-    /// Threads at the end of the measured part.
+    /// The number of threads at the end of the measured part.
     pub threads: Threads,
     /// How long its processes took to start.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -156,8 +156,8 @@ pub struct TrialFigures {
     /// The share of its core that the engine used, 0 to 1; absent if another client calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_share: Option<f64>,
-    /// Whether generated or dynamic code encoded and decoded the messages on the client; absent if bodies were only
-    /// sent, as to a live service.
+    /// Whether generated or dynamic code encoded and decoded the messages on the client; absent if bodies were sent as
+    /// given, for example to a live service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<CodeKind>,
     /// Why it ended.
@@ -170,41 +170,42 @@ pub struct TrialFigures {
     /// Connections that were opened during the measured part; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections_opened: Option<u64>,
-    /// Connections that the server had closed between slices, and that were reopened outside the figures.
+    /// Connections that the server closed between slices and that were reopened; the figures do not include the
+    /// reopening.
     #[serde(default, skip_serializing_if = "is_default")]
     pub connections_reopened: u64,
-    /// How many of those opened in the measured part resumed the TLS session of an earlier one.
+    /// Connections opened during the measured part that resumed the TLS session of an earlier one.
     #[serde(default, skip_serializing_if = "is_default")]
     pub tls_resumed: u64,
-    /// Failed attempts to open a connection, including those of the warm-up. Calls are then made over fewer
-    /// connections than asked for.
+    /// Failed attempts to open a connection, including the warm-up. Calls are then made over fewer connections than
+    /// requested.
     #[serde(default, skip_serializing_if = "is_default")]
     pub connects_failed: u64,
-    /// Responses to measured calls that were uncompressed although compression was asked for.
+    /// Responses to measured calls that were uncompressed although compression was requested.
     #[serde(default, skip_serializing_if = "is_default")]
     pub uncompressed_responses: u64,
-    /// Calls that were due before their body was ready: the client began them late.
+    /// Calls that were due before their body was ready, so that the client began them late.
     #[serde(default, skip_serializing_if = "is_default")]
     pub bodies_late: u64,
-    /// Times in which the client did not run. They are not part of `elapsed_ns`.
+    /// Periods in which the client did not run. They are not part of `elapsed_ns`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub stalls: Stalls,
-    /// The maximum number of calls in flight at a time; absent in older records.
+    /// The maximum number of calls in flight at the same time; absent in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most_in_flight: Option<u64>,
     /// A few distinct error texts, as the server or system sent them, each with its count.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub error_samples: Vec<ErrorSample>,
-    /// Failures whose text is in none of the samples, because there were too many distinct ones.
+    /// Failures whose text is not among the samples because there were too many distinct texts.
     #[serde(default, skip_serializing_if = "is_default")]
     pub errors_without_sample: u64,
 }
 
-/// A client above this share of its core is "client-bound": its trial says nothing about the server.
+/// A client that uses more than this share of its core is "client-bound": the trial says nothing about the server.
 pub const CLIENT_BOUND_SHARE: f64 = 0.8;
 
 impl TrialRecord {
-    /// All requests that were sent for it, measured or not; `None` if unknown.
+    /// The number of all requests sent for it, measured or not; `None` if unknown.
     pub fn requests_sent(&self) -> Option<u64> {
         match &self.outcome {
             TrialOutcome::Measured(measured) => measured.requests_sent,
@@ -212,8 +213,8 @@ impl TrialRecord {
         }
     }
 
-    /// When the measured part of this trial began, milliseconds since the Unix epoch. Records without that time are
-    /// of trials that began with their warm-up.
+    /// When the measured part of this trial began, milliseconds since the Unix epoch. In records without that time,
+    /// it is the start of the trial plus the warm-up.
     pub fn measured_from_ms(&self, measured: &TrialFigures) -> u64 {
         let after_warmup = || {
             let warmup_ms = measured.warmup.elapsed_ns / 1_000_000;
@@ -231,14 +232,14 @@ impl TrialFigures {
             .max(self.timeline.slice_ns.saturating_mul(slices))
     }
 
-    /// The divisor of CPU time and connections: the calls that were sent. A call that never
-    /// reached the transport cost nothing there.
+    /// The divisor of CPU time and connections: the calls that were sent. A call that never reached the
+    /// transport cost nothing.
     pub fn sent_calls(&self) -> u64 {
         self.calls.sent().saturating_add(self.late.sent())
     }
 
-    /// The divisor of sent bytes: the calls that were sent while bytes were counted, including those at the start of
-    /// a slice, for which only the bytes are counted.
+    /// The divisor of sent bytes: the calls that were sent while bytes were counted, including calls at the start of a
+    /// slice, of which only the bytes are counted.
     pub fn calls_of_sent_bytes(&self) -> u64 {
         let skipped = self.slices.map_or(0, |slices| {
             slices.skipped.saturating_sub(slices.skipped_never_sent)
@@ -257,19 +258,19 @@ impl TrialFigures {
     }
 }
 
-/// The slices of a trial that took turns with others.
+/// The slices of a trial that took turns with other trials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slices {
     /// The number of slices.
     pub count: u64,
     /// The planned form of each slice.
     pub each: Slice,
-    /// Calls at their starts that are left out of all figures except the bytes.
+    /// Calls at the start of slices, which are left out of all figures except the bytes.
     pub skipped: u64,
-    /// How many of them failed.
+    /// How many of the skipped calls failed.
     #[serde(default, skip_serializing_if = "is_default")]
     pub skipped_failed: u64,
-    /// How many of those were never sent.
+    /// How many of the failed skipped calls were never sent.
     #[serde(default, skip_serializing_if = "is_default")]
     pub skipped_never_sent: u64,
 }
@@ -277,29 +278,29 @@ pub struct Slices {
 /// The outcomes of the calls that were due in one step of a ramp.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Step {
-    /// Calls per second that were asked for at its start.
+    /// The requested calls per second at its start.
     pub from: f64,
-    /// Calls per second that were asked for at its end.
+    /// The requested calls per second at its end.
     pub to: f64,
-    /// How long it was to last.
+    /// Its planned length.
     pub time_ns: u64,
-    /// Calls that were due in it.
+    /// Calls that were due in this step.
     pub started: u64,
-    /// How many of them were never sent.
+    /// How many of these calls were never sent.
     #[serde(default, skip_serializing_if = "is_default")]
     pub never_sent: u64,
-    /// How many of them succeeded.
+    /// How many of these calls succeeded.
     pub answered: u64,
-    /// Calls that succeeded while it lasted, whenever they were due.
+    /// Calls that succeeded during this step, whenever they were due.
     pub answered_within: u64,
-    /// How many failed.
+    /// How many of these calls failed.
     pub failed: u64,
-    /// How many of these failed because the client was stalled.
+    /// How many of the failed calls failed because the client was stalled.
     #[serde(default, skip_serializing_if = "is_default")]
     pub stalled: u64,
-    /// Latency of those that succeeded, from due to done.
+    /// Latency of the calls that succeeded, from due to completed.
     pub latency: Histogram,
-    /// How long after it was due each call began; for calls that failed before they began, how long they waited.
+    /// How long after its due time each call began; for a call that failed before it began, how long it waited.
     pub send_delay: Histogram,
 }
 
@@ -312,7 +313,7 @@ pub struct Bytes {
     pub received: BytesByClass,
 }
 
-/// Bytes in one direction, by what they are.
+/// Bytes in one direction, by class.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BytesByClass {
     /// Header blocks and trailers.
@@ -321,7 +322,7 @@ pub struct BytesByClass {
     pub bodies: u64,
     /// Frames, chunking, message prefixes, connection set-up.
     pub overhead: u64,
-    /// The handler marks' header fields, which are not among `headers`: the server sends them only if stages are
+    /// The header fields of handler marks, which `headers` does not include: the server sends them only if stages are
     /// timed, and they are not part of the call. Absent if there are none.
     #[serde(default, skip_serializing_if = "is_default")]
     pub marks: u64,
@@ -333,7 +334,7 @@ impl BytesByClass {
         self.of_call().saturating_add(self.marks)
     }
 
-    /// The call's own bytes: all but the marks.
+    /// The call's own bytes: everything except the marks.
     pub fn of_call(&self) -> u64 {
         // A damaged record may contain any numbers.
         self.headers
@@ -342,14 +343,14 @@ impl BytesByClass {
     }
 }
 
-/// CPU time of both sides, as far as it is known, ns.
+/// CPU time of both sides, where known, ns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuTimes {
     /// The measuring thread, or the process of a client or codec that reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<Cpu>,
-    /// The subject's process; absent for a live service. Its split into user and system is the
-    /// kernel's estimate in clock ticks and is only good over many trials; the total is exact.
+    /// The subject's process; absent for a live service. Its split into user and system time is the
+    /// kernel's estimate in clock ticks, which is accurate only over many trials; the total is exact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<Cpu>,
 }
@@ -365,7 +366,7 @@ pub struct Memory {
     pub server_peak: Option<u64>,
 }
 
-/// Threads of a process, with those of the workers that it started.
+/// The number of threads of a process, including the workers that it started.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Threads {
@@ -376,8 +377,8 @@ pub struct Threads {
     pub server: Option<u64>,
 }
 
-/// How long processes took to start, ns: from just before a process is made until the lab has read its ready line.
-/// The process serves all trials of its variant in an invocation, and each of them records its time.
+/// How long processes took to start, ns: from just before a process is created until the lab has read its ready line.
+/// A process serves all trials of its variant in an invocation, and each of these trials records the same time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Startup {
     /// A client or codec; absent if the engine calls.
@@ -386,12 +387,12 @@ pub struct Startup {
     /// The server; absent for a live service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_ns: Option<u64>,
-    /// The first calls after the start; absent unless asked for.
+    /// The first calls after the start; absent unless requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cold: Option<Cold>,
 }
 
-/// The latency of the first calls after a start, one after the other, ns.
+/// The latency of the first calls after a start, made one at a time, ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cold {
@@ -411,8 +412,8 @@ impl Cold {
     }
 }
 
-/// The floor of one block: what no client could beat on this machine at that time. A report merges those of all
-/// blocks (docs/method.md).
+/// The floor of one block: a latency that no client could beat on this machine at that time. A report merges the floors
+/// of all blocks (docs/method.md).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FloorRecord {
     /// The invocation, from 0.
@@ -426,18 +427,18 @@ pub struct FloorRecord {
     pub idle: Idle,
     /// The transport of the bytes.
     pub transport: Transport,
-    /// The name of the link that they went over; absent for loopback.
+    /// The name of the link that the bytes went over; absent for loopback.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
     /// Bytes of each request.
     pub request_bytes: u64,
     /// Bytes of each response.
     pub response_bytes: u64,
-    /// Round trips of the bare loops, ns.
+    /// Round-trip times of the bare loops, ns.
     pub latency: Histogram,
     /// The calling loop's CPU time, ns per call.
     pub client_cpu_ns: f64,
-    /// The variants whose floor it is.
+    /// The variants that this is the floor of.
     pub variants: Vec<String>,
 }
 

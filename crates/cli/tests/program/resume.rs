@@ -147,7 +147,7 @@ fn a_run_that_does_not_say_what_it_was_measured_with_is_reported_with_a_caution_
         (!is_later).then_some(line)
     });
     let told = place.run(&["report", "run"]).well();
-    let caution = "does not say what each invocation was measured with";
+    let caution = "does not record what each invocation was measured with";
     assert!(told.contains(caution), "{told}");
     interrupt_after_first(&place);
     place

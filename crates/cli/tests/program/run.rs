@@ -318,7 +318,7 @@ fn a_run_directory_that_cannot_be_made_is_said() {
     let place = Place::with_study();
     place.file("occupied/something.txt", "mine");
     for (out, part) in [
-        ("occupied", "occupied exists already"),
+        ("occupied", "occupied already exists"),
         ("/proc/rpcgauge", "/proc/rpcgauge"),
         ("-run", "write ./-run"),
     ] {

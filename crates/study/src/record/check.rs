@@ -1,7 +1,7 @@
-//! Invariants of every record: the sums in the engine's accounting, and figures that are possible.
+//! Invariants of every record: the sums in the engine's accounting, and the ranges of figures.
 //!
-//! A record that contradicts itself would make a report wrong. Sums of records stay far
-//! below what their numbers can hold: a plan has at most 200,000 trials.
+//! A record that contradicts itself would make a report wrong. Sums of counts over all records fit
+//! into 64 bits, because a plan has at most 200,000 trials.
 
 use rpcgauge_trial::is_rate;
 
@@ -12,19 +12,19 @@ use super::{
     TrialFigures, TrialOutcome, TrialRecord, Watched,
 };
 
-/// The maximum number of calls, or of anything else that is counted, in a trial: a million per second for a year.
+/// The maximum of any count in a trial: about a million calls per second for a year.
 const MAX_CALLS: u64 = 1 << 45;
 
 /// The maximum of any time in a trial, ns: a year.
 const MAX_NS: u64 = 366 * 24 * 3_600 * 1_000_000_000;
 
-/// The maximum number of cores whose CPU time a trial uses.
+/// The maximum number of cores whose CPU time a trial can use.
 const MAX_CORES: u64 = 4_096;
 
-/// The maximum time after a trial's measured part in which it uses CPU time, ns: for calls that end later.
+/// The maximum time after a trial's measured part in which it still uses CPU time, ns: calls may end later.
 const CPU_AROUND_NS: u64 = 60_000_000_000;
 
-/// An error is why a record is damaged, as part of a sentence.
+/// The error is the reason why a record is damaged, as part of a sentence.
 type Check = Result<(), String>;
 
 fn holds(holds: bool, what: &str) -> Check {
@@ -37,11 +37,11 @@ fn sum(counts: impl IntoIterator<Item = u64>) -> u64 {
 }
 
 impl TrialRecord {
-    /// Checks a trial's figures against each other. A run directory with a record that fails this cannot be
-    /// read: such a record must not be written.
+    /// Checks a trial's figures against each other. A record that fails this check must not be written,
+    /// because it would make the run directory unreadable.
     ///
     /// # Errors
-    /// Why the record is damaged: a part of a sentence.
+    /// The reason why the record is damaged, as part of a sentence.
     pub fn check(&self) -> Result<(), String> {
         let is_rate = self.rate.is_none_or(is_rate);
         holds(is_rate, "calls cannot be sent at its rate")?;
@@ -68,7 +68,7 @@ impl TrialFigures {
             let count = latency.map_or(calls, Histogram::count);
             if count != calls {
                 return Err(format!(
-                    "it has {calls} {what} calls, but {count} latencies of them"
+                    "it has {calls} {what} calls, but {count} latencies"
                 ));
             }
         }
@@ -100,7 +100,7 @@ impl TrialFigures {
         let cpu = [self.cpu.client, self.cpu.server].into_iter().flatten();
         holds(
             cpu.map(|cpu| cpu.total_ns).all(|ns| ns <= max_cpu),
-            "it has more CPU time than all cores have in its time",
+            "it has more CPU time than all cores provide in that time",
         )?;
         let is_share = |share| (0.0..=1.0).contains(&share);
         holds(
@@ -144,7 +144,7 @@ impl TrialFigures {
         )
     }
 
-    /// Checks that the slices of the timeline, if there are any, contain each call of the trial with its latency.
+    /// Checks that the slices of the timeline, if it has any, contain each call of the trial with its latency.
     fn check_timeline(&self, answered: u64, failed: u64) -> Check {
         let slices = &self.timeline.slices;
         let of_slices = [
@@ -152,14 +152,14 @@ impl TrialFigures {
             sum(slices.iter().map(|slice| slice.failed)),
         ];
         let fit = slices.is_empty() || of_slices == [answered, failed];
-        holds(fit, "its timeline has other calls than the trial")?;
+        holds(fit, "its timeline does not match the trial's calls")?;
         let latency = self.latency.unpack();
         let by_calls = latency.mean() * latency.len() as f64;
         let by_slices = sum(slices.iter().map(|slice| slice.latency_sum_ns)) as f64;
         let off = by_slices * RESOLUTION + answered as f64;
         holds(
             slices.is_empty() || (by_calls - by_slices).abs() <= off,
-            "its timeline has the latency of other calls than the trial",
+            "its timeline does not match the trial's latencies",
         )
     }
 
@@ -214,11 +214,11 @@ impl Step {
             ended <= self.started && self.never_sent <= self.started.saturating_sub(self.answered);
         holds(
             fit && self.stalled <= self.failed,
-            "one of its steps has other calls than were due in it",
+            "the outcomes in one of its steps do not match the calls that were due",
         )?;
         holds(
             self.latency.count() == self.answered && self.send_delay.count() <= self.started,
-            "one of its steps has the times of other calls than its own",
+            "the times in one of its steps do not match its calls",
         )?;
         let is_level = |rate| rate == 0.0 || is_rate(rate);
         holds(
@@ -287,7 +287,7 @@ fn are_short(times: &Histogram) -> bool {
     times.unpack().max() <= MAX_NS as f64
 }
 
-/// Whether this can be a mean of counts.
+/// Whether a number can be a mean of counts.
 fn is_amount(number: f64) -> bool {
     (0.0..=u64::MAX as f64).contains(&number)
 }

@@ -1,4 +1,4 @@
-//! The machine that a run was measured on, and what it allowed.
+//! The machine that a run was measured on, and what it allowed the lab to do.
 
 use std::collections::BTreeMap;
 
@@ -17,32 +17,32 @@ pub struct Environment {
     /// SHA-256 of rpcgauge's executable, in hexadecimal digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub executable: Option<String>,
-    /// A digest of the machine's id (machine-id(5)), which tells equal machines apart.
+    /// A digest of the machine's id (machine-id(5)), which distinguishes otherwise equal machines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine_id: Option<String>,
     /// The operating system and kernel.
     pub system: String,
     /// The processor's name, as the system reports it.
     pub processor: String,
-    /// Cores this program may use.
+    /// The number of cores that this program may use.
     pub cores: u32,
-    /// Memory of the machine, bytes.
+    /// The machine's memory, bytes.
     pub memory_bytes: u64,
-    /// The virtual machine or container that it runs in, if any is known.
+    /// The virtual machine or container that it runs in, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub virtualization: Option<String>,
-    /// The frequency governor, if there is one.
+    /// The CPU frequency governor, if the system reports one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub governor: Option<String>,
-    /// The idle states that were asked for, and those that were granted.
+    /// The requested and the granted idle states.
     pub idle: IdleOutcome,
-    /// The subjects that took part, by name, with the versions that they reported.
+    /// The subjects of the run, by name, with the versions that they reported.
     #[serde(deserialize_with = "checked_versions")]
     pub subjects: BTreeMap<String, BTreeMap<String, String>>,
-    /// What the stacks that took part need on the disk, without their language's runtime, bytes.
+    /// By stack: the disk space that it needs, without its language's runtime, bytes.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub disk: BTreeMap<String, u64>,
-    /// Anything else about the machine that makes figures noisy, one line each.
+    /// Other facts about the machine that make figures noisy, one line each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
@@ -57,11 +57,11 @@ fn checked_versions<'de, D: Deserializer<'de>>(
     Ok(subjects)
 }
 
-/// The idle states that were asked for, and those that were granted.
+/// The requested and the granted idle states.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IdleOutcome {
-    /// What the study asked for.
+    /// What the study requested.
     pub asked: Idle,
     /// What the machine granted.
     pub got: Idle,

@@ -1,4 +1,4 @@
-//! What may explain slow calls: events of runtimes, and time that others took.
+//! What may explain slow calls: runtime events, and time that other processes took.
 
 use rpcgauge_contract::RuntimeEvent;
 use rpcgauge_trial::is_default;
@@ -7,23 +7,23 @@ use serde::{Deserialize, Serialize};
 use crate::features::Role;
 use crate::settings::Placement;
 
-/// The maximum number of slow calls that are kept of a trial: those that lost the most time.
+/// The maximum number of slow calls that are kept per trial: the calls that lost the most time.
 pub const MAX_SLOW: usize = 1_000;
 
-/// The maximum number of events that are kept of a process.
+/// The maximum number of events that are kept per process.
 pub const MAX_EVENTS: usize = 10_000;
 
-/// A trial's slow calls. Times are those of CLOCK_MONOTONIC, ns.
+/// A trial's slow calls. Times are in ns of CLOCK_MONOTONIC.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Watched {
-    /// When the first measured call was due: where the timeline begins.
+    /// When the first measured call was due, which is where the timeline begins.
     pub from_ns: u64,
     /// The slow calls, in the order in which they were due.
     pub slow: Vec<SlowCall>,
     /// The number of slow calls that are not kept.
     #[serde(default, skip_serializing_if = "is_default")]
     pub not_kept: u64,
-    /// By how much these took longer than usual.
+    /// The total time that the calls that are not kept took beyond their usual latency.
     #[serde(default, skip_serializing_if = "is_default")]
     pub not_kept_ns: u64,
 }
@@ -37,22 +37,22 @@ pub struct SlowCall {
     pub latency_ns: u64,
     /// The median latency of up to 64 calls before it, updated every 16 calls.
     pub usual_ns: u64,
-    /// The time that others took from it; absent if unknown.
+    /// The time that other processes took from it; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disturbed: Option<Disturbed>,
 }
 
-/// Time that others took from a slow call, ns, as far as it is more than usual.
+/// Time beyond the usual that other processes and virtual machines took from a slow call, ns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Disturbed {
     /// How long client and server waited for their cores while others ran on them.
     pub waited_ns: u64,
-    /// How long the hypervisor gave the cores to others.
+    /// How long the hypervisor gave the cores to other virtual machines.
     pub stolen_ns: u64,
 }
 
 impl SlowCall {
-    /// By how much it took longer than usual.
+    /// How much longer than usual it took.
     pub fn lost_ns(&self) -> u64 {
         self.latency_ns.saturating_sub(self.usual_ns)
     }
@@ -67,20 +67,20 @@ pub struct EventsRecord {
     pub variant: String,
     /// Where its processes ran.
     pub placement: Placement,
-    /// Which process of the variant it was.
+    /// The process of the variant.
     pub process: Role,
     /// The events, in the order in which they began.
     pub events: Vec<RuntimeEvent>,
-    /// The number of events outside of what was measured, such as in a start or a warm-up: they are not kept.
+    /// The number of events outside the measured parts, such as during a start or a warm-up. They are not kept.
     #[serde(default, skip_serializing_if = "is_default")]
     pub outside: u64,
-    /// The number of events that are not kept because there were too many: the shortest.
+    /// The number of events that are not kept because there were too many. The shortest are dropped.
     #[serde(default, skip_serializing_if = "is_default")]
     pub dropped: u64,
 }
 
 impl EventsRecord {
-    /// Keeps the longest [`MAX_EVENTS`]: short ones explain little.
+    /// Keeps the [`MAX_EVENTS`] longest events: short ones explain little.
     pub fn keep_longest(&mut self) {
         let Some(dropped) = self.events.len().checked_sub(MAX_EVENTS) else {
             return;

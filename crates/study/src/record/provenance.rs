@@ -1,5 +1,5 @@
-//! The provenance of an invocation. Invocations that differ in it are never pooled: the lab refuses to measure them
-//! in one run, and a run directory that contains both is damaged.
+//! The provenance of an invocation. Invocations of different provenance are never pooled: the lab refuses to measure
+//! them in one run, and a run directory that contains both counts as damaged.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::Environment;
 
-/// The program and the machine of an invocation, written when it begins.
+/// The program and the machine of an invocation, written when the invocation begins.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct InvocationRecord {
     /// Its number, from 0.
@@ -30,15 +30,15 @@ pub struct SubjectsRecord {
     pub stacks: Vec<StackRecord>,
 }
 
-/// A stack as it was started.
+/// A stack that was started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StackRecord {
     /// SUBJECT/STACK.
     pub stack: String,
-    /// What it was built from; absent for the embedded reference server, a part of rpcgauge.
+    /// What it was built from; absent for the embedded reference server, which is part of rpcgauge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub build: Option<Build>,
-    /// The versions of its ready line.
+    /// The versions in its ready line.
     #[serde(deserialize_with = "checked_versions")]
     pub versions: BTreeMap<String, String>,
 }
@@ -91,7 +91,7 @@ fn same(what: &str, before: &str, now: &str) -> Result<(), Difference> {
     })
 }
 
-/// Refuses maps that differ, with the first name that does. `what` turns a name into a phrase.
+/// Refuses maps that differ. The error is about the first name whose versions differ; `what` turns it into a phrase.
 fn same_versions(
     what: impl Fn(&str) -> String,
     before: &BTreeMap<String, String>,
@@ -104,7 +104,7 @@ fn same_versions(
         .try_for_each(|name| same(&what(name), &version(before, name), &version(now, name)))
 }
 
-/// What a run was measured with so far.
+/// What a run has been measured with so far.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Provenance {
     environment: Option<Environment>,
@@ -112,7 +112,7 @@ pub struct Provenance {
     builds: BTreeMap<String, Build>,
     /// By the variant's name.
     stacks: BTreeMap<String, Vec<StackRecord>>,
-    /// What sends load to an application.
+    /// The program that generates the load for an application.
     load_generator: Option<String>,
 }
 
@@ -125,7 +125,7 @@ impl Provenance {
     /// Adds an invocation.
     ///
     /// # Errors
-    /// It was measured by another build of rpcgauge, or on another machine, than the earlier ones.
+    /// The earlier invocations were measured by another build of rpcgauge or on another machine.
     pub fn add_environment(&mut self, now: &Environment) -> Result<(), Difference> {
         let Some(before) = &self.environment else {
             self.environment = Some(now.clone());
@@ -159,7 +159,7 @@ impl Provenance {
         ] {
             same(what, before, now)?;
         }
-        // What the kernel keeps for itself varies a little from boot to boot.
+        // The memory that the kernel reserves varies a little from boot to boot.
         if before.memory_bytes.abs_diff(now.memory_bytes) > before.memory_bytes / 16 {
             let mib = |bytes: u64| format!("{} MiB", bytes >> 20);
             same(
@@ -174,7 +174,7 @@ impl Provenance {
     /// Adds the subjects of a variant.
     ///
     /// # Errors
-    /// A stack is of another build than before, or reports other versions.
+    /// A stack's build or its reported versions differ from before.
     pub fn add_subjects(&mut self, now: &SubjectsRecord) -> Result<(), Difference> {
         for stack in &now.stacks {
             self.check_build(&stack.stack, stack.build.as_ref())?;
@@ -200,7 +200,7 @@ impl Provenance {
     /// Checks the build of a stack that is about to be measured.
     ///
     /// # Errors
-    /// It is not the same as before.
+    /// The build differs from before.
     pub fn check_build(&self, stack: &str, now: Option<&Build>) -> Result<(), Difference> {
         now.map_or(Ok(()), |now| self.same_build(&subject(stack), now))
     }
@@ -208,7 +208,7 @@ impl Provenance {
     /// Adds a start of an application.
     ///
     /// # Errors
-    /// It is of another build than before, or got its load from another generator.
+    /// Its build or its load generator differs from before.
     pub fn add_application(
         &mut self,
         name: &str,
@@ -237,7 +237,7 @@ impl Provenance {
     }
 }
 
-/// The subject of SUBJECT/STACK, as differences name it.
+/// The subject of SUBJECT/STACK, as named in a [`Difference`].
 fn subject(stack: &str) -> String {
     let subject = stack.split_once('/').map_or(stack, |(subject, _)| subject);
     format!("the subject {subject}")

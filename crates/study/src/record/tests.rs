@@ -1,4 +1,4 @@
-//! What records leave out, what reads back, and records that contradict themselves, which are refused.
+//! What records leave out and read back, and the refusal of records that contradict themselves.
 
 use super::*;
 
@@ -177,7 +177,7 @@ fn right_records_are_believed() {
     // A client subject reports no delays, and calls after a ramp's end are in none of its steps.
     assert_eq!(problem(|m| m.send_delay = times(0)), "");
     assert_eq!(problem(|m| m.steps.truncate(1)), "");
-    // Calls that slices leave out are not among the others.
+    // Calls that slices leave out are not included in the other counts.
     let left_out = |skipped_failed| {
         problem(|m| {
             m.slices = Some(Slices {
@@ -207,12 +207,12 @@ fn records_that_contradict_themselves_are_refused() {
     insta::assert_snapshot!(problem(|m| m.calls.never_begun = 6), @"the numbers of calls that were never begun, never sent, sent late, ended late or succeeded after a retry are inconsistent");
     insta::assert_snapshot!(problem(|m| m.calls.never_sent = 2), @"the numbers of calls that were never begun, never sent, sent late, ended late or succeeded after a retry are inconsistent");
     insta::assert_snapshot!(problem(|m| m.calls.answered_late = 6), @"the numbers of calls that were never begun, never sent, sent late, ended late or succeeded after a retry are inconsistent");
-    insta::assert_snapshot!(problem(|m| m.latency = times(0)), @"it has 5 successful calls, but 0 latencies of them");
-    insta::assert_snapshot!(problem(|m| m.failed_latency = Some(times(6))), @"it has 5 failed calls, but 6 latencies of them");
+    insta::assert_snapshot!(problem(|m| m.latency = times(0)), @"it has 5 successful calls, but 0 latencies");
+    insta::assert_snapshot!(problem(|m| m.failed_latency = Some(times(6))), @"it has 5 failed calls, but 6 latencies");
     insta::assert_snapshot!(problem(|m| m.send_delay = times(16)), @"it has more send delays than calls");
     insta::assert_snapshot!(problem(|m| m.stages = [(Stage::Encode, times(6))].into()), @"one of its stages has more times than calls succeeded");
-    insta::assert_snapshot!(problem(|m| m.timeline.slices[0].answered = 4), @"its timeline has other calls than the trial");
-    insta::assert_snapshot!(problem(|m| m.timeline.slices[0].latency_sum_ns = 70), @"its timeline has the latency of other calls than the trial");
+    insta::assert_snapshot!(problem(|m| m.timeline.slices[0].answered = 4), @"its timeline does not match the trial's calls");
+    insta::assert_snapshot!(problem(|m| m.timeline.slices[0].latency_sum_ns = 70), @"its timeline does not match the trial's latencies");
     insta::assert_snapshot!(problem(|m| m.elapsed_ns = 0), @"it has successful calls, but took no time");
     insta::assert_snapshot!(problem(|m| m.elapsed_ns = 1 << 63), @"one of its times is longer than a year");
     insta::assert_snapshot!(problem(|m| m.startup.server_ns = Some(1 << 63)), @"one of its times is longer than a year");
@@ -223,8 +223,8 @@ fn records_that_contradict_themselves_are_refused() {
     }), @"one of its times is longer than a year");
     insta::assert_snapshot!(problem(|m| m.steps[0].time_ns = u64::MAX), @"one of its times is longer than a year");
     insta::assert_snapshot!(problem(|m| m.steps[0].started = u64::MAX), @"its steps have more calls than the trial");
-    insta::assert_snapshot!(problem(|m| m.steps[0].answered = 3), @"one of its steps has other calls than were due in it");
-    insta::assert_snapshot!(problem(|m| m.steps[0].latency = times(0)), @"one of its steps has the times of other calls than its own");
+    insta::assert_snapshot!(problem(|m| m.steps[0].answered = 3), @"the outcomes in one of its steps do not match the calls that were due");
+    insta::assert_snapshot!(problem(|m| m.steps[0].latency = times(0)), @"the times in one of its steps do not match its calls");
     insta::assert_snapshot!(problem(|m| m.steps[0].from = -1.0), @"calls cannot be sent at the rate of one of its steps");
     let link = |change: fn(&mut LinkCounts)| {
         let mut link = LinkCounts::default();
@@ -236,7 +236,7 @@ fn records_that_contradict_themselves_are_refused() {
     insta::assert_snapshot!(link(|l| l.lateness.p50_ns = 1), @"the percentiles of its link's lateness are not in ascending order");
     insta::assert_snapshot!(link(|l| l.calibration.median_ns = 1), @"its link's worst probe is faster than the median");
     insta::assert_snapshot!(problem(|m| m.client_share = Some(1e308)), @"the client's share of its core must be from 0 to 1");
-    insta::assert_snapshot!(problem(|m| m.cpu.client = Some(rpcgauge_trial::Cpu { total_ns: 219_000_000_000_000_000, ..Default::default() })), @"it has more CPU time than all cores have in its time");
+    insta::assert_snapshot!(problem(|m| m.cpu.client = Some(rpcgauge_trial::Cpu { total_ns: 219_000_000_000_000_000, ..Default::default() })), @"it has more CPU time than all cores provide in that time");
     insta::assert_snapshot!(problem(|m| m.payload.request = Some(-1.0)), @"the size of a message must be a non-negative number");
     insta::assert_snapshot!(problem(|m| m.warmup.calls = u64::MAX), @"18446744073709551615 is more than can be counted in a trial");
     insta::assert_snapshot!(problem(|m| m.late.failed = 1), @"more late calls of its warm-up failed or were sent than there were");

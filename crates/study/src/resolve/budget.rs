@@ -1,4 +1,4 @@
-//! `budget`: chooses as many repetitions and as long trials as fit into a given time.
+//! `budget`: chooses repetitions and a trial length that fit into a given time.
 
 use std::time::Duration;
 
@@ -18,17 +18,17 @@ use crate::words::format_time;
 
 /// The minimum measured part of a trial: a shorter one would show little but the end of the warm-up.
 const MIN_TRIAL_MS: u64 = 50;
-/// Trials of this length are long enough: further time goes into more invocations first.
+/// Trials of this length are long enough: additional time is spent on more invocations first.
 const LONG_TRIAL_MS: u64 = 1_000;
 /// The maximum length of a trial.
 const MAX_TRIAL_MS: u64 = 3_000;
-/// The step in which trials get longer.
+/// The granularity of trial lengths.
 const TRIAL_STEP_MS: u64 = 5;
-/// More invocations than these are chosen only if every trial can be long.
+/// More invocations than this are chosen only if every trial can be long.
 const ENOUGH_INVOCATIONS: u32 = 12;
-/// Calls that a trial should have room for, so that its median means something.
+/// The number of calls that a trial should have time for, so that its median is meaningful.
 const CALLS_A_TRIAL: u64 = 10;
-/// Repetitions, the most wanted first: intervals over few invocations are wide, so blocks are given up first.
+/// Repetitions in order of preference. Intervals over few invocations are wide, so blocks are given up first.
 const REPETITIONS: [Rounds; 10] = [
     rounds(48, 3),
     rounds(24, 3),
@@ -139,8 +139,8 @@ fn fill(plan: &mut Plan, wanted_ms: u64, budget: Duration) -> bool {
     true
 }
 
-/// Sets the length of every trial, which also bounds its warm-up: most end long before. A variant that only measures
-/// a part of other variants' calls needs little time.
+/// Sets the length of every trial, which also bounds its warm-up; most warm-ups end long before. A variant that only
+/// measures part of other variants' calls needs little time.
 fn set_trial(plan: &mut Plan, trial_ms: u64) {
     let stop = Stop::after_ms(trial_ms);
     let compared = Compared::of(&plan.pairs, &plan.claims);

@@ -1,4 +1,4 @@
-//! `[capacity]`: turns what a study asks for into a planned search.
+//! `[capacity]`: turns what a study requests into a planned search.
 
 use toml::Spanned;
 
@@ -17,12 +17,12 @@ use crate::words::format_time;
 
 /// The minimum time of a trial if the study gives none.
 const TRIAL_MS: u64 = 5_000;
-/// No rate is tried at which a trial would need more than this many times its minimum time to measure its
+/// The search tries no rate at which a trial would need more than this many times its minimum time to measure its
 /// percentile.
 const MAX_TRIAL_FACTOR: u64 = 12;
 /// The maximum warm-up of a trial if the study gives none.
 const MAX_WARMUP_MS: u64 = 2_000;
-/// The default precision: how close the two ends of the bracket must come.
+/// The default precision: how close the two ends of the bracket must be.
 const PRECISION: f64 = 0.05;
 
 impl Resolver<'_> {
@@ -120,7 +120,7 @@ impl Resolver<'_> {
     }
 }
 
-/// The longest warm-up of a search's trials.
+/// The maximum warm-up of a search's trials.
 pub(super) fn warmup(search: &Capacity) -> Stop {
     Stop::after_ms(MAX_WARMUP_MS.min(search.time_ms))
 }

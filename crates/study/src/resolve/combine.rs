@@ -1,4 +1,4 @@
-//! Combines listed variants with factors, and leaves out what is excluded.
+//! Combines listed variants with factors, and leaves out excluded combinations.
 
 use rpcgauge_message::WorkloadSpec;
 use toml::Spanned;
@@ -143,8 +143,8 @@ impl Resolver<'_> {
     }
 }
 
-/// Every combination of one value for each factor, in the order of the keys, not that of the file. `None` if there
-/// are too many.
+/// Every combination of one value for each factor, in the order of the keys, not of the file. `None` if there are too
+/// many.
 fn product(factors: &Values) -> Option<Vec<Layer>> {
     let mut points = vec![Layer::default()];
     for (key, values) in factors {
@@ -164,7 +164,7 @@ fn product(factors: &Values) -> Option<Vec<Layer>> {
     Some(points)
 }
 
-/// Whether a variant has one of the values for each key, set or by default.
+/// Whether a variant has one of the listed values for each key, set or by default.
 fn matches(exclude: &Values, layer: &Layer, said: &Settings) -> bool {
     exclude.iter().all(|(key, values)| {
         let value = layer.get(*key).cloned();
@@ -176,7 +176,7 @@ fn matches(exclude: &Values, layer: &Layer, said: &Settings) -> bool {
 /// The factors' part of a variant's name.
 fn label(point: &Layer) -> String {
     let part = |(key, value): (&Key, &Spanned<Value>)| {
-        // Names become parts of file names, in which a stack's `/` would begin a folder.
+        // Names become parts of file names, where a stack's `/` would separate folders.
         let value = value.get_ref().to_string().replace('/', ":");
         if key.row().name_is_implied {
             value

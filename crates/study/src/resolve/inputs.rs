@@ -1,5 +1,4 @@
-//! The inputs of calls to live services that a plan must not hold: header values and message texts. They are kept
-//! outside it.
+//! The inputs of calls to live services that must not be part of a plan: header values and message texts.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -28,13 +27,13 @@ pub struct Resolved {
     pub services: BTreeMap<String, ServiceInputs>,
 }
 
-/// The inputs of calls to a live service besides its settings. They may hold secrets, so they are in no plan and no
-/// record.
+/// The inputs of calls to a live service besides its settings. They may contain secrets, so no plan or record contains
+/// them.
 #[derive(Clone)]
 pub struct ServiceInputs {
     /// Header fields, or gRPC metadata.
     pub headers: Vec<(String, String)>,
-    /// The text from which every message is made.
+    /// The text that every message is built from.
     pub template: Option<Arc<Template>>,
     /// The types of messages, if files describe them.
     pub schema: Option<Schema>,
@@ -44,7 +43,7 @@ pub struct ServiceInputs {
 pub struct Template {
     /// The text, with placeholders.
     pub text: String,
-    /// The file that it was read from, `-` for standard input.
+    /// The file that it was read from, or `-` for standard input.
     pub path: Option<PathBuf>,
 }
 
@@ -55,7 +54,7 @@ impl fmt::Debug for ServiceInputs {
 }
 
 impl Template {
-    /// What the plan records of it.
+    /// What the plan records about it.
     pub(super) fn source(&self) -> TemplateSource {
         let hash = digest(&SHA256, self.text.as_bytes());
         TemplateSource {

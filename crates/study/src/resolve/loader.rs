@@ -15,7 +15,7 @@ use crate::system::sentence;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct LoadError {
-    /// The key of the study, and of the command line's option, that named the file.
+    /// The key of the study that named the file; the command-line option has the same name.
     pub key: &'static str,
     /// What is wrong, where, and what to do.
     pub message: String,
@@ -30,15 +30,15 @@ impl LoadError {
     }
 }
 
-/// Loads files; relative paths start from a folder.
+/// Loads files. Relative paths start from [`FileLoader::folder`].
 #[derive(Clone, Default)]
 pub struct FileLoader {
     /// The folder that relative paths start from: the study file's, or the current one.
     pub folder: PathBuf,
-    /// Variables of a study made from a command line; the environment is not consulted for these. Their values may be
-    /// secrets.
+    /// Variables of a study that was built from a command line. They take precedence over the environment, and their
+    /// values may be secrets.
     pub variables: BTreeMap<String, String>,
-    /// A method that was loaded already: its files may be pipes, which can be read only once.
+    /// A method that has already been loaded: its files may be pipes, which can be read only once.
     pub loaded: Option<(OwnSource, OwnWorkload)>,
 }
 
@@ -80,7 +80,7 @@ impl FileLoader {
 pub struct SchemaSource {
     /// The .proto files; empty when there is a descriptor set.
     pub proto: Vec<PathBuf>,
-    /// Where imports are looked for; empty for each file's own folder.
+    /// The folders to search for imports; empty for each file's own folder.
     pub include: Vec<PathBuf>,
     /// A compiled descriptor set.
     pub descriptor_set: Option<PathBuf>,
@@ -100,7 +100,7 @@ impl SchemaSource {
     }
 }
 
-/// Where a user's own method and its samples are.
+/// Where to find a user's own method and its samples.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnSource {
     /// What describes its messages.

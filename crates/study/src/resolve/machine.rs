@@ -1,4 +1,4 @@
-//! Where a study's trials run, how often, and within which bounds, for subjects and for live services.
+//! Where a study's trials run, how often, and within what bounds, for subjects and for live services.
 
 use std::num::NonZeroU32;
 use std::ops::Range;
@@ -19,7 +19,7 @@ use crate::settings::{
     HttpVersion, Idle, LiveCall, Placement, Schedule, Settings, Stop, Target, Transport,
 };
 
-/// The default maximum warm-up of a live service: long enough to settle for one that takes about 100 ms per call.
+/// The default maximum warm-up of a live service: long enough for a service that takes about 100 ms per call to settle.
 const MAX_WARMUP_MS: u64 = 5_000;
 /// The default number of blocks of a comparison of live services.
 const DEFAULT_LIVE_BLOCKS: u32 = 10;
@@ -124,7 +124,8 @@ impl Resolver<'_> {
         })
     }
 
-    /// Refuses keys that apply to none of the services. gRPC may be compared with HTTP, and each has keys of its own.
+    /// Refuses keys that apply to none of the services. A key that applies to only some of them is fine, because gRPC
+    /// may be compared with HTTP.
     fn check_services(&self, combined: &[Combined]) -> Result<(), StudyError> {
         let all: Vec<_> = combined.iter().filter_map(Combined::service).collect();
         type IsUseless = fn(&LiveCall) -> bool;
@@ -169,7 +170,7 @@ impl Resolver<'_> {
         self.check_concurrency(combined)
     }
 
-    /// Refuses services if one can have as many calls in flight as are asked for and another cannot: they would be
+    /// Refuses services if one can have the requested number of calls in flight and another cannot: they would be
     /// compared under different loads.
     fn check_concurrency(&self, combined: &[Combined]) -> Result<(), StudyError> {
         let fewer = |settings: &Settings| {
@@ -199,8 +200,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// The default bounds of the warm-up of trials of live services: it is no longer than the trial. A ramp has no
-    /// warm-up: its first part can serve as one, and is measured like the others.
+    /// The default bounds of the warm-up for live services: no longer than the trial. A ramp has no warm-up: its first
+    /// part can serve as one, but is measured like the others.
     fn live_warmup(&self, combined: &[Combined], kept: usize) -> Result<Stop, StudyError> {
         const NONE: Stop = Stop::after_ms(0);
         if let Some(ramp) = combined.iter().find(|one| one.is_ramp()) {
@@ -256,7 +257,7 @@ impl Resolver<'_> {
             None if fits(Placement::TwoCores) => vec![Placement::TwoCores],
             None => vec![Placement::Free],
         };
-        // On this machine the default main placement may be one of the others. If it was the only other, the pairs
+        // On this machine, the default main placement may be among `others`. If it was the only one of them, the pairs
         // are checked under the scheduler's own placement.
         let mut all = vec![main];
         all.extend(others.into_iter().filter(|other| *other != main));
@@ -327,7 +328,8 @@ impl StudyFile {
         })
     }
 
-    /// Repetitions of a study of live services, or of a group of it: one invocation, since nothing is restarted.
+    /// The repetitions of a study of live services, or of one of its groups: one invocation, because nothing is
+    /// restarted.
     fn live_rounds(&self, variants: usize, asked: &Overrides, group: Option<&str>) -> Rounds {
         let usual = match variants {
             1 => 1,

@@ -1,4 +1,5 @@
-//! From a study as written to a plan: the second step, which looks at the study as a whole and at other files.
+//! Resolves a study into a plan. After parsing, this is the second step, which considers the whole study and other
+//! files.
 //!
 //! ```text
 //! StudyFile ─► layers (study < group < variant < factor) ─► settings ─► variants ─► Draft ─► Plan
@@ -44,7 +45,7 @@ use crate::settings::{Stop, Target};
 use inputs::{Resolved, ServiceInputs, Template};
 use loader::{FileLoader, OwnSource, SchemaSource};
 
-/// What resolving needs to know besides the study.
+/// What resolving needs besides the study.
 #[derive(Clone, Copy)]
 pub struct ResolveContext<'a> {
     /// The stacks that can be started, by name, with their features.
@@ -57,27 +58,27 @@ pub struct ResolveContext<'a> {
     pub overrides: &'a Overrides,
 }
 
-/// What a command line may change of a study.
+/// What a command line can change in a study.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Overrides {
-    /// The variants to keep, by name or part of it (docs/studies.md); empty for all.
+    /// The variants to keep, by name or part of a name (docs/studies.md); empty for all.
     pub only: Vec<String>,
-    /// The number of invocations. A group that has fewer of its own keeps that number.
+    /// The number of invocations. A group that sets a smaller number keeps its own.
     pub invocations: Option<u32>,
-    /// The number of blocks in each invocation. A group that has fewer of its own keeps that number.
+    /// The number of blocks in each invocation. A group that sets a smaller number keeps its own.
     pub blocks: Option<u32>,
-    /// Seed of every random choice.
+    /// The seed of every random choice.
     pub seed: Option<u64>,
-    /// Limits of decoding, on both sides.
+    /// Decoding limits, on both sides.
     pub limits: Limits,
-    /// Whether the plan is only shown: environment variables of header fields may then be missing, and standard input
-    /// is not read for messages.
+    /// Whether the plan is only shown. Environment variables of header fields may then be missing, and messages are not
+    /// read from standard input.
     pub calls_nothing: bool,
 }
 
-/// The default seed: fixed, so that the plan that was printed is the plan that runs.
+/// The default seed, fixed so that the plan that was printed is the plan that runs.
 pub const DEFAULT_SEED: u64 = 1;
-/// The default number of invocations: with fewer, intervals over them are wide.
+/// The default number of invocations. With fewer, intervals over them are wide.
 pub const DEFAULT_INVOCATIONS: u32 = 8;
 /// The default number of blocks in each invocation.
 pub const DEFAULT_BLOCKS: u32 = 3;
@@ -85,7 +86,8 @@ pub const DEFAULT_BLOCKS: u32 = 3;
 pub const DEFAULT_MARGIN: f64 = 0.03;
 /// The default confidence: the share of intervals that contain the true value (docs/method.md).
 pub const DEFAULT_CONFIDENCE: f64 = 0.95;
-/// The default bound of the warm-up: a trial that has not settled by then is measured anyway, and says so.
+/// The default bound of the warm-up. A trial that has not settled by then is measured anyway, and recorded as
+/// unsettled.
 pub const DEFAULT_WARMUP: Stop = Stop::after_ms(500);
 /// The maximum number of variants of a plan: more are a mistake in the factors, and would take forever.
 pub const MAX_VARIANTS: usize = 1_000;
@@ -100,16 +102,16 @@ struct Combined {
     service: Option<ServiceWritten>,
     /// Its name within its group.
     local: String,
-    /// The listed variant it was made from, if any.
+    /// The listed variant that it was built from, if any.
     listed: Option<String>,
     /// The factors' part of its name, e.g. `n=10`; empty without factors.
     label: String,
     rounds: Rounds,
-    /// The place that errors about it point at.
+    /// The position that errors about it point at.
     span: Range<usize>,
 }
 
-/// The study's own part (no group) or a group, and its place in the file.
+/// The study's own part (no group) or a group, and its position in the file.
 struct Section<'a> {
     group: Option<&'a str>,
     part: &'a Part,
@@ -124,7 +126,7 @@ struct Resolver<'a> {
     searches: bool,
     /// The inputs of calls to live services, by variant name.
     services: BTreeMap<String, ServiceInputs>,
-    // What was made, checked or read once for all variants.
+    // Caches: each value is built, checked or read once for all variants.
     made: Vec<(WorkloadSpec, Workload)>,
     within_limits: Vec<(Sent, ())>,
     own: Vec<(OwnSource, OwnWorkload)>,
@@ -135,7 +137,7 @@ struct Resolver<'a> {
 /// How a workload's messages are sent.
 type Sent = (WorkloadSpec, Encoding, Compression, Compression);
 
-/// Returns the value that was made for a key before; otherwise makes and keeps it.
+/// Returns the cached value for a key, or makes and caches it.
 fn once<K: PartialEq, V: Clone, E>(
     kept: &mut Vec<(K, V)>,
     key: K,
@@ -150,7 +152,7 @@ fn once<K: PartialEq, V: Clone, E>(
 }
 
 impl StudyFile {
-    /// Resolves the study into a plan: explicit trials in their order, no defaults left.
+    /// Resolves the study into a plan: an ordered list of explicit trials, with no defaults left.
     ///
     /// # Errors
     /// The first contradiction, unknown name, or file that cannot be loaded, with its line and column.
@@ -215,7 +217,7 @@ impl Resolver<'_> {
         };
         let (pairs, claims) = self.pairs_and_claims(&combined)?;
         let control = match &top.a_a {
-            // A live service alone is compared with nothing, not even with itself.
+            // A single live service is compared with nothing, not even with itself.
             None if is_live && kept.len() == 1 => Control::Absent,
             None => Control::Headline,
             Some(name) => Control::Variant(self.a_a(&combined, name)?),
@@ -257,7 +259,7 @@ impl Resolver<'_> {
         };
         let mut draft = draft.only(&kept);
         if draft.plan.pairs.is_empty() {
-            // Made from the variants that `--only` has left, so that something is always compared.
+            // Built from the variants that `--only` keeps, so that something is always compared.
             draft.plan.pairs = study.default_pairs(&combined, &draft.names());
         }
         let mut plan = match &top.budget {
@@ -309,7 +311,8 @@ impl Resolver<'_> {
     fn variants(&mut self) -> Result<Vec<Combined>, StudyError> {
         let study = self.study;
         let own = &study.part;
-        // If there are groups, the study's own part can hold only what they share; then it is no section of its own.
+        // In a study with groups, the study's own part may contain only what the groups share. It is then not a section
+        // of its own.
         let is_shared =
             !study.groups.is_empty() && own.variants.is_empty() && own.factors.is_empty();
         let mut combined: Vec<Combined> = Vec::new();
@@ -333,7 +336,7 @@ impl Resolver<'_> {
         Ok(combined)
     }
 
-    /// An error at a place in the study, or about the whole study if no place in it is at fault.
+    /// An error at a position in the study, or about the whole study if `place` is `None`.
     fn at(&self, place: Option<Range<usize>>, message: impl Into<String>) -> StudyError {
         match place {
             Some(place) => self.source.error(place, message),
@@ -342,7 +345,7 @@ impl Resolver<'_> {
     }
 }
 
-/// By stack and encoding: the codec in the plan that encodes and decodes as that stack does.
+/// By stack and encoding: the codec in the plan that encodes and decodes the way that stack does.
 fn codecs(
     plan: &Plan,
     stacks: &BTreeMap<String, Features>,

@@ -1,7 +1,7 @@
-//! Pairs and claims: names to variants.
+//! Resolves the names in pairs and claims to variants.
 //!
-//! A name is a variant's own, without its group's prefix if the group is clear, or that of a listed variant, which
-//! then stands for all variants that the factors made of it.
+//! A name is either a variant's own name, without its group's prefix if the group is clear, or the name of a listed
+//! variant. The latter stands for all variants that factors make of the listed one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,8 +19,8 @@ use crate::words::Named as _;
 /// The variants that a name stands for.
 struct Meaning<'v> {
     all: Vec<&'v Combined>,
-    /// Whether the name is that of a listed variant, which stands for it under every combination of
-    /// factors.
+    /// Whether it is the name of a listed variant, which stands for that variant under every
+    /// combination of factors.
     is_listed: bool,
 }
 
@@ -297,8 +297,8 @@ fn is_codec(one: &Combined) -> bool {
 }
 
 impl StudyFile {
-    /// The pairs of a study that names none: each variant against the first listed one under the same factors, or
-    /// against the first of all if none is listed. Only variants in `names` count.
+    /// The pairs of a study that names none: each variant against the first listed one with the same factors, or
+    /// against the first variant of all if none is listed. Variants that are not in `names` are ignored.
     pub(super) fn default_pairs(
         &self,
         variants: &[Combined],

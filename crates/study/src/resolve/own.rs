@@ -1,5 +1,5 @@
-//! A user's own method: its description is compiled, its samples are checked, and both go into the plan, so that a
-//! plan needs no other file.
+//! A user's own method. Its description is compiled, its samples are checked, and the plan includes both, so that it
+//! needs no other file.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use crate::read::{PathText, place};
 use crate::scale;
 
 impl Resolver<'_> {
-    /// The method that is at `span` of the study.
+    /// Loads the method that is described at `span` of the study, with its response scaled.
     pub(super) fn own(
         &mut self,
         span: &Range<usize>,
@@ -63,7 +63,7 @@ impl OwnWritten {
     }
 }
 
-/// Where the description of messages is, from the keys that `[workload]` and `[service]` share.
+/// Where to find the description of messages, from the keys that `[workload]` and `[service]` share.
 pub(super) fn schema_source(
     loader: &FileLoader,
     proto: &Option<Spanned<Paths>>,

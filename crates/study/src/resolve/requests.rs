@@ -1,4 +1,4 @@
-//! The maximum number of requests that a live service may get, shared out among the trials that call it.
+//! Divides the maximum number of requests to a live service among the trials that call it.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -8,11 +8,11 @@ use crate::plan::Plan;
 use crate::settings::Target;
 use crate::words::counted;
 
-/// The place of a bound in the study, and what is wrong with it, in one line.
+/// The position of a bound in the study, and what is wrong with it, in one line.
 type Refused = (Option<Range<usize>>, String);
 
-/// Gives each trial its share of the requests that a study allows for the whole target: of the smallest bound, if its
-/// variants have several. One call is made for each variant before its trials, and none for its control.
+/// Gives each trial its share of the requests that a study allows for the whole target. If the target's variants have
+/// different bounds, the smallest applies. Each variant other than a control also makes one call before its trials.
 ///
 /// # Errors
 /// The bound is too low for the trials, or the plan is a search, which sends as many requests as it needs.
@@ -62,11 +62,11 @@ pub(super) fn share(plan: &mut Plan, combined: &[Combined]) -> Result<(), Refuse
     Ok(())
 }
 
-/// How many requests a target may get, and what sends them.
+/// How many requests may be sent to a target, and what sends them.
 #[derive(Default)]
 struct Bound {
     most: Option<u64>,
-    /// Its place in the study.
+    /// Its position in the study.
     written: Option<Range<usize>>,
     first_calls: u64,
     trials: u64,
@@ -104,7 +104,7 @@ impl Bound {
     }
 }
 
-/// The live service that a trial calls, and the bound of its requests.
+/// The live service that a trial calls, and the bound on its requests.
 fn bound(target: &Target) -> Option<(String, Option<u64>)> {
     match target {
         Target::Live(live) => Some((live.service.url.to_string(), live.service.max_requests)),

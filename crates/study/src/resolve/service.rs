@@ -81,7 +81,7 @@ impl Resolver<'_> {
         Ok(settings)
     }
 
-    /// The service as a plan keeps it.
+    /// The service as stored in a plan.
     fn live_service(
         &self,
         span: &Range<usize>,
@@ -135,7 +135,7 @@ impl Resolver<'_> {
             http_method,
             header_names: headers.map(|field| field.get_ref().name.clone()).collect(),
             messages: Messages {
-                // Filled in once it has been read.
+                // Filled in once the template has been read.
                 template: None,
                 rows,
                 schema: schema.collect(),
@@ -147,7 +147,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// What is called: the target with the method and the address that other keys give it.
+    /// The target, with the method and the address that other keys set.
     fn target(&self, span: &Range<usize>, written: &ServiceWritten) -> Result<Url, StudyError> {
         let Some(url) = &written.target else {
             let message = "[service] needs a \"target\"; write target = \"grpc://HOST:PORT/package.Service/Method\" \

@@ -1,4 +1,4 @@
-//! Turns merged layers into settings: fills in defaults, and refuses contradictions at their place.
+//! Turns merged layers into settings: fills in defaults, and refuses contradictions at their position.
 
 use rpcgauge_message::nearest::Nearest;
 use rpcgauge_message::{Encoding, WorkloadSpec};
@@ -17,14 +17,14 @@ use crate::settings::{
 };
 use crate::words::{Named as _, format_time};
 
-/// The default number of connections at a rate if each call in flight needs its own: a call's wait for a free
-/// connection would be a figure of the client, not of the server.
+/// The default number of connections at a rate if each call in flight needs its own. With few connections, calls would
+/// wait for a free one, which measures the client and not the server.
 const CONNECTIONS_AT_A_RATE: u32 = 64;
 
-/// An error is the first setting of a layer that does not fit.
+/// The error is the first setting of a layer that does not fit.
 pub(super) type Filled = Result<(), (Key, Misfit)>;
 
-/// The settings that a layer makes for a subject, with defaults for what it lacks.
+/// The settings of a layer for a subject, with defaults for what the layer does not set.
 pub(super) fn settings_of_layer(layer: &Layer, workload: WorkloadSpec) -> (Settings, Filled) {
     let mut settings = Settings::new(match layer.get(Key::Codec) {
         None => Target::from(SubjectCall::new(workload, Protocol::Rest)),
@@ -34,7 +34,7 @@ pub(super) fn settings_of_layer(layer: &Layer, workload: WorkloadSpec) -> (Setti
     (settings, filled)
 }
 
-/// Applies a layer to settings by the table of settings: all of it that fits.
+/// Applies a layer to settings through the settings table, leaving out what does not fit.
 pub(super) fn apply_layer(settings: &mut Settings, layer: &Layer) -> Filled {
     let mut filled = Ok(());
     for (key, value) in &layer.0 {
@@ -188,7 +188,7 @@ impl<'r, 'a> Check<'r, 'a> {
         self.brings_calls(&call.options, stop)?;
         if let Some(client) = &mut call.client {
             let styles = &self.features(Key::Client, &client.stack)?.styles;
-            // A stack without styles is not a client, and is refused later for that.
+            // A stack without styles is not a client, and is refused later for that reason.
             let first = styles.first().filter(|_| !self.says(Key::Style));
             client.style = first.copied().unwrap_or(client.style);
         }
@@ -229,8 +229,8 @@ impl<'r, 'a> Check<'r, 'a> {
         Ok(())
     }
 
-    /// Checks that at least one of the variant's stacks supports what is asked of runtimes: a client in another
-    /// language has no such collector. `has` checks whether a stack's collectors include this one.
+    /// Checks that at least one of the variant's stacks supports each runtime setting. Not all of them need to: a
+    /// client in another language has other collectors. [`Self::has`] checks that a stack with collectors has this one.
     fn runtime(&self, target: &Target) -> Result<(), StudyError> {
         type Has = fn(&Features) -> bool;
         let asked: [(Key, Has, &str); 2] = [

@@ -1,4 +1,4 @@
-//! A variant's workload: its size comes from the layers, and its messages are checked against the limits.
+//! A variant's workload. Its size comes from the layers, and its messages are checked against the limits.
 
 use std::num::NonZeroU32;
 use std::ops::Range;
@@ -23,7 +23,7 @@ pub(super) struct Merged<'a> {
     pub(super) layer: Layer,
 }
 
-/// A variant whose settings are to be made, with all that an error about it needs.
+/// A variant whose settings are being resolved, with everything that an error about it needs.
 pub(super) struct Wanted<'w> {
     pub(super) name: &'w str,
     pub(super) span: &'w Range<usize>,
@@ -96,14 +96,14 @@ impl Resolver<'_> {
         }
     }
 
-    /// Checks, once for each way of sending, that the readers accept a variant's messages: if not, every trial would
+    /// Checks, once for each way of sending, that readers accept a variant's messages. Otherwise every trial would
     /// fail.
     pub(super) fn check_limits(&mut self, sent: Sent) -> Result<(), OverLimit> {
         let limits = self.context.overrides.limits;
         let check = |(workload, encoding, request, response): &Sent| {
             match once(&mut self.made, workload.clone(), Workload::new) {
                 Ok(workload) => workload.check_limits(*encoding, *request, *response, limits),
-                // A workload that cannot be made was refused before, or its trials report it.
+                // A workload that cannot be built was refused earlier, or its trials report it.
                 Err(_) => Ok(()),
             }
         };

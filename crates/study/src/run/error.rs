@@ -9,11 +9,11 @@ use crate::system::sentence;
 /// Why a run directory cannot be written or read. One line: what, where, what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// There is something at the place already.
-    #[error("{} exists already: give --out another directory, or --resume it", .0.display())]
+    /// The path already exists.
+    #[error("{} already exists: give --out another directory, or --resume it", .0.display())]
     Exists(PathBuf),
-    /// The directory cannot be made.
-    #[error("cannot make the run directory {}: {}; give --out a directory that can be written", .0.display(), sentence(.1))]
+    /// The directory cannot be created.
+    #[error("cannot create the run directory {}: {}; give --out a directory that can be written", .0.display(), sentence(.1))]
     Create(PathBuf, #[source] io::Error),
     /// A file of the run cannot be written.
     #[error("cannot write {}: {}; everything written before is kept{}", .0.display(), sentence(.1), advice(.1))]
@@ -21,13 +21,13 @@ pub enum RunError {
     /// A file of the run cannot be read.
     #[error("cannot read {}: {}", .0.display(), sentence(.1))]
     Read(PathBuf, #[source] io::Error),
-    /// The place is not a run directory.
+    /// The path is not a run directory.
     #[error("{} is not a run directory: it has no {}; give the directory that rpcgauge run wrote", .0.display(), super::names::RUN)]
     NoRun(PathBuf),
-    /// There is nothing at the place.
+    /// The path does not exist.
     #[error("there is no directory {}; give the directory that rpcgauge run wrote", .0.display())]
     NoDirectory(PathBuf),
-    /// A file that every run has is missing.
+    /// A file that every run must have is missing.
     #[error("the run is damaged: {} is missing{REPAIR}", .0.display())]
     Missing(PathBuf),
     /// A file of the run does not contain what it should.
@@ -50,13 +50,13 @@ pub enum RunError {
         /// The version of rpcgauge that wrote it.
         rpcgauge: String,
     },
-    /// It is a run of another kind of study.
+    /// The run is of another kind of study.
     #[error("{} is a run of {}, but this command is for runs of {}", .0.display(), .1, .2)]
     OtherKind(PathBuf, &'static str, &'static str),
     /// Another program is writing the directory.
     #[error("{} is being written by another rpcgauge: wait for it to end", .0.display())]
     Locked(PathBuf),
-    /// A value could not be put into JSON.
+    /// A value could not be serialized as JSON.
     #[error("cannot write {} as JSON: {}", .0.display(), .1)]
     Encode(PathBuf, serde_json::Error),
 }
@@ -66,7 +66,7 @@ impl RunError {
         Self::Write(path.to_owned(), source)
     }
 
-    /// Damage to a file as a whole.
+    /// A file is damaged as a whole.
     pub(super) fn damaged(path: PathBuf, problem: impl ToString) -> Self {
         Self::Damaged {
             path,
@@ -76,7 +76,7 @@ impl RunError {
     }
 }
 
-/// What to do about a damaged run.
+/// The advice for a damaged run.
 const REPAIR: &str = "; restore it from a copy, or run the study again";
 
 fn at_line(line: Option<usize>) -> String {

@@ -1,4 +1,4 @@
-//! Which process is writing a run directory.
+//! Finds the process that is writing a run directory.
 
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt as _;
@@ -10,20 +10,20 @@ use serde::Serialize;
 
 use super::names;
 
-/// A run that another rpcgauge is writing.
+/// A run that another rpcgauge process is writing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Writing {
-    /// Its process ID; absent if it cannot be seen from here, as from another container.
+    /// Its process ID; absent if the process is not visible from here, for example in another container.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
 }
 
 impl Writing {
-    /// Checks the lock that a [`super::RunWriter`] holds as long as it lives.
+    /// Checks the lock that a [`super::RunWriter`] holds for its lifetime.
     pub fn of(directory: &Path) -> Option<Self> {
         let trials = File::open(directory.join(names::TRIALS)).ok()?;
-        // The lock is released when the file is closed at the end.
+        // A lock acquired here is released when the file is closed at the end.
         let locked = flock(&trials, FlockOperation::NonBlockingLockShared);
         (locked == Err(Errno::WOULDBLOCK)).then(|| Self {
             pid: holder(&trials),
@@ -42,6 +42,6 @@ fn holder(file: &File) -> Option<u32> {
         let is_held = words.get(1) == Some(&"FLOCK") && words.get(5) == Some(&&*place);
         is_held.then(|| words[4].parse().ok()).flatten()
     });
-    // 0 stands for a process in another container.
+    // The kernel shows 0 for a process in another container.
     lock.filter(|pid| *pid > 0)
 }

@@ -2,16 +2,16 @@
 //!
 //! ```text
 //! runs/20261120T101500Z-quickstart/
-//!   run.json          schema, rpcgauge's version, when, which study, which seed
-//!   study.toml        the study as given, when there was a file
+//!   run.json          schema, rpcgauge's version, date, study and seed
+//!   study.toml        the study as given, if there was a file
 //!   plan.json         the resolved plan
 //!   environment.json  the machine, once the lab has examined it
-//!   trials.jsonl      one record per line, appended as trials end, several at once where they took turns
-//!   logs/             what the subjects wrote to their standard error
+//!   trials.jsonl      one record per line, appended as trials end; trials that took turns end together
+//!   logs/             the subjects' standard error
 //! ```
 //!
 //! The directory appears atomically: it is filled under a temporary name in the same parent directory and then
-//! renamed. A line is written with one write and then synced to disk, so that a crash can cut off only the last line;
+//! renamed. A line is written with one write and then synced to disk, so a crash can cut off only the last line;
 //! [`Run::read`] drops such a line with a warning.
 
 mod error;
@@ -58,15 +58,15 @@ pub mod names {
     pub const LOGS: &str = "logs";
 }
 
-/// `run.json`: what this directory is.
+/// `run.json`: identifies the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunInfo {
     /// The version of the run directory's schema.
     pub schema: u32,
-    /// The version of rpcgauge that made it.
+    /// The version of rpcgauge that created the directory.
     pub rpcgauge: String,
-    /// When it was made, in UTC (RFC 3339).
+    /// When the directory was created, in UTC (RFC 3339).
     pub created_at: String,
     /// The study's name.
     pub study: String,
@@ -77,15 +77,15 @@ pub struct RunInfo {
     pub kind: RunKind,
 }
 
-/// What a run measures: its plan and its records depend on it.
+/// What a run measures, which determines the form of its plan and its records.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RunKind {
-    /// Calls, with a plan and records of their own.
+    /// Calls: the plan is a [`Plan`].
     #[default]
     Calls,
-    /// An application, with a plan and records of its own.
+    /// An application, whose plan and records are defined in [`crate::app`].
     App,
 }
 
@@ -93,7 +93,7 @@ impl RunKind {
     /// The kind of the run in a directory.
     ///
     /// # Errors
-    /// It is not a run directory.
+    /// The directory is not a run directory.
     pub fn of(directory: &Path) -> Result<Self, RunError> {
         Run::check(directory).map(|info| info.kind)
     }
@@ -118,7 +118,7 @@ impl RunKind {
     }
 }
 
-/// A plan that a run directory can begin with.
+/// A plan that a run directory can be created for.
 pub trait Planned: Serialize {
     /// What it measures.
     const KIND: RunKind;
@@ -142,7 +142,7 @@ impl Planned for Plan {
     }
 }
 
-/// The default directory of a run: `root/<time>-<study>`, followed by a number if that exists.
+/// The default directory of a run: `root/<time>-<study>`, followed by a number if that already exists.
 pub fn default_directory(root: &Path, study: &str, now: SystemTime) -> PathBuf {
     let first = root.join(format!("{}-{study}", Utc::from(now).compact()));
     let mut place = first.clone();

@@ -1,4 +1,4 @@
-//! The provenance of a run's invocations: read, and compared with each other.
+//! The provenance of a run's invocations: reads it, and compares invocations with each other.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -19,15 +19,16 @@ pub struct MeasuredWith {
 }
 
 /// A caution about a run of several invocations.
-const UNKNOWN: &str = "the run does not say what each invocation was measured with, since an earlier \
+const UNKNOWN: &str = "the run does not record what each invocation was measured with, because an earlier \
     rpcgauge recorded it: if a subject, rpcgauge or the machine changed before the run was resumed, its \
-    figures mix both";
+    figures mix the two";
 
 impl Run {
     /// What all invocations were measured with; empty if they do not record it.
     ///
     /// # Errors
-    /// They were not all measured with the same programs on the same machine. [`Run::read`] refuses such a run.
+    /// The invocations were not all measured with the same programs on the same machine. [`Run::read`] refuses such a
+    /// run.
     pub fn provenance(&self) -> Result<Provenance, Difference> {
         let mut provenance = Provenance::default();
         for (number, with) in &self.invocations {
@@ -43,14 +44,14 @@ impl Run {
         Ok(provenance)
     }
 
-    /// Adds an invocation that begins.
+    /// Adds an invocation that has begun.
     pub(super) fn add_invocation(&mut self, record: InvocationRecord) -> Result<(), String> {
         let number = record.invocation;
         if number >= self.plan.invocations {
             return Err(format!("invocation {number} is not in the plan"));
         }
         match self.invocations.entry(number) {
-            Entry::Occupied(_) => Err(format!("invocation {number} has begun already")),
+            Entry::Occupied(_) => Err(format!("invocation {number} has already begun")),
             Entry::Vacant(new) => {
                 new.insert(MeasuredWith {
                     environment: record.environment,
@@ -79,13 +80,13 @@ impl Run {
             return Err(format!("invocation {invocation} has not begun"));
         };
         match with.stacks.insert(variant, stacks) {
-            Some(_) => Err("the stacks of this variant were already recorded".to_owned()),
+            Some(_) => Err("the stacks of this variant are already recorded".to_owned()),
             None => Ok(()),
         }
     }
 
-    /// Refuses invocations that were measured with different builds, versions or machines, and invocations that do
-    /// not record with what, unless none does.
+    /// Refuses invocations that were measured with different builds, versions or machines, and invocations that do not
+    /// record what they were measured with, unless none of them does.
     pub(super) fn check_provenance(&mut self) -> Result<(), String> {
         let differs = |difference| format!("its invocations cannot be compared: {difference}");
         self.provenance().map_err(differs)?;
@@ -107,7 +108,7 @@ impl Run {
             let with = self.invocations.get(&number);
             if !with.is_some_and(|with| !has_subjects || with.stacks.contains_key(variant)) {
                 return Err(format!(
-                    "no line says what \"{variant}\" was measured with in invocation {number}"
+                    "no record states what \"{variant}\" was measured with in invocation {number}"
                 ));
             }
         }

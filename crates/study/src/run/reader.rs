@@ -17,10 +17,10 @@ use crate::record::{
 };
 use crate::settings::Placement;
 
-/// The maximum length of a line of `trials.jsonl`, bytes: a trial's record has about ten thousand.
+/// The maximum length of a line of `trials.jsonl`, bytes. The record of a trial has about ten thousand.
 const MAX_LINE_BYTES: u64 = 64 << 20;
 
-/// A variant that has a floor: the invocation, the block, the placement, and the variant's index.
+/// A variant that has a floor: the invocation, the block, the placement and the variant's index.
 type Under = (u32, u32, Placement, usize);
 
 /// A run, as stored on disk.
@@ -34,15 +34,15 @@ pub struct Run {
     pub study: Option<String>,
     /// The plan.
     pub plan: Plan,
-    /// The machine; absent only in a run that ended before its first record.
+    /// The machine; `None` only if the run ended before its first record.
     pub environment: Option<Environment>,
-    /// What each invocation was measured with; empty in a run of an earlier version, which does not record it.
+    /// What each invocation was measured with; empty for a run by an earlier version that did not record it.
     pub invocations: BTreeMap<u32, MeasuredWith>,
-    /// The trials that ended, in the order they ended.
+    /// The trials that have ended, in the order in which they ended.
     pub trials: Vec<TrialRecord>,
-    /// The floors, in the order they were calibrated.
+    /// The floors, in the order in which they were measured.
     pub floors: Vec<FloorRecord>,
-    /// The events of runtimes, in the order in which their processes ended.
+    /// The events of runtimes, in the order in which their processes exited.
     pub events: Vec<EventsRecord>,
     /// Damage that was tolerated, one line each.
     pub warnings: Vec<String>,
@@ -53,12 +53,11 @@ pub struct Run {
 impl Run {
     /// Reads the run in `directory`.
     ///
-    /// A last line of `trials.jsonl` without its end, as a crash leaves it, is dropped with a
-    /// warning.
+    /// An incomplete last line of `trials.jsonl`, as a crash can leave it, is dropped with a warning.
     ///
     /// # Errors
-    /// It is not a run directory, was written by a version with another schema, lacks a file or has a damaged one, or
-    /// has a record that does not belong to the plan.
+    /// The directory is not a run directory, was written by a version with another schema, has a missing or damaged
+    /// file, or has a record that does not belong to the plan.
     pub fn read(directory: &Path) -> Result<Self, RunError> {
         let info = Self::check(directory)?;
         info.kind.must_be(RunKind::Calls, directory)?;
@@ -87,7 +86,7 @@ impl Run {
         Ok(run)
     }
 
-    /// Reads only `run.json`, to check that there is a run, of a schema that this program knows.
+    /// Reads only `run.json`, to check that the directory contains a run with a schema that this program supports.
     pub(crate) fn check(directory: &Path) -> Result<RunInfo, RunError> {
         /// The part of `run.json` that every schema has.
         #[derive(Deserialize)]
@@ -148,7 +147,7 @@ impl Run {
         Ok(())
     }
 
-    /// Drops what was read of an invocation that begins again.
+    /// Drops what was read for an invocation that begins again.
     pub(super) fn forget(&mut self, invocation: u32, done: &mut [Option<usize>]) {
         self.invocations.remove(&invocation);
         self.trials
@@ -162,7 +161,7 @@ impl Run {
         }
     }
 
-    /// Checks a trial against the plan. `done` holds the line of each trial seen before.
+    /// Checks a trial against the plan. `done` has the line of each trial that was seen before.
     fn belongs(
         &self,
         record: &TrialRecord,
@@ -188,13 +187,13 @@ impl Run {
             && let Some(link) = settings.target.link()
         {
             return Err(format!(
-                "trial {index} does not say what its link {} did",
+                "trial {index} does not record what its link {} did",
                 link.name
             ));
         }
         if *name != record.variant {
             return Err(format!(
-                "trial {index} says variant \"{}\", the plan says \"{name}\"",
+                "trial {index} is of variant \"{}\", but of \"{name}\" in the plan",
                 record.variant
             ));
         }
@@ -206,7 +205,7 @@ impl Run {
         Ok(())
     }
 
-    /// Checks a floor against the plan. `under` holds the variants that already have a floor.
+    /// Checks a floor against the plan. `under` has the variants that already have a floor.
     fn stands(&self, floor: &FloorRecord, under: &mut BTreeSet<Under>) -> Result<(), String> {
         let (invocation, block, placement) = (floor.invocation, floor.block, floor.placement);
         if !self.plan.has_block(invocation, block, placement) {
@@ -222,7 +221,7 @@ impl Run {
             })?;
             if !under.insert((invocation, block, placement, variant)) {
                 return Err(format!(
-                    "the variant \"{name}\" has a floor already in block {block} of invocation {invocation}"
+                    "the variant \"{name}\" already has a floor in block {block} of invocation {invocation}"
                 ));
             }
         }
@@ -250,8 +249,7 @@ impl Run {
         }
     }
 
-    /// The trials of the plan that have no record yet, in the plan's order. A trial that failed
-    /// has one.
+    /// The trials of the plan that have no record yet, in the plan's order. Failed trials have a record.
     pub fn missing(&self) -> Vec<TrialSpec> {
         let done: BTreeSet<u32> = self.trials.iter().map(|one| one.trial.index).collect();
         let is_missing = |trial: &&TrialSpec| !done.contains(&trial.index);
@@ -272,8 +270,8 @@ pub(crate) struct Lines {
     pub(crate) cut_off: Option<String>,
 }
 
-/// Calls `of` with each record of a run and its line number, from 1; an error names the line. A last line without its
-/// end, as a crash leaves it, is dropped with a warning.
+/// Calls `of` with each record of a run and its line number, from 1. Errors name the line. An incomplete last line, as a
+/// crash can leave it, is dropped with a warning.
 pub(crate) fn each_record<T: DeserializeOwned>(
     directory: &Path,
     mut of: impl FnMut(usize, T) -> Result<(), String>,
@@ -296,7 +294,7 @@ pub(crate) fn each_record<T: DeserializeOwned>(
         if line.last() != Some(&b'\n') {
             if line.len() as u64 == most {
                 let most = MAX_LINE_BYTES >> 20;
-                return Err(damaged(format!("the line has more than {most} MiB")));
+                return Err(damaged(format!("the line is longer than {most} MiB")));
             }
             break;
         }
@@ -307,7 +305,7 @@ pub(crate) fn each_record<T: DeserializeOwned>(
     }
     let cut_off = (!line.is_empty()).then(|| {
         format!(
-            "{}: the last line was cut off, as by a crash; its {} bytes were dropped",
+            "{}: the last line was cut off, probably by a crash; its {} bytes were dropped",
             path.display(),
             line.len()
         )
@@ -325,8 +323,8 @@ pub(crate) fn optional<T>(result: Result<T, RunError>) -> Result<Option<T>, RunE
     }
 }
 
-/// Ensures that a file of the run is a regular file, or a link to one: opening a pipe waits for its writer,
-/// and a device may have no end.
+/// Ensures that a file of the run is a regular file or a link to one: opening a pipe would wait for its
+/// writer, and reading a device might never end.
 pub(super) fn check_file(directory: &Path, file: &'static str) -> Result<(), RunError> {
     let path = directory.join(file);
     match path.metadata() {
@@ -358,18 +356,18 @@ pub(crate) fn read_json<T: DeserializeOwned>(
     })
 }
 
-/// Why JSON is not a valid `T`. The column counts within the text: a line of a file, or all of it.
+/// Why JSON is not a valid `T`. The column is relative to `json`: a line of a file, or all of it.
 pub(super) fn json_problem<T: DeserializeOwned>(json: &[u8], error: &serde_json::Error) -> String {
     let value = serde_json::from_slice(json).ok();
     let sentence = match value.and_then(refusal_of_json::<T>) {
         Some(refusal) => refusal.to_string(),
         None => without_position(error),
     };
-    // It repeats unknown names, whatever they contain.
+    // The sentence repeats unknown names, which may contain anything.
     let sentence = sentence.replace(char::is_control, " ");
     match error.column() {
         column if column > 0 && !error.is_data() => format!("{sentence} (column {column})"),
-        // The refusal may be of another key than `error`, which reads them in another order.
+        // The refusal may be about another key than `error`: the two read keys in a different order.
         _ => sentence,
     }
 }

@@ -1,4 +1,4 @@
-//! Resuming an interrupted run: which of its records count, and what is still to do.
+//! Resumes an interrupted run: which of its records are valid, and what remains to be done.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,26 +10,26 @@ use crate::record::{Difference, Environment, Provenance, Record, TrialOutcome};
 /// A resumed run.
 #[derive(Debug)]
 pub struct Resumed<R: Resumable = Run> {
-    /// Appends to it.
+    /// Appends to the run.
     pub writer: RunWriter,
-    /// The part of the run that counts, with warnings about it. Invocations that were interrupted do not count.
+    /// The valid part of the run, with warnings about it. Interrupted invocations are not valid.
     pub run: R,
-    /// What is still to do, in the plan's order. It includes all parts of an invocation that was interrupted, since
-    /// it begins again.
+    /// What remains to be done, in the plan's order. This includes all parts of an interrupted invocation, because it
+    /// begins again.
     pub missing: Vec<R::Part>,
-    /// The invocations that were interrupted.
+    /// The interrupted invocations.
     broken_off: BTreeSet<u32>,
 }
 
-/// A run that can be resumed, invocation by invocation: figures that are compared must come from the same processes.
+/// A run that can be resumed invocation by invocation: figures that are compared must come from the same processes.
 pub trait Resumable: Sized {
-    /// What an invocation consists of.
+    /// The unit of work that an invocation consists of.
     type Part;
 
-    /// Reads it to continue it.
+    /// Reads a run in order to continue it.
     ///
     /// # Errors
-    /// It cannot be read, or cannot be continued as it began.
+    /// The run cannot be read, or cannot be continued the way it began.
     fn open(directory: &Path) -> Result<Self, RunError>;
 
     /// Its directory.
@@ -38,28 +38,28 @@ pub trait Resumable: Sized {
     /// Bytes of `trials.jsonl` up to the end of its last complete line.
     fn whole_bytes(&self) -> u64;
 
-    /// The parts of the plan that are still to do, in the plan's order. A failed part counts as done.
+    /// The parts of the plan that remain to be done, in the plan's order. A failed part counts as done.
     fn missing(&self) -> Vec<Self::Part>;
 
-    /// The invocations that were interrupted: they have a record, and some of their parts are missing.
+    /// The interrupted invocations: those that have a record, but not for all of their parts.
     fn broken_off(&self) -> BTreeSet<u32>;
 
     /// The invocations in which something failed.
     fn failed(&self) -> BTreeSet<u32>;
 
-    /// Drops what was recorded of an invocation.
+    /// Drops what was recorded for an invocation.
     fn forget(&mut self, invocation: u32);
 
-    /// Whether anything that was measured counts.
+    /// Whether the run has any valid measurements.
     fn is_begun(&self) -> bool;
 
     /// The machine.
     fn environment(&self) -> Option<&Environment>;
 
-    /// The provenance of what counts; empty if it is not recorded.
+    /// The provenance of the valid part; empty if it is not recorded.
     ///
     /// # Errors
-    /// It was not all measured with the same programs on the same machine.
+    /// The invocations were not all measured with the same programs on the same machine.
     fn provenance(&self) -> Result<Provenance, Difference>;
 }
 
@@ -131,7 +131,7 @@ impl<R: Resumable> Resumed<R> {
         }
     }
 
-    /// Makes the invocations in which something failed begin again, as if they had been interrupted.
+    /// Makes invocations in which something failed begin again, as if they had been interrupted.
     pub fn retry_failed(&mut self) {
         let invocations = self.run.failed();
         for invocation in &invocations {
@@ -141,8 +141,8 @@ impl<R: Resumable> Resumed<R> {
         self.broken_off.extend(invocations);
     }
 
-    /// Records that the interrupted invocations begin again. This is separate from [`RunWriter::resume`], so that a
-    /// run that is read but then refused keeps its records.
+    /// Records that the interrupted invocations begin again. This is separate from [`RunWriter::resume`] so that a run
+    /// that is read but then refused keeps its records.
     pub fn begin_again(&mut self) -> Result<(), RunError> {
         for invocation in std::mem::take(&mut self.broken_off) {
             // This line is the same in runs of every kind.

@@ -1,4 +1,4 @@
-//! Run directories on a real disk: complete, cut off, damaged, already there, and in use.
+//! Run directories on a real disk: complete, cut off, damaged, already existing, and in use.
 
 mod damage;
 mod places;

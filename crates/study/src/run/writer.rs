@@ -16,12 +16,12 @@ use crate::plan::Plan;
 use crate::printable;
 use crate::record::{Environment, SCHEMA};
 
-/// What a new run directory begins with.
+/// The initial contents of a run directory.
 #[derive(Debug, Clone, Copy)]
 pub struct NewRun<'a, P = Plan> {
-    /// The version of rpcgauge that runs it.
+    /// The version of rpcgauge that creates the run.
     pub rpcgauge: &'a str,
-    /// When it begins.
+    /// When the run begins.
     pub created_at: SystemTime,
     /// The study's text, if there was one.
     pub study: Option<&'a str>,
@@ -29,23 +29,23 @@ pub struct NewRun<'a, P = Plan> {
     pub plan: &'a P,
 }
 
-/// A run directory that only this program writes.
+/// A run directory that is locked for writing by this process.
 #[derive(Debug)]
 pub struct RunWriter {
     directory: PathBuf,
-    /// Carries the lock: an advisory lock on the open file, which the system releases when the process ends, however
-    /// it ends.
+    /// Holds the lock: an advisory lock on the open file, which the system releases when the process exits, however it
+    /// exits.
     trials: File,
     /// Where the last complete line ends.
     length: u64,
 }
 
 impl RunWriter {
-    /// Makes a run directory.
+    /// Creates a run directory. An existing empty directory is used.
     ///
     /// # Errors
-    /// There is something at `directory` already (an empty directory is used), or it cannot be made or filled. Then
-    /// nothing is left behind.
+    /// `directory` already exists and is not an empty directory, or it cannot be created or filled. Nothing is left
+    /// behind.
     pub fn create<P: Planned>(directory: &Path, new: &NewRun<'_, P>) -> Result<Self, RunError> {
         let failed = |error| RunError::Create(directory.to_owned(), error);
         if is_occupied(directory).map_err(failed)? {
@@ -75,14 +75,14 @@ impl RunWriter {
         Self::open(directory)
     }
 
-    /// Resumes an interrupted run. A last line that was cut off is removed from the file; [`Resumed::begin_again`]
-    /// must be called before anything is appended.
+    /// Resumes an interrupted run. If the last line was cut off, it is removed from the file. Callers must call
+    /// [`Resumed::begin_again`] before they append anything.
     ///
     /// # Errors
     /// The directory cannot be read ([`Run::read`]), is being written by another program, or its plan has limits that
     /// are out of bounds.
     pub fn resume<R: Resumable>(directory: &Path) -> Result<Resumed<R>, RunError> {
-        // Locked before it is read, so that what is read is what is appended to.
+        // Locked before it is read, so that the run does not change between reading and appending.
         Run::check(directory)?;
         let mut writer = Self::open(directory)?;
         let run = R::open(directory)?;
@@ -114,7 +114,7 @@ impl RunWriter {
         &self.directory
     }
 
-    /// Appends one record and syncs it to disk. If that fails, the file ends with the record before it.
+    /// Appends one record and syncs it to disk. If that fails, the file still ends with the previous record.
     pub fn append(&mut self, record: &impl Serialize) -> Result<(), RunError> {
         let path = self.directory.join(names::TRIALS);
         let line = serde_json::to_string(record);
@@ -122,8 +122,8 @@ impl RunWriter {
         let line = printable::json(line) + "\n";
         let written = self.trials.write_all(line.as_bytes());
         if let Err(source) = written.and_then(|()| self.trials.sync_data()) {
-            // A full disk may have taken half of the line. If even this fails, the reader drops
-            // the half line.
+            // Part of the line may have been written to a full disk. If truncation fails too, the
+            // reader drops the partial line.
             let _ = self.trials.set_len(self.length);
             return Err(RunError::write(&path, source));
         }
@@ -131,7 +131,7 @@ impl RunWriter {
         Ok(())
     }
 
-    /// Writes `environment.json`, replacing an earlier one, which is kept if that fails.
+    /// Writes `environment.json`, replacing an earlier one. If that fails, the earlier one is kept.
     pub fn write_environment(&self, environment: &Environment) -> Result<(), RunError> {
         let path = self.directory.join(names::ENVIRONMENT);
         let draft = self.directory.join(".environment.json.draft");
@@ -169,7 +169,7 @@ fn is_occupied(path: &Path) -> io::Result<bool> {
     }
 }
 
-/// Makes the folders that are missing, and returns those that it made.
+/// Creates any missing folders of a path, and returns those that it created.
 fn make_parents(parent: &Path) -> io::Result<Vec<PathBuf>> {
     let is_absent = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
     let absent = parent.ancestors().take_while(is_absent);
@@ -186,7 +186,8 @@ fn make_parents(parent: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(absent)
 }
 
-/// A run directory under a temporary name, which is removed unless it settles; the path is empty once it has.
+/// A run directory under a temporary name, which is removed on drop unless it has settled. The path is empty once it
+/// has.
 struct Draft(PathBuf);
 
 impl Draft {

@@ -21,7 +21,7 @@ fn a_line_without_an_end_is_refused() {
     let scene = Scene::new();
     let trials = File::create(scene.run.join(names::TRIALS)).unwrap();
     trials.set_len(65 << 20).unwrap();
-    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:1: the line has more than 64 MiB; restore it from a copy, or run the study again");
+    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:1: the line is longer than 64 MiB; restore it from a copy, or run the study again");
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn a_trial_over_a_link_says_what_the_link_did() {
         .unwrap();
     let problem = scene.plain(Run::read(&run).unwrap_err());
     assert!(
-        problem.contains("linked/trials.jsonl:1: trial 3 does not say what its link "),
+        problem.contains("linked/trials.jsonl:1: trial 3 does not record what its link "),
         "{problem}"
     );
 }
@@ -124,7 +124,7 @@ fn records_that_do_not_belong_are_refused() {
     scene.edit(names::TRIALS, |text| {
         text.replacen("\"variant\":\"", "\"variant\":\"x", 1)
     });
-    assert_snapshot!(scene.problem(), @r#"the run is damaged: run/trials.jsonl:2: trial 0 says variant "xtcp", the plan says "tcp"; restore it from a copy, or run the study again"#);
+    assert_snapshot!(scene.problem(), @r#"the run is damaged: run/trials.jsonl:2: trial 0 is of variant "xtcp", but of "tcp" in the plan; restore it from a copy, or run the study again"#);
 }
 
 #[test]
@@ -261,7 +261,7 @@ fn a_floor_stands_under_variants_of_the_plan_once() {
         let (floor, _) = text.split_once('\n').unwrap();
         format!("{text}{floor}\n")
     });
-    assert_snapshot!(scene.problem(), @r#"the run is damaged: run/trials.jsonl:5: the variant "tcp" has a floor already in block 0 of invocation 0; restore it from a copy, or run the study again"#);
+    assert_snapshot!(scene.problem(), @r#"the run is damaged: run/trials.jsonl:5: the variant "tcp" already has a floor in block 0 of invocation 0; restore it from a copy, or run the study again"#);
     for (from, to, problem) in [
         (
             "\"block\":0",

@@ -1,4 +1,4 @@
-//! Where a run can be written, and what happens where it cannot.
+//! Where a run can be written, and what happens if it cannot.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::PermissionsExt as _;
@@ -10,10 +10,10 @@ use super::*;
 #[test]
 fn what_is_there_is_not_overwritten() {
     let scene = Scene::new();
-    assert_snapshot!(scene.plain(create(&scene.run, &scene.plan).unwrap_err()), @"run exists already: give --out another directory, or --resume it");
+    assert_snapshot!(scene.plain(create(&scene.run, &scene.plan).unwrap_err()), @"run already exists: give --out another directory, or --resume it");
     let file = scene.folder.path().join("file");
     fs::write(&file, "mine").unwrap();
-    assert_snapshot!(scene.plain(create(&file, &scene.plan).unwrap_err()), @"file exists already: give --out another directory, or --resume it");
+    assert_snapshot!(scene.plain(create(&file, &scene.plan).unwrap_err()), @"file already exists: give --out another directory, or --resume it");
     assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
     let empty = scene.folder.path().join("empty");
     fs::create_dir(&empty).unwrap();
@@ -26,7 +26,7 @@ fn a_place_that_cannot_be_written_is_left_as_it_was() {
     let scene = Scene::new();
     fs::write(scene.folder.path().join("file"), "").unwrap();
     let below_a_file = scene.folder.path().join("file/run");
-    assert_snapshot!(scene.plain(create(&below_a_file, &scene.plan).unwrap_err()), @"cannot make the run directory file/run: not a directory; give --out a directory that can be written");
+    assert_snapshot!(scene.plain(create(&below_a_file, &scene.plan).unwrap_err()), @"cannot create the run directory file/run: not a directory; give --out a directory that can be written");
     // The superuser can write anywhere, except where the kernel itself refuses.
     let locked = scene.folder.path().join("locked");
     fs::create_dir(&locked).unwrap();

@@ -1,4 +1,4 @@
-//! What invocations were measured with: recorded, compared with each other, and damaged.
+//! Recording, comparing and checking what invocations were measured with.
 
 use std::collections::BTreeMap;
 
@@ -116,7 +116,7 @@ fn a_subject_has_one_build_for_all_variants() {
         }),
     ]);
     assert_snapshot!(told.unwrap(), @"the digest of the sources and toolchain of the subject reference was cc before and is unknown now");
-    // What it reports may depend on the variant.
+    // The versions that it reports may depend on the variant.
     let told = problem(&[
         invocation(0, |_| {}),
         subjects(0, "tcp", |_| {}),
@@ -142,11 +142,11 @@ fn records_of_what_was_measured_with_belong_to_the_plan_once() {
     let begun = || invocation(0, |_| {});
     let told = |records: &[Record]| problem(records).unwrap();
     assert_snapshot!(told(&[invocation(7, |_| {})]), @"the run is damaged: run/trials.jsonl:1: invocation 7 is not in the plan; restore it from a copy, or run the study again");
-    assert_snapshot!(told(&[begun(), begun()]), @"the run is damaged: run/trials.jsonl:2: invocation 0 has begun already; restore it from a copy, or run the study again");
+    assert_snapshot!(told(&[begun(), begun()]), @"the run is damaged: run/trials.jsonl:2: invocation 0 has already begun; restore it from a copy, or run the study again");
     assert_snapshot!(told(&[subjects(0, "tcp", |_| {})]), @"the run is damaged: run/trials.jsonl:1: invocation 0 has not begun; restore it from a copy, or run the study again");
     assert_snapshot!(told(&[begun(), subjects(0, "pigeon", |_| {})]), @r#"the run is damaged: run/trials.jsonl:2: the stacks are not those of the variant "pigeon" in the plan; restore it from a copy, or run the study again"#);
     assert_snapshot!(told(&[begun(), subjects(0, "tcp", |s| s.stack = "go/grpc-go".to_owned())]), @r#"the run is damaged: run/trials.jsonl:2: the stacks are not those of the variant "tcp" in the plan; restore it from a copy, or run the study again"#);
-    assert_snapshot!(told(&[begun(), subjects(0, "tcp", |_| {}), subjects(0, "tcp", |_| {})]), @"the run is damaged: run/trials.jsonl:3: the stacks of this variant were already recorded; restore it from a copy, or run the study again");
+    assert_snapshot!(told(&[begun(), subjects(0, "tcp", |_| {}), subjects(0, "tcp", |_| {})]), @"the run is damaged: run/trials.jsonl:3: the stacks of this variant are already recorded; restore it from a copy, or run the study again");
 }
 
 #[test]
@@ -162,9 +162,9 @@ fn each_trial_says_what_it_was_measured_with_or_none_does() {
         None,
         "as earlier versions wrote it"
     );
-    assert_snapshot!(problem(&[invocation(1, |_| {}), one.clone()]).unwrap(), @r#"the run is damaged: run/trials.jsonl: no line says what "tcp" was measured with in invocation 0; restore it from a copy, or run the study again"#);
+    assert_snapshot!(problem(&[invocation(1, |_| {}), one.clone()]).unwrap(), @r#"the run is damaged: run/trials.jsonl: no record states what "tcp" was measured with in invocation 0; restore it from a copy, or run the study again"#);
     let begun = invocation(number, |_| {});
-    assert_snapshot!(problem(&[begun.clone(), other.clone()]).unwrap(), @r#"the run is damaged: run/trials.jsonl: no line says what "tcp-again" was measured with in invocation 0; restore it from a copy, or run the study again"#);
+    assert_snapshot!(problem(&[begun.clone(), other.clone()]).unwrap(), @r#"the run is damaged: run/trials.jsonl: no record states what "tcp-again" was measured with in invocation 0; restore it from a copy, or run the study again"#);
     let told = subjects(number, variant, |_| {});
     assert_eq!(problem(&[begun, told, other]), None);
 }
@@ -201,5 +201,5 @@ fn a_run_of_several_invocations_that_do_not_say_it_has_a_caution() {
     let [warning] = &Run::read(&scene.run).unwrap().warnings[..] else {
         panic!("one warning");
     };
-    assert_snapshot!(warning, @"the run does not say what each invocation was measured with, since an earlier rpcgauge recorded it: if a subject, rpcgauge or the machine changed before the run was resumed, its figures mix both");
+    assert_snapshot!(warning, @"the run does not record what each invocation was measured with, because an earlier rpcgauge recorded it: if a subject, rpcgauge or the machine changed before the run was resumed, its figures mix the two");
 }
