@@ -1,4 +1,4 @@
-//! The built-in studies resolve, ask what they should, and contain the published figures.
+//! The built-in studies resolve, compare what they should, and contain the published figures.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -57,7 +57,7 @@ fn all_resolve_and_hold_to_the_method() {
             "the first line of {}",
             study.name
         );
-        // Each group in which something is compared has one A/A pair, of one of its own variants.
+        // Each group that compares anything has one A/A pair, of one of its own variants.
         let group = |name: &str| plan.variant(name).and_then(|v| v.group.clone());
         let guarded: Vec<_> = plan
             .pairs
@@ -74,8 +74,8 @@ fn all_resolve_and_hold_to_the_method() {
         );
         assert_eq!(guarded.len(), groups.len(), "{}", study.name);
         assert!(plan.placements.len() >= 2, "{}", study.name);
-        // With more starts these would take half an hour or longer: some have dozens of variants, JVMs take long to
-        // start and to warm up, and calls over a slow link take long.
+        // With more starts, these studies would take half an hour or longer: some have dozens of variants, JVMs are
+        // slow to start and to warm up, and so are calls over a slow link.
         let least = match study.name {
             "libraries" | "links" => 3,
             "list" | "stacks" | "styles" => 5,

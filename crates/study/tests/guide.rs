@@ -1,4 +1,4 @@
-//! docs/studies.md shows every key, and its examples are studies.
+//! docs/studies.md shows every key, and its examples are valid studies.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use rpcgauge_study::words::Named;
 
 const GUIDE: &str = include_str!("../../../docs/studies.md");
 
-/// The text of every ```toml block.
+/// The text of each ```toml block.
 fn examples() -> Vec<&'static str> {
     let blocks = GUIDE.split("```toml\n").skip(1);
     blocks
@@ -23,7 +23,7 @@ fn examples() -> Vec<&'static str> {
         .collect()
 }
 
-/// The keys that a table can have, as the error about an unknown key lists them.
+/// The keys that a table can have, as listed in the error about an unknown key.
 fn known(refusal: &str) -> Vec<String> {
     let (_, keys) = refusal.split_once("; expected one of ").expect(refusal);
     keys.split(", ").map(str::to_owned).collect()

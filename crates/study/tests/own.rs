@@ -1,5 +1,5 @@
 //! A user's own method, from files on disk to a plan: a .proto with imports, maps, oneofs and
-//! timestamps, as a study file, as a comparison, and made longer.
+//! timestamps, in a study file and in a comparison, and with a longer response.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -208,7 +208,7 @@ fn lists_are_repeated_outermost_only() {
         lines[..2],
         *shop.own().response["lines"].as_array().unwrap()
     );
-    // Added rows vary as real ones do.
+    // Added rows vary like real ones.
     let texts: BTreeSet<String> = lines.iter().map(Value::to_string).collect();
     assert_eq!(texts.len(), 6);
     assert_eq!(lines[2]["price"]["cents"], "122");

@@ -2,8 +2,8 @@
 //!
 //! [`App::parse`] reads it; `docs/measure-an-application.md` describes every key. A configuration of an
 //! application is a value for each of its settings ([`Configuration`]). A study with `[app]` ([`AppStudy`])
-//! becomes an [`AppPlan`], whose run ([`AppRun`]) is a run directory like that of any study, with a plan and
-//! records of its own.
+//! resolves into an [`AppPlan`]. Its run ([`AppRun`]) is a run directory like any other, but with its own
+//! types of plan and records.
 
 mod plan;
 mod read;
@@ -35,33 +35,33 @@ pub use run::AppRun;
 pub use study::{AppOf, AppOverrides, AppStudy};
 pub use template::{Placeholder, Template};
 
-/// The file's name in an application's folder.
+/// The name of the manifest in an application's folder.
 pub const MANIFEST: &str = "app.toml";
 
-/// An application as its `app.toml` describes it.
+/// An application as described by its `app.toml`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct App {
     /// Its name.
     pub name: String,
     /// A description in one line.
     pub description: String,
-    /// The tools that it takes to build and run it.
+    /// The tools needed to build and run it.
     pub toolchain: Vec<Tool>,
-    /// Commands that build it, one after the other.
+    /// Commands that build it, run in order.
     pub build: Vec<Vec<String>>,
-    /// Commands for a user to try once it is up.
+    /// Commands for a user to try once it is running.
     pub tries: Vec<Template>,
     /// The settings that a configuration can choose.
     pub settings: Vec<Setting>,
     /// The processes that all configurations share, in the order in which they start.
     pub backing: Vec<Process>,
-    /// The processes of which each configuration has its own set, in the order in which they start.
+    /// The processes that each configuration has its own set of, in the order in which they start.
     pub services: Vec<Process>,
     /// The entry that users call.
     pub entry: Entry,
-    /// The users, if it describes any.
+    /// The users, if `app.toml` describes any.
     pub load: Option<Load>,
-    /// Requests whose responses must be right.
+    /// Requests whose responses must be as expected.
     pub checks: Vec<Check>,
     /// The services' own metrics.
     pub metrics: Vec<Metric>,
@@ -76,7 +76,7 @@ pub struct Setting {
     pub description: Option<String>,
     /// The values that it can have.
     pub values: Vec<String>,
-    /// The default.
+    /// The default value.
     pub default: String,
 }
 
@@ -87,11 +87,11 @@ pub struct Configuration(pub BTreeMap<String, String>);
 /// A process of an application.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
-    /// Its name, which no other process of the application has.
+    /// Its name, unique among the application's processes.
     pub name: String,
     /// The command.
     pub run: Vec<Template>,
-    /// Variables of its environment.
+    /// Its environment variables.
     pub env: BTreeMap<String, Template>,
     /// The names of the ports that it listens on.
     pub ports: Vec<String>,
@@ -99,15 +99,15 @@ pub struct Process {
     pub ready: Ready,
     /// How long it may take to become ready, ms.
     pub ready_within_ms: u64,
-    /// A command that is run once it is ready; empty for none.
+    /// A command to run once the process is ready; empty for none.
     pub seed: Vec<Template>,
-    /// How long the seed may take, ms.
+    /// How long the seed command may take, ms.
     pub seed_within_ms: u64,
-    /// How long it may take to end when asked to, ms.
+    /// How long it may take to exit after it is told to stop, ms.
     pub stop_within_ms: u64,
-    /// How many cores it may use; all of them by default.
+    /// The number of cores that it may use; `None` for all.
     pub cores: Option<u32>,
-    /// The limit of its memory, bytes.
+    /// Its memory limit, bytes.
     pub memory_bytes: Option<u64>,
     /// Where it exposes its metrics.
     pub metrics: Option<MetricsAt>,
@@ -116,9 +116,9 @@ pub struct Process {
 /// When a process is ready.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ready {
-    /// These ports accept a connection.
+    /// When these ports accept a connection.
     Tcp(Vec<String>),
-    /// A request gets a response with this status.
+    /// When a request is answered with this status.
     Http {
         /// The port's name.
         port: String,
@@ -127,7 +127,7 @@ pub enum Ready {
         /// The status.
         status: u16,
     },
-    /// A line of its output, or of a file, contains a text.
+    /// When a line of its output, or of a file, contains a text.
     Log {
         /// The text.
         text: Template,
@@ -161,15 +161,15 @@ pub struct Load {
     pub locustfile: String,
     /// The number of users.
     pub users: u32,
-    /// How many of them start per second; all at once by default.
+    /// How many users start per second; `None` to start all at the same time.
     pub spawn_rate: Option<f64>,
     /// The tags of the tasks that users run; empty for all tasks.
     pub tags: Vec<String>,
-    /// Variables of the load generator's environment.
+    /// The load generator's environment variables.
     pub env: BTreeMap<String, Template>,
 }
 
-/// A request whose response must be right.
+/// A request whose response must be as expected.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Check {
     /// Its name in messages.
@@ -184,11 +184,11 @@ pub struct Check {
     pub json: Option<Value>,
     /// The status that the response must have.
     pub status: u16,
-    /// Values that its body must have, by JSON Pointer.
+    /// Values that the response's body must contain, by JSON Pointer.
     pub holds: BTreeMap<String, Value>,
-    /// JSON Pointers to values of its body that are kept, by name.
+    /// JSON Pointers to values of the response's body that later requests can use, by name.
     pub keep: BTreeMap<String, String>,
-    /// JSON Pointers to values that may differ between configurations.
+    /// JSON Pointers to values of the response's body that may differ between configurations.
     pub ignore: Vec<String>,
 }
 
@@ -203,12 +203,12 @@ pub struct Metric {
     pub service: String,
     /// The name of the summary or histogram, without `_sum` and `_count`.
     pub metric: String,
-    /// The labels that a series must have to count.
+    /// The labels that a series must have to be included.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
     /// The unit in which the service reports it.
     pub unit: MetricUnit,
-    /// Whether more of it is better, as with a cache's hits.
+    /// Whether more of it is better, for example of a cache's hits.
     #[serde(
         rename = "better",
         default,
@@ -225,8 +225,8 @@ pub struct Metric {
     /// The names of the load's requests in which it occurs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requests: Vec<String>,
-    /// The metrics that contain this one, each for other requests; empty if it is a direct part of the request. Plans
-    /// of earlier versions have a single one as a string.
+    /// The metrics that contain this one, each for different requests; empty if it is a direct part of the request.
+    /// Plans of earlier versions have a single name as a string.
     #[serde(
         default,
         deserialize_with = "one_or_more",
@@ -235,7 +235,7 @@ pub struct Metric {
     pub part_of: Vec<String>,
 }
 
-/// `"more"` in a plan if more of a metric is better.
+/// Serializes [`Metric::more_is_better`] as `"more"` or `"less"`.
 mod more {
     use serde::{Deserialize as _, Deserializer, Serializer};
 
@@ -291,7 +291,7 @@ impl App {
     /// The configuration with these values, by setting, and the defaults for the rest.
     ///
     /// # Errors
-    /// One line: there is no such setting, or it does not have the value.
+    /// There is no such setting, or it does not have the value. The message is one line.
     pub fn configuration<'a>(
         &self,
         chosen: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -333,10 +333,10 @@ impl App {
         all
     }
 
-    /// The check of that name.
+    /// The check with this name.
     ///
     /// # Errors
-    /// One line: there is none, or there are several.
+    /// There is no such check, or there are several. The message is one line.
     pub fn check(&self, name: &str) -> Result<&Check, String> {
         let mut named = self.checks.iter().filter(|check| check.name == name);
         match (named.next(), named.next()) {
@@ -353,7 +353,7 @@ impl App {
         }
     }
 
-    /// The process of that name.
+    /// The process with this name.
     pub fn process(&self, name: &str) -> Option<&Process> {
         let mut all = self.backing.iter().chain(&self.services);
         all.find(|process| process.name == name)

@@ -1,4 +1,4 @@
-//! The plan of a study of an application: every slice, and what is compared.
+//! The plan of a study of an application: every slice, and what to compare.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ use crate::run::RunKind;
 pub struct AppPlan {
     /// The study's name.
     pub name: String,
-    /// The question it asks.
+    /// The study's question.
     pub question: String,
     /// The seed of the order of slices, and of the intervals.
     pub seed: u64,
@@ -29,10 +29,10 @@ pub struct AppPlan {
     /// Its folder, absolute; `None` for a built-in application.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<PathBuf>,
-    /// What sends load to each variant.
+    /// The load on each variant.
     #[serde(flatten)]
     pub load: AppLoad,
-    /// How long each variant gets load before the first slice of an invocation, ms.
+    /// How long each variant is under load before the first slice of an invocation, ms.
     pub warm_up_ms: u64,
     /// How long load runs before each slice without being counted, ms.
     pub settle_ms: u64,
@@ -52,17 +52,17 @@ pub struct AppPlan {
     pub claims: Vec<AppClaim>,
 }
 
-/// What sends load to an application.
+/// The load on an application.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "the load is neither of users nor at a rate")]
 pub enum AppLoad {
-    /// Locust's users, each of whom waits for a response before the next request (closed loop).
+    /// Locust's users. Each waits for a response before its next request (closed loop).
     Users {
         /// The number of users.
         users: u32,
-        /// How many of them start per second.
+        /// How many users start per second.
         spawn_rate: f64,
-        /// The tags of the tasks that they run; empty for all tasks.
+        /// The tags of the tasks that users run; empty for all tasks.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         tags: Vec<String>,
     },
@@ -76,10 +76,10 @@ pub enum AppLoad {
 }
 
 impl AppLoad {
-    /// The users of an application; these numbers and tags, if given, replace its own.
+    /// The users of an application. The numbers and tags given here replace those in its `app.toml`.
     ///
     /// # Errors
-    /// Its `app.toml` describes no users.
+    /// The `app.toml` describes no users.
     pub fn users(
         app: &App,
         users: Option<u32>,
@@ -88,7 +88,7 @@ impl AppLoad {
     ) -> Result<Self, String> {
         let load = app.load.as_ref().ok_or_else(|| {
             format!(
-                "{} has no [load] in its app.toml, so there are no users: write one, or give a call and a rate",
+                "{} has no [load] in its app.toml, so it has no users; write one, or give a call and a rate",
                 app.name
             )
         })?;
@@ -116,7 +116,7 @@ impl std::fmt::Display for AppLoad {
     }
 }
 
-/// A configuration of the application, with a set of services of its own.
+/// A configuration of the application, with its own set of services.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AppVariant {
     /// Its name.
@@ -128,7 +128,7 @@ pub struct AppVariant {
     pub repeats: Option<String>,
 }
 
-/// One slice of each variant, one after the other.
+/// One slice of each variant, run one after the other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AppBlock {
     /// The invocation that it belongs to, from 0.
@@ -142,14 +142,14 @@ pub struct AppBlock {
 /// Two variants to compare.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AppPair {
-    /// The variant that is compared.
+    /// The variant that the verdict is about.
     pub of: String,
-    /// The variant that it is compared with.
+    /// The variant that `of` is compared with.
     pub against: String,
     /// The question that the pair answers, if the study gives one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
-    /// The requests to compare; empty for all together and each by itself.
+    /// The requests to compare; empty for all requests together and each by itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requests: Vec<String>,
     /// The metrics.
@@ -161,14 +161,14 @@ pub struct AppPair {
 pub struct AppClaim {
     /// The variant that the claim is about.
     pub of: String,
-    /// The variant that it is compared with.
+    /// The variant that `of` is compared with.
     pub against: String,
     /// The metric.
     pub metric: AppMetric,
     /// The request; `None` for all requests together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
-    /// The published figure of `of` divided by that of `against`.
+    /// The published figure of `of` divided by the figure of `against`.
     pub ratio: f64,
     /// Where it was published.
     pub source: String,
@@ -193,7 +193,7 @@ pub enum AppMetric {
 }
 
 impl AppMetric {
-    /// The names of the metrics that every application has.
+    /// The names of the metrics that are available for every application.
     pub const NAMES: [&str; 5] = [
         "requests-per-second",
         "response-mean",
@@ -202,7 +202,7 @@ impl AppMetric {
         "cpu",
     ];
 
-    /// The metrics that every application has, then its own.
+    /// The metrics that are available for every application, then the application's own.
     pub fn all(own: &[Metric]) -> Vec<Self> {
         let usual = Self::NAMES.map(|word| Self::from(word.to_owned()));
         let own = own.iter().map(|metric| Self::Inside(metric.name.clone()));
@@ -269,14 +269,14 @@ impl AppPlan {
         self.blocks.iter().map(|block| block.order.len()).sum()
     }
 
-    /// About how long it takes without building and starting, ms.
+    /// An estimate of how long the run takes, not including building and starting, ms.
     pub fn estimate_ms(&self) -> u64 {
         let of_slice = self.settle_ms + self.slice_ms;
         let warm_ups = u64::from(self.invocations()) * self.variants.len() as u64 * self.warm_up_ms;
         warm_ups + self.slices() as u64 * of_slice
     }
 
-    /// Whether the application still has the settings and metrics from which the plan was made.
+    /// Whether the application still has the settings and metrics that the plan was built from.
     pub fn is_of(&self, app: &App) -> bool {
         let is_known = |Configuration(values): &Configuration| {
             let chosen = values.iter().map(|(name, value)| (&**name, &**value));
@@ -287,7 +287,7 @@ impl AppPlan {
         self.metrics == app.metrics && variants.all(|variant| is_known(&variant.configuration))
     }
 
-    /// Checks the bounds and the consistency of a plan that was read.
+    /// Checks the bounds and the consistency of a plan that was read from disk.
     pub(crate) fn check(&self) -> Result<(), String> {
         MARGIN.check(self.margin)?;
         CONFIDENCE.check(self.confidence)?;
@@ -313,7 +313,7 @@ impl AppPlan {
         if places.all(|place| *place < self.variants.len()) {
             Ok(())
         } else {
-            Err("a block has a variant that does not exist".to_owned())
+            Err("a block names a variant that does not exist".to_owned())
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The records of a run of a study of an application: one JSON line for each start and each slice.
+//! The records of a run of an application: one JSON line for each start and each slice.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +12,11 @@ use crate::record::{Build, Environment};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "record", rename_all = "kebab-case")]
 pub enum AppRecord {
-    /// Sets of services of an invocation have started, and their responses are right.
+    /// Sets of services of an invocation have started, and their responses are as expected.
     Start(Box<StartRecord>),
-    /// A slice that ended: it was measured, or it failed.
+    /// A slice has ended: it was measured, or it failed.
     Slice(Box<SliceRecord>),
-    /// An invocation was interrupted and begins again: its records before this line do not count.
+    /// An interrupted invocation begins again, and its records before this line are ignored.
     Restart {
         /// Its number, from 0.
         invocation: u32,
@@ -28,16 +28,16 @@ pub enum AppRecord {
 pub struct StartRecord {
     /// Its invocation, from 0.
     pub invocation: u32,
-    /// When all services were up and their responses right, milliseconds since the Unix epoch.
+    /// When all services were ready and their responses had been checked, milliseconds since the Unix epoch.
     pub ready_at_ms: u64,
-    /// How many sets of services run at once: if memory does not suffice for all, an invocation has a start for each
-    /// set.
+    /// The number of sets of services that run at the same time. If there is not enough memory for all of them, an
+    /// invocation has one start per set.
     pub sets: usize,
     /// What the application was built from.
     pub build: Build,
     /// The load generator and its version.
     pub load_generator: String,
-    /// The program and the machine; absent in a run of an earlier version.
+    /// The program and the machine; absent in a run by an earlier version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<Environment>,
 }
@@ -61,13 +61,13 @@ pub struct SliceRecord {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "kebab-case")]
 pub enum SliceOutcome {
-    /// It ran to its end.
+    /// It ran to completion.
     Measured(Box<SliceFigures>),
     /// It could not be measured.
     Failed {
         /// One line: what, where, and what to do.
         reason: String,
-        /// Whose fault it was.
+        /// What is at fault.
         fault: Fault,
         /// The last lines of a log.
         #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -78,11 +78,11 @@ pub enum SliceOutcome {
 /// The figures of a slice.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SliceFigures {
-    /// How long requests were counted, seconds.
+    /// The time in which requests were counted, seconds.
     pub seconds: f64,
     /// The results, by the name of the request.
     pub requests: Vec<RequestRecord>,
-    /// By how much each metric of the plan grew, by its name.
+    /// The increase of each metric of the plan, by its name.
     #[serde(default)]
     pub metrics: BTreeMap<String, SumCount>,
     /// The resources that each process used.
@@ -95,7 +95,7 @@ pub struct SliceFigures {
     /// Why the first task failed.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub task_error: String,
-    /// Further figures of requests at a rate.
+    /// Additional figures of requests at a rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_rate: Option<Box<AtRate>>,
 }
@@ -108,15 +108,15 @@ pub struct AtRate {
     pub answered: u64,
     /// The length of the slice and the time until its last request ended, seconds: the span of metrics and CPU time.
     pub spent_seconds: f64,
-    /// How long after it was due each request was sent.
+    /// How long after its due time each request was sent.
     pub send_delay: Histogram,
-    /// Requests left out because rpcgauge itself was stalled when they were due.
+    /// Requests that are left out because rpcgauge itself was stalled when they were due.
     #[serde(default, skip_serializing_if = "is_default")]
     pub stalled: u64,
 }
 
 impl SliceFigures {
-    /// How many requests of this name, or of all names, succeeded in the slice's time.
+    /// The number of requests with this name, or with any name if `None`, that succeeded during the slice.
     pub fn answered(&self, request: Option<&str>) -> u64 {
         match &self.at_rate {
             // At a rate all requests have the same name.
@@ -138,20 +138,20 @@ impl SliceFigures {
     }
 }
 
-/// Requests of one name.
+/// The requests with one name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RequestRecord {
     /// The name that the locustfile gives them.
     pub name: String,
     /// The method.
     pub method: String,
-    /// The response times of those that succeeded.
+    /// The response times of the requests that succeeded.
     pub times: Histogram,
-    /// The exact sum of these, µs.
+    /// The exact sum of the response times, µs.
     pub sum_us: f64,
-    /// How many failed.
+    /// The number of requests that failed.
     pub failures: u64,
-    /// Why the first of them failed.
+    /// Why the first failed request failed.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub error: String,
 }
@@ -175,10 +175,10 @@ pub struct ProcessRecord {
     /// CPU time, ns; absent if it cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_ns: Option<u64>,
-    /// The memory that it held at the end, bytes; absent if it cannot be read.
+    /// Its memory at the end, bytes; absent if it cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
-    /// The work of its JVM; absent if it has none.
+    /// The work of its JVMs; absent if it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jvm: Option<JvmRecord>,
 }
@@ -188,16 +188,16 @@ pub struct ProcessRecord {
 pub struct JvmRecord {
     /// The number of garbage collections that stopped it.
     pub collections: u64,
-    /// How long these took, ns.
+    /// How long these collections took, ns.
     pub collecting_ns: u64,
-    /// How long it was stopped, by collections and by anything else, ns.
+    /// How long it was stopped, for collections and for other reasons, ns.
     pub stopped_ns: u64,
     /// The number of methods that were compiled.
     pub compilations: u64,
-    /// How long its compilers worked, ns: elapsed time, including waits for a core. They work while the application
-    /// runs, on cores that it could use.
+    /// How long its compilers worked, ns: elapsed time, including waits for a core. Compilers work while the
+    /// application runs, on cores that it could use.
     pub compiling_ns: u64,
-    /// How much its heap held at the end, as of the last collection, bytes.
+    /// The used size of its heap at the end, as of the last collection, bytes.
     pub heap_bytes: u64,
 }
 
@@ -210,7 +210,7 @@ impl JvmRecord {
         }
     }
 
-    /// The sum of this and another.
+    /// The sum of two records.
     pub fn and(&self, other: &Self) -> Self {
         self.each(other, u64::saturating_add)
     }

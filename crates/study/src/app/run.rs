@@ -1,4 +1,4 @@
-//! A run of a study of an application, as stored on disk.
+//! A run of an application's study, as stored on disk.
 
 #[cfg(test)]
 mod tests;
@@ -12,7 +12,7 @@ use crate::run::{
     Resumable, Run, RunError, RunInfo, RunKind, each_record, names, optional, read_json, read_text,
 };
 
-/// A run of a study of an application.
+/// A run of an application's study.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AppRun {
     /// Its directory.
@@ -23,11 +23,11 @@ pub struct AppRun {
     pub study: Option<String>,
     /// The plan.
     pub plan: AppPlan,
-    /// The machine; absent only in a run that ended before its first record.
+    /// The machine; `None` only if the run ended before its first record.
     pub environment: Option<Environment>,
-    /// The starts of the services, in their order.
+    /// The starts of the services, in order.
     pub starts: Vec<StartRecord>,
-    /// The slices that ended, in the order in which they did.
+    /// The slices that have ended, in the order in which they ended.
     pub slices: Vec<SliceRecord>,
     /// Damage that was tolerated, one line each.
     pub warnings: Vec<String>,
@@ -39,7 +39,7 @@ impl AppRun {
     /// Reads the run in `directory`.
     ///
     /// # Errors
-    /// Those of [`Run::read`], or it is a run of calls.
+    /// The errors of [`Run::read`], or the run is not of an application.
     pub fn read(directory: &Path) -> Result<Self, RunError> {
         let info = Run::check(directory)?;
         info.kind.must_be(RunKind::App, directory)?;
@@ -69,7 +69,7 @@ impl AppRun {
                     let place = (slice.invocation, slice.block, slice.variant.clone());
                     if !seen.insert(place) {
                         return Err(format!(
-                            "the slice of \"{}\" in block {} of invocation {} was already recorded",
+                            "the slice of \"{}\" in block {} of invocation {} is already recorded",
                             slice.variant, slice.block, slice.invocation
                         ));
                     }
@@ -97,8 +97,8 @@ impl AppRun {
         slices.filter(move |slice| slice.invocation == invocation)
     }
 
-    /// Whether nothing of an invocation is left to do. A failed slice ends its invocation, or only its own set of
-    /// services if the sets did not run at once.
+    /// Whether nothing remains to be done in an invocation. A failed slice ends its invocation, or only its own set of
+    /// services if the sets did not run at the same time.
     fn is_complete(&self, invocation: u32) -> bool {
         let is_failed = |slice: &&SliceRecord| matches!(slice.outcome, SliceOutcome::Failed { .. });
         let failed = self.of(invocation).filter(is_failed);

@@ -28,11 +28,11 @@ pub enum Placeholder {
     Build,
     /// The URL of the entry.
     Entry,
-    /// A value that a check has kept.
+    /// A value that an earlier check has kept.
     Kept(String),
 }
 
-/// Names that no setting can have.
+/// Reserved names, which no setting can have.
 pub(super) const TAKEN: [&str; 5] = ["name", "entry", "data", "build", "port"];
 
 impl Placeholder {
@@ -111,7 +111,7 @@ impl Template {
     /// Returns the text with each placeholder replaced by what `of` returns.
     ///
     /// # Errors
-    /// Those of `of`.
+    /// The errors of `of`.
     pub fn fill<E>(
         &self,
         mut of: impl FnMut(&Placeholder) -> Result<String, E>,

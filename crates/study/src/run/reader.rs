@@ -270,8 +270,8 @@ pub(crate) struct Lines {
     pub(crate) cut_off: Option<String>,
 }
 
-/// Calls `of` with each record of a run and its line number, from 1. Errors name the line. An incomplete last line, as a
-/// crash can leave it, is dropped with a warning.
+/// Calls `of` with each record of a run and its line number, from 1. Errors name the line. An incomplete last line, as
+/// a crash can leave it, is dropped with a warning.
 pub(crate) fn each_record<T: DeserializeOwned>(
     directory: &Path,
     mut of: impl FnMut(usize, T) -> Result<(), String>,

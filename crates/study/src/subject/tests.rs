@@ -1,4 +1,4 @@
-//! A complete `subject.toml`, and mistakes in others.
+//! A complete `subject.toml`, and mistakes in changed ones.
 
 use insta::assert_snapshot;
 use proptest::prelude::*;

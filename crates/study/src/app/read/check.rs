@@ -1,4 +1,4 @@
-//! `[[checks]]`, and the types of their values.
+//! Reads `[[checks]]`, and defines the types of their values.
 
 use std::collections::BTreeMap;
 
@@ -59,7 +59,7 @@ impl TryFrom<String> for PathAndQuery {
         if path.starts_with('/') && is_visible {
             Ok(Self(path))
         } else {
-            Err(format!("\"{path}\" must begin with / and hold no spaces"))
+            Err(format!("\"{path}\" must begin with / and contain no spaces"))
         }
     }
 }
@@ -150,7 +150,7 @@ pub(super) fn check(table: Table<'_>, scope: Scope<'_>) -> Result<Check, StudyEr
     })
 }
 
-/// Refuses placeholders where nothing replaces them.
+/// Refuses placeholders in a text where they are not filled in.
 fn check_plain(text: &str) -> Result<(), String> {
     if text.contains("${") {
         Err(format!("\"{text}\": ${{…}} is not filled in here"))

@@ -1,4 +1,4 @@
-//! `[[metrics]]`.
+//! Reads `[[metrics]]`.
 
 use std::collections::BTreeMap;
 
@@ -108,7 +108,7 @@ fn find<'a>(all: &'a [Metric], name: &str) -> Option<&'a Metric> {
     all.iter().find(|metric| metric.name == name)
 }
 
-/// Checks that the metrics that contain a metric exist, and that exactly one of them is in each of its requests.
+/// Checks that the metrics that contain a metric exist, and that each of its requests has exactly one of them.
 fn check_part(all: &[Metric], metric: &Metric) -> Result<(), String> {
     let mut of_wholes = Vec::new();
     for name in &metric.part_of {
@@ -137,7 +137,7 @@ fn check_part(all: &[Metric], metric: &Metric) -> Result<(), String> {
             shown(&of_wholes)
         ));
     }
-    // The metrics that contain it, those that contain these, and so on.
+    // The metrics that contain it, the metrics that contain those, and so on.
     let mut above: Vec<&String> = metric.part_of.iter().collect();
     let mut at = 0;
     while let Some(name) = above.get(at) {

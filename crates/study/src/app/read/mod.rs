@@ -1,4 +1,4 @@
-//! Reads `app.toml`: first each table, then the names with which tables refer to each other.
+//! Reads `app.toml`: first each table, then the names by which tables refer to each other.
 
 mod check;
 mod metric;
@@ -23,7 +23,7 @@ use scope::{Names, Scope};
 /// The default number of users.
 const USERS: u32 = 10;
 
-/// The maximum number of users: each is a thread of the load generator, and a connection.
+/// The maximum number of users. Each user is a thread of the load generator and a connection.
 pub(crate) const MAX_USERS: u32 = 10_000;
 
 /// The file's top-level keys.
@@ -95,7 +95,7 @@ impl App {
         let metrics = table.tables("metrics")?;
         let no_checks = table.error(
             "has no check; write [[checks]] with path = \"/\": an application is never measured before its \
-             responses are known to be right",
+             responses are known to be correct",
         );
         let no_entry = table.error("needs [entry] with the service and port that users call");
         let top: Top = table.rest()?;
@@ -168,7 +168,7 @@ fn settings(table: &mut Table<'_>) -> Result<Vec<Setting>, StudyError> {
         let refuse = |message: String| source.error(key.span(), message);
         let Name(name) = Name::try_from(key.get_ref().clone()).map_err(refuse)?;
         if TAKEN.contains(&name.as_str()) || name.contains('.') {
-            return Err(refuse(format!("a setting cannot be called \"{name}\"")));
+            return Err(refuse(format!("a setting cannot be named \"{name}\"")));
         }
         let table = Table::of(source, "settings", value)?;
         let written: WrittenSetting = table.rest()?;
@@ -213,7 +213,7 @@ fn names(
         let Name(name) = process.name.get_ref();
         let refuse = |message: String| source.error(process.name.span(), message);
         if TAKEN.contains(&name.as_str()) || name == "kept" || name.contains('.') {
-            return Err(refuse(format!("a process cannot be called \"{name}\"")));
+            return Err(refuse(format!("a process cannot be named \"{name}\"")));
         }
         if let Some(Name(port)) = repeated(&process.ports) {
             return Err(refuse(format!("duplicate port \"{port}\"")));
@@ -233,7 +233,7 @@ fn names(
     })
 }
 
-/// The service of that name.
+/// The service with this name.
 fn service<'a>(
     source: &Source,
     services: &'a [Process],

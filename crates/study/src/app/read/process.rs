@@ -1,4 +1,4 @@
-//! `[[backing]]` and `[[service]]`.
+//! Reads `[[backing]]` and `[[service]]`.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -15,7 +15,7 @@ use crate::error::{Source, StudyError};
 use crate::read::{Size, Table, Time, filled};
 use crate::subject::Name;
 
-/// Defaults for what `app.toml` leaves out, ms: the time to become ready, to end when asked to, and to seed.
+/// Defaults for what `app.toml` leaves out, ms: the time to become ready, to exit when told to stop, and to seed.
 const READY_WITHIN_MS: u64 = 60_000;
 const STOP_WITHIN_MS: u64 = 10_000;
 const SEED_WITHIN_MS: u64 = 120_000;
@@ -39,7 +39,7 @@ pub(super) struct WrittenProcess {
     cores: Option<NonZeroU32>,
     memory: Option<Size>,
     metrics: Option<Spanned<WrittenMetricsAt>>,
-    /// The place of its table.
+    /// The position of its table.
     #[serde(skip)]
     place: Range<usize>,
 }
@@ -92,7 +92,7 @@ pub(super) fn process(
     };
     if !is_backing && let Some(seed) = written.seed.first() {
         let message =
-            "\"seed\" applies to backing processes: a service starts with what its databases hold";
+            "\"seed\" applies to backing processes: a service starts with what its databases contain";
         return Err(source.error(seed.span(), message));
     }
     let port_at = |place: Range<usize>, port: String| {

@@ -1,4 +1,4 @@
-//! Which placeholders are allowed where in an `app.toml`.
+//! Checks which placeholders are allowed in which parts of an `app.toml`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,25 +9,25 @@ use super::super::{Placeholder, Template};
 use crate::error::{Source, StudyError};
 use crate::subject::Name;
 
-/// The placeholders that are allowed at a place.
+/// The placeholders that are allowed in a part of the file.
 #[derive(Clone, Copy)]
 pub(super) struct Scope<'a> {
     pub(super) names: &'a Names,
-    /// The place, as messages name it.
+    /// What the part is called in messages.
     pub(super) what: &'a str,
-    /// The ports of the process itself.
+    /// The ports of the process that the part belongs to.
     pub(super) own: Option<&'a [Name]>,
-    /// Whether the place belongs to one configuration.
+    /// Whether the part belongs to one configuration.
     pub(super) has_configuration: bool,
     pub(super) has_build: bool,
-    /// The names of values that earlier checks have kept; `Some` also allows the entry's URL.
+    /// The names of values that earlier checks have kept. `Some` also allows the entry's URL.
     pub(super) kept: Option<&'a BTreeSet<String>>,
 }
 
 /// The names that placeholders can use.
 pub(super) struct Names {
     pub(super) settings: BTreeSet<String>,
-    /// The ports of each process, and whether it is a backing one.
+    /// The ports of each process, and whether it is a backing process.
     pub(super) processes: BTreeMap<String, (BTreeSet<String>, bool)>,
 }
 

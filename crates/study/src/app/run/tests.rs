@@ -85,7 +85,7 @@ fn read(place: &TempDir) -> Result<AppRun, RunError> {
     AppRun::read(&place.path().join("run"))
 }
 
-/// The invocations to which the blocks belong.
+/// The invocations that the blocks belong to.
 fn of(blocks: &[AppBlock]) -> Vec<u32> {
     blocks.iter().map(|block| block.invocation).collect()
 }
@@ -141,7 +141,7 @@ fn invocations_of_different_builds_do_not_compare() {
     let line = "its invocations cannot be compared: the digest of the sources and toolchain of the application \
                 shop was d1 before and is d2 now";
     assert!(refused.to_string().contains(line), "{refused}");
-    // If an invocation begins again, only its new start counts.
+    // If an invocation begins again, only its new start is considered.
     let restart = json!({"record": "restart", "invocation": 1});
     let again = directory(&[whole(0), vec![other, restart, start(1, 2)]].concat());
     assert_eq!(read(&again).unwrap().starts.len(), 2);

@@ -29,7 +29,7 @@ pub struct AppStudy {
     claims: Vec<WrittenClaim>,
 }
 
-/// Which application a study is about.
+/// The application that a study is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AppOf {
     /// A built-in application, by its name.
@@ -38,14 +38,14 @@ pub enum AppOf {
     Path(String),
 }
 
-/// What a command line sets instead of the study.
+/// What the command line overrides in a study.
 #[derive(Debug, Clone, Default)]
 pub struct AppOverrides {
-    /// The variants to keep, by name or part of it (docs/studies.md); empty for all.
+    /// The variants to keep, by name or part of a name (docs/studies.md); empty for all.
     pub only: Vec<String>,
     /// The number of invocations.
     pub invocations: Option<u32>,
-    /// The number of blocks in each.
+    /// The number of blocks in each invocation.
     pub blocks: Option<u32>,
     /// The seed.
     pub seed: Option<u64>,
@@ -109,7 +109,7 @@ struct WrittenClaim {
 }
 
 impl AppStudy {
-    /// Whether a study's text has `[app]`, and so is a study of an application.
+    /// Whether a text is a study of an application, which it is if it contains `[app]`.
     pub fn is_one(text: &str) -> bool {
         let Ok(file) = toml::de::DeTable::parse(text) else {
             return false;
@@ -165,10 +165,10 @@ impl AppStudy {
         })
     }
 
-    /// Which application it is about.
+    /// The application that the study is about.
     ///
     /// # Errors
-    /// It names no application, or two.
+    /// The study names no application, or two.
     pub fn app(&self) -> Result<AppOf, StudyError> {
         match (&self.app.name, &self.app.path) {
             (Some(Name(name)), None) => Ok(AppOf::Name(name.clone())),
@@ -181,7 +181,7 @@ impl AppStudy {
         }
     }
 
-    /// The question it asks.
+    /// The question that the study asks.
     pub fn question(&self) -> &str {
         &self.question
     }

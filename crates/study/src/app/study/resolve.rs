@@ -1,4 +1,4 @@
-//! Resolves a study of an application into its plan.
+//! Resolves a study of an application into a plan.
 
 use std::num::NonZeroU32;
 use std::ops::Range;
@@ -26,10 +26,10 @@ const SETTLE_MS: u64 = 1_000;
 const SLICE_MS: u64 = 5_000;
 
 impl AppStudy {
-    /// Makes the plan, with no defaults left.
+    /// Resolves the study into a plan with no defaults left.
     ///
     /// # Errors
-    /// What does not fit the application, with its line and column.
+    /// The first thing that does not fit the application, with its line and column.
     pub fn resolve(&self, app: &App, overrides: &AppOverrides) -> Result<AppPlan, StudyError> {
         let refuse = |place: Range<usize>, message: String| self.source.error(place, message);
         for (share, value) in [
@@ -170,7 +170,7 @@ impl AppStudy {
         let mut variants: Vec<AppVariant> = Vec::new();
         for written in &self.variants {
             let mut configuration = Configuration::default();
-            // One by one, so that an error has its place.
+            // One by one, so that an error points at its setting.
             for (name, value) in &written.settings {
                 let chosen = [(name.get_ref().as_str(), value.get_ref().as_str())];
                 let of_one = app.configuration(chosen).map_err(|message| {
@@ -197,7 +197,7 @@ impl AppStudy {
                     format!("duplicate variant \"{}\"", twin.name)
                 } else {
                     format!(
-                        "\"{}\" has the same settings as \"{}\"; \"a-a\" makes a second set of one configuration",
+                        "\"{}\" has the same settings as \"{}\"; \"a-a\" starts a second set of one configuration",
                         written.name, twin.name
                     )
                 };
@@ -242,7 +242,7 @@ impl AppStudy {
         }
     }
 
-    /// Checks that `request` has an effect on these metrics: at least one of them is measured for each request.
+    /// Checks that `request` has an effect on these metrics: at least one of them must be measured for each request.
     fn check_is_of_request(
         &self,
         place: Range<usize>,
@@ -300,7 +300,8 @@ impl AppStudy {
         pairs.collect()
     }
 
-    /// Adds a second set of one configuration: of `a_a`, or else of the variant that the first pair compares with.
+    /// Adds a second set of one configuration: that of `a_a` or, without it, of the variant that the first pair
+    /// compares with.
     fn add_control(
         &self,
         variants: &mut Vec<AppVariant>,
@@ -355,7 +356,7 @@ impl AppStudy {
     }
 }
 
-/// The pairs of a study that has none: every variant against the first, in all metrics.
+/// The pairs of a study that lists none: every variant against the first, in all metrics.
 fn default_pairs(app: &App, variants: &[AppVariant]) -> Vec<AppPair> {
     let Some((first, others)) = variants.split_first() else {
         return Vec::new();

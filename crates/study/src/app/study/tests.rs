@@ -96,10 +96,10 @@ fn only_keeps_the_pairs_and_claims_that_still_have_both_variants() {
     };
     let both = "grpc against rest in 1, kept against rest in 5";
     of(&[], "rest, kept, grpc, kept-again", both, 1);
-    // Without the variant of the A/A pair, the one that the first pair compares with is repeated.
+    // Without the variant of the A/A pair, the variant that the first pair compares with is repeated.
     let one = "grpc against rest in 1";
     of(&["grpc", "re"], "rest, grpc, rest-again", one, 1);
-    // If no pair is left, all are compared with the first, as in a study without pairs.
+    // If no pair is left, all variants are compared with the first, as in a study without pairs.
     let one = "grpc against kept in 5";
     of(&["grpc", "kept"], "kept, grpc, kept-again", one, 0);
     of(&["grpc"], "grpc", "", 0);

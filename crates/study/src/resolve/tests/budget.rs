@@ -72,10 +72,10 @@ fn a_codec_that_is_a_part_of_calls_takes_little_of_a_budget() {
     assert!(trials("python") > 20, "{}", trials("python"));
     let stop = |name: &str| plan.variant(name).unwrap().settings.stop.time_ms;
     assert!(stop("decode") < stop("python"));
-    // The report finds the codec of a call by what its stack declares.
+    // The report finds the codec of a call through what the call's stack declares.
     let declared = [(Encoding::Json, "python/json".to_owned())].into();
     assert_eq!(plan.codecs, [("python/http".to_owned(), declared)].into());
-    // A codec that is compared itself is measured like all others.
+    // A codec that is itself compared is measured like all other variants.
     let other = "[[variants]]\nname = \"encode\"\ncodec = \"python/json\"\noperation = \"encode\"\n\
         [[pairs]]\nof = \"decode\"\nagainst = \"encode\"\n";
     let compared = format!("{text}{other}");
@@ -103,7 +103,7 @@ fn an_estimate_counts_what_a_stack_needs() {
     assert!(many - started < 1.6, "{started} and {many}");
 }
 
-/// The estimated seconds per trial of a plan over this link, with more lines of `[base]`. Two trials share a
+/// The estimated seconds per trial of a plan over this link, with additional lines of `[base]`. Two trials share a
 /// calibration.
 fn over(link: &str, size: u32, base: &str) -> f64 {
     let text = format!(
@@ -125,7 +125,7 @@ fn an_estimate_counts_what_links_cost() {
     // Slices of a floor for two trials, each of four round trips of 90 ms.
     is_in(over("\"wan-eu-us\"", 1, second) - loopback, 1.0..10.0);
     let calls = |size, more: &str| over("{ rate = \"1Gbit/s\", delay = \"50ms\" }", size, more);
-    // A new connection: a handshake, and three waits until the window, at first 10 segments, holds 190 kB.
+    // A new connection: a handshake, and three waits until the window, initially 10 segments, fits 190 kB.
     let kept = calls(1_000, "calls = 100");
     let each = calls(1_000, "calls = 100\nconnection = \"per-call\"");
     is_in((each - kept) / 100.0, 0.35..1.5);
@@ -145,7 +145,7 @@ fn an_estimate_counts_connections_and_all_calls_in_flight() {
         let plan = resolve(&text).unwrap();
         plan.estimate().as_secs_f64() / plan.trials.len() as f64
     };
-    // A slice has 20 calls for each one in flight, however few are asked for, and two run at a time.
+    // A slice has 20 calls for each one in flight, however few are requested, and two run at a time.
     let calls = 65_536.0 * 20.0 / 2.0 * 40e-6;
     assert!(estimate(1) > calls, "{} s", estimate(1));
     let opening = estimate(65_536) - estimate(1);

@@ -1,5 +1,5 @@
-//! Very large plans. The time of a step may grow linearly with the number of parts, or as sorting does: a step that
-//! goes through all pairs for each pair, or through all variants for each pair of each group, would not finish here.
+//! Very large plans. The time of each step must grow at most like sorting: a step that iterates over all pairs for each
+//! pair, or over all variants for each pair of each group, would not finish here.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

@@ -6,7 +6,7 @@ use crate::settings::{CallOptions, LiveCall, LiveService, LiveWire, Timing};
 const GRPC: &str = "grpc://localhost:50051/shop.Orders/Get";
 const HTTP: &str = "http://localhost/orders";
 
-/// A study of one service, with keys of `[service]`, settings, and keys of the study.
+/// A study of one service, with keys of `[service]`, settings, and top-level keys.
 fn service(target: &str, keys: &str, settings: &str, top: &str) -> String {
     format!("# Is it fast?\n{top}\n[service]\ntarget = \"{target}\"\n{keys}\n[base]\n{settings}\n")
 }
@@ -247,7 +247,7 @@ fn a_bound_of_requests_is_shared_out_or_refused_where_it_is_written() {
         let keys = format!("blocks = 5\n[service]\nmax-requests = {most}\n[base]");
         two(settings, [HTTP, "http://localhost/others"]).replacen("[base]", &keys, 1)
     };
-    // Five trials of the variant and five of its control; each has a slice after its warm-up.
+    // Five trials of the variant and five of its control, each with a slice after its warm-up.
     for (most, share) in [(421, 42), (430, 42), (431, 43)] {
         assert_eq!(live(&bounded(most, "")).max_requests, Some(share));
     }

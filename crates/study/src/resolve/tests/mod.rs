@@ -1,4 +1,4 @@
-//! Tests of resolving studies, and what they share.
+//! Tests of resolving studies, and the helpers that they share.
 
 mod budget;
 mod large;
@@ -14,7 +14,7 @@ use crate::settings::{
     ConnectionUse, DEFAULT_STOP, HttpVersion, Idle, Placement, Protocol, Style, SubjectCall,
 };
 
-/// Loads files, and knows the variable `TOKEN`.
+/// Loads files, and defines the variable `TOKEN`.
 fn loader() -> FileLoader {
     FileLoader {
         variables: [("TOKEN".to_owned(), "secret".to_owned())].into(),

@@ -1,4 +1,4 @@
-//! What only the whole study, or the machine, shows to be wrong, with the error line.
+//! Mistakes that show only in the whole study or on the machine, with their error lines.
 
 use insta::assert_snapshot;
 

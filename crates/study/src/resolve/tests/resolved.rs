@@ -28,7 +28,7 @@ fn defaults_are_filled_in() {
 fn a_machine_with_one_core_gets_other_placements() {
     let plan = resolve_with(TWO, 1, &Overrides::default()).unwrap();
     assert_eq!(plan.placements, [Placement::OneCore, Placement::Free]);
-    // The only other placement is the main one on this machine, as in most built-in studies.
+    // As in most built-in studies, the only other placement is the main one on this machine.
     let text = format!("question = \"Is it?\"\nplacement = {{ others = [\"one-core\"] }}\n{TWO}");
     let plan = resolve_with(&text, 1, &Overrides::default()).unwrap();
     assert_eq!(plan.placements, [Placement::OneCore, Placement::Free]);
@@ -298,7 +298,7 @@ fn a_trial_that_would_never_end_has_an_estimate() {
 }
 
 proptest! {
-    /// A study that parses either resolves into a consistent plan, or is refused in one line.
+    /// A study that parses either resolves into a consistent plan or is refused with one line.
     #[test]
     fn study_like_text_never_panics(
         lines in proptest::collection::vec(
@@ -336,7 +336,7 @@ proptest! {
         prop_assert_eq!(plan, resolve(&text(&sorted)).unwrap());
     }
 
-    /// The order of a factor's values does not change which variants there are.
+    /// The order of a factor's values does not change the set of variants.
     #[test]
     fn values_in_any_order_give_the_same_set(values in Just(vec![1, 5, 10, 50]).prop_shuffle()) {
         let text = format!("# Is it?\n[workload]\nname = \"echo\"\n[base]\nprotocol = \"grpc\"\na-a = 1\n[factors]\nn = {values:?}\n").replace("a-a = 1\n", "");
@@ -346,7 +346,7 @@ proptest! {
         prop_assert_eq!(names, BTreeSet::from(["n=1", "n=5", "n=10", "n=50"]));
     }
 
-    /// A plan that is written to a file and read back is the same, whatever its numbers.
+    /// A plan that is written to a file reads back the same, whatever its numbers.
     #[test]
     fn a_plan_is_itself_after_a_file(margin in 0.0001_f64..0.9999, rate in 1e-9_f64..1e9, seed: u32) {
         let text = format!(

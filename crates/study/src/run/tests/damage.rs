@@ -177,7 +177,7 @@ fn a_plan_that_points_outside_of_itself_is_refused() {
     assert_snapshot!(scene.problem(), @r#"the run is damaged: run/plan.json: pair unix-vs-tcp names the variant "pigeon", which does not exist; restore it from a copy, or run the study again"#);
 }
 
-/// The error about a plan in which one value is replaced.
+/// The error for a plan in which one value is replaced.
 fn plan_with(path: &str, value: serde_json::Value) -> String {
     let scene = Scene::new();
     scene.edit(names::PLAN, |text| {
@@ -297,7 +297,7 @@ fn a_floor_stands_under_variants_of_the_plan_once() {
     }
 }
 
-/// Replaces each value of a floor, a trial and a plan by values of other kinds.
+/// Replaces each value of a floor, a trial and a plan with values of other kinds.
 #[test]
 fn damage_is_reported_without_the_names_of_types() {
     use serde_json::{Value, json};

@@ -20,7 +20,7 @@ fn invocation(invocation: u32, change: impl FnOnce(&mut Environment)) -> Record 
     }))
 }
 
-/// The embedded server, as if it had been built.
+/// The embedded server as if it had been built.
 fn subjects(invocation: u32, variant: &str, change: impl FnOnce(&mut StackRecord)) -> Record {
     let versions =
         |name: &str, version: &str| BTreeMap::from([(name.to_owned(), version.to_owned())]);
@@ -40,7 +40,7 @@ fn subjects(invocation: u32, variant: &str, change: impl FnOnce(&mut StackRecord
     })
 }
 
-/// The problem with a run that has only these records, if any.
+/// The problem, if any, with a run that has only these records.
 fn problem(records: &[Record]) -> Option<String> {
     let scene = Scene::new();
     scene.edit(names::TRIALS, |_| {
@@ -57,7 +57,7 @@ fn problem(records: &[Record]) -> Option<String> {
     Some(told.map_or_else(|| scene.problem(), str::to_owned))
 }
 
-/// How two invocations differ, if they do.
+/// How two invocations differ; `None` if they do not.
 fn differs(
     environment: impl FnOnce(&mut Environment),
     stack: impl FnOnce(&mut StackRecord),
