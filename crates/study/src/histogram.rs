@@ -366,8 +366,8 @@ mod tests {
         serde_json::from_str::<Histogram>(&same).unwrap();
         let counts = MAX_COUNTS_BYTES.to_be_bytes();
         let more_counts = (MAX_COUNTS_BYTES + 1).to_be_bytes();
-        // The first is within the bound, and the reader misses its bytes; the others are refused before any memory is
-        // allocated.
+        // The first is within the bound, and fails only because its counts are missing. The others are refused before
+        // any memory is allocated.
         for (packed, asked) in [
             (changed(4, counts), MAX_COUNTS_BYTES),
             (changed(4, more_counts), MAX_COUNTS_BYTES + 1),

@@ -177,8 +177,8 @@ pub struct TrialFigures {
     /// Connections opened during the measured part that resumed the TLS session of an earlier one.
     #[serde(default, skip_serializing_if = "is_default")]
     pub tls_resumed: u64,
-    /// Failed attempts to open a connection, including the warm-up. Calls are then made over fewer connections than
-    /// requested.
+    /// Failed attempts to open a connection, including attempts during the warm-up. Calls are then made over fewer
+    /// connections than requested.
     #[serde(default, skip_serializing_if = "is_default")]
     pub connects_failed: u64,
     /// Responses to measured calls that were uncompressed although compression was requested.
@@ -366,7 +366,7 @@ pub struct Memory {
     pub server_peak: Option<u64>,
 }
 
-/// The number of threads of a process, including the workers that it started.
+/// The number of threads of a process and of the workers that it started.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Threads {

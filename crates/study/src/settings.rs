@@ -64,7 +64,7 @@ pub struct Client {
     pub style: Style,
 }
 
-/// How long a trial measures when a study bounds it neither by calls nor by time.
+/// The length of a trial that a study bounds neither by calls nor by time.
 pub const DEFAULT_STOP: Stop = Stop::after_ms(1_000);
 /// The default deadline of a call, ms.
 pub const DEFAULT_DEADLINE_MS: u64 = 10_000;

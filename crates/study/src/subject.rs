@@ -42,7 +42,7 @@ pub const HEAP: &str = "{heap}";
 /// The placeholder for the event file, in flags and in the command that reads the file.
 pub const EVENTS: &str = "{events}";
 
-/// A subject as its `subject.toml` describes it.
+/// A subject as described by its `subject.toml`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Manifest {

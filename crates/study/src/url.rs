@@ -77,7 +77,7 @@ impl Scheme {
         matches!(self, Self::Grpcs | Self::Https)
     }
 
-    /// The port of a URL that names none. gRPC without TLS has no default port.
+    /// The port of a URL that does not name one; `None` for gRPC without TLS, which has no default port.
     fn default_port(self) -> Option<u16> {
         match self {
             Self::Grpc => None,

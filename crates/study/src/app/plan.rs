@@ -18,7 +18,7 @@ pub struct AppPlan {
     pub question: String,
     /// The seed of the order of slices, and of the intervals.
     pub seed: u64,
-    /// Differences up to this share, either way, count as none.
+    /// Differences up to this share, in either direction, count as none.
     pub margin: f64,
     /// The share of intervals that contain the true value.
     pub confidence: f64,

@@ -1,4 +1,4 @@
-//! `[service]`: a live service and the messages to send to it. The keys have the names of `rpcgauge load`'s options.
+//! `[service]`: a live service and the messages to send to it. The keys are named after the options of `rpcgauge load`.
 
 use std::ops::Range;
 

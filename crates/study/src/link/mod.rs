@@ -1,4 +1,4 @@
-//! Links as studies write them: a preset's name, or a table of values (docs/link.md).
+//! Links as written in studies: a preset's name, or a table of values (docs/link.md).
 
 mod preset;
 mod read;

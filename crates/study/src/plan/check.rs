@@ -18,7 +18,7 @@ pub(crate) struct Share {
     above: f64,
 }
 
-/// Differences up to this share, either way, count as none.
+/// Differences up to this share, in either direction, count as none.
 pub(crate) const MARGIN: Share = share("margin", 0.0);
 /// The share of intervals that contain the true value.
 pub(crate) const CONFIDENCE: Share = share("confidence", 0.5);

@@ -278,7 +278,7 @@ fn guess_local(settings: &Settings) -> Duration {
         Compression::Gzip { .. } => guess::GZIP_NS,
         Compression::Zstd { .. } => guess::ZSTD_NS,
     };
-    // The response is the larger message in all workloads but echo, where both have the same size.
+    // The response is the larger message in all workloads except echo, where both have the same size.
     let [request, response] = settings.target.compressions().map(compressing);
     let compression = f64::max(request, response);
     let (connection, tls) = match &settings.target {

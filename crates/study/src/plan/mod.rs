@@ -131,7 +131,7 @@ impl Plan {
             .is_some_and(|place| self.processes_of(place).is_some())
     }
 
-    /// Whether two variants share their server process and, if they have clients, their client process.
+    /// Whether two variants share all their processes: the server's and, if they have one, the client's.
     pub fn are_in_one_process(&self, of: &str, against: &str) -> bool {
         let (Some(of), Some(against)) = (self.place(of), self.place(against)) else {
             return false;

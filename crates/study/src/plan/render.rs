@@ -70,7 +70,7 @@ impl Plan {
             counted(self.blocks, "block")
         );
         let verdicts = format!(
-            "within ±{} is no difference, {} intervals",
+            "within ±{} counts as no difference, {} intervals",
             percent(self.margin),
             percent(self.confidence)
         );

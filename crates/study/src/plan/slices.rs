@@ -38,8 +38,8 @@ const SKIP_US: u64 = 200;
 const MIN_CALL_US: u64 = 10;
 
 impl Settings {
-    /// How a trial is cut into slices of about `slice_us`; `None` if it is measured in one piece. Trials at a rate are,
-    /// because their arrivals cannot pause between slices.
+    /// How a trial is cut into slices of about `slice_us`. `None` for a trial at a rate, which is measured in one piece
+    /// because its arrivals cannot pause between slices.
     pub fn slice(&self, slice_us: u64) -> Option<Slice> {
         let in_flight = u64::from(self.target.in_flight()?);
         let connection = self.target.options().map(|options| options.connection);
@@ -71,8 +71,8 @@ impl Settings {
 }
 
 impl Plan {
-    /// How a trial with these settings is cut into slices; `None` if it is measured in one piece. A single live service
-    /// is, because it does not even have a floor to take turns with.
+    /// How a trial with these settings is cut into slices. `None` if it is measured in one piece, like a single live
+    /// service, which does not even have a floor to take turns with.
     pub fn slice(&self, settings: &Settings) -> Option<Slice> {
         let is_alone = self.variants.len() == 1 && matches!(settings.target, Target::Live(_));
         settings.slice(self.slice_us).filter(|_| !is_alone)

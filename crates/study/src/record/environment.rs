@@ -39,7 +39,7 @@ pub struct Environment {
     /// The subjects of the run, by name, with the versions that they reported.
     #[serde(deserialize_with = "checked_versions")]
     pub subjects: BTreeMap<String, BTreeMap<String, String>>,
-    /// By stack: the disk space that it needs, without its language's runtime, bytes.
+    /// By stack: the disk space that it needs, not including its language's runtime, bytes.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub disk: BTreeMap<String, u64>,
     /// Other facts about the machine that make figures noisy, one line each.

@@ -23,7 +23,7 @@ pub struct Watched {
     /// The number of slow calls that are not kept.
     #[serde(default, skip_serializing_if = "is_default")]
     pub not_kept: u64,
-    /// The total time that the calls that are not kept took beyond their usual latency.
+    /// How much longer than usual the calls that are not kept took, in total.
     #[serde(default, skip_serializing_if = "is_default")]
     pub not_kept_ns: u64,
 }
@@ -42,7 +42,7 @@ pub struct SlowCall {
     pub disturbed: Option<Disturbed>,
 }
 
-/// Time beyond the usual that other processes and virtual machines took from a slow call, ns.
+/// Time that other processes and virtual machines took from a slow call, less the usual amount, ns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Disturbed {
     /// How long client and server waited for their cores while others ran on them.
@@ -67,7 +67,7 @@ pub struct EventsRecord {
     pub variant: String,
     /// Where its processes ran.
     pub placement: Placement,
-    /// The process of the variant.
+    /// The role of the process in the variant.
     pub process: Role,
     /// The events, in the order in which they began.
     pub events: Vec<RuntimeEvent>,

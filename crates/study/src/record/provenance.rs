@@ -91,7 +91,8 @@ fn same(what: &str, before: &str, now: &str) -> Result<(), Difference> {
     })
 }
 
-/// Refuses maps that differ. The error is about the first name whose versions differ; `what` turns it into a phrase.
+/// Refuses maps that differ. The error is about the first name whose versions differ; `what` turns the name into a
+/// phrase.
 fn same_versions(
     what: impl Fn(&str) -> String,
     before: &BTreeMap<String, String>,

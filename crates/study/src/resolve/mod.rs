@@ -82,7 +82,7 @@ pub const DEFAULT_SEED: u64 = 1;
 pub const DEFAULT_INVOCATIONS: u32 = 8;
 /// The default number of blocks in each invocation.
 pub const DEFAULT_BLOCKS: u32 = 3;
-/// The default margin: differences up to this share, either way, count as none (docs/method.md).
+/// The default margin: differences up to this share, in either direction, count as none (docs/method.md).
 pub const DEFAULT_MARGIN: f64 = 0.03;
 /// The default confidence: the share of intervals that contain the true value (docs/method.md).
 pub const DEFAULT_CONFIDENCE: f64 = 0.95;

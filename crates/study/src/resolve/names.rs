@@ -1,7 +1,7 @@
 //! Resolves the names in pairs and claims to variants.
 //!
 //! A name is either a variant's own name, without its group's prefix if the group is clear, or the name of a listed
-//! variant. The latter stands for all variants that factors make of the listed one.
+//! variant. The latter stands for all variants that factors derive from the listed one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -197,7 +197,7 @@ impl<'v> Names<'v> {
                 ),
                 Target::Call(call) if call.client.is_some() && metric.is_of_the_engine() => {
                     format!(
-                        "is counted only by rpcgauge's engine, and in \"{name}\" a subject calls; use \
+                        "is counted only by rpcgauge's engine, and in \"{name}\" a subject makes the calls; use \
                          another metric, such as response-bytes"
                     )
                 }

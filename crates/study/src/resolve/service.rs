@@ -21,7 +21,7 @@ use crate::settings::{
 };
 use crate::url::Url;
 
-/// How long a trial of a live service measures when a study bounds it neither by calls nor by time.
+/// The length of a trial of a live service that a study bounds neither by calls nor by time.
 const DEFAULT_STOP: Stop = Stop::after_ms(10_000);
 /// The minimum time of a keep-alive, ms.
 const MIN_KEEPALIVE_MS: u64 = 1_000;

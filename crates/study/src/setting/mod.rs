@@ -78,7 +78,7 @@ pub enum Values {
     Stack,
     /// One of these words.
     Words {
-        /// What the words stand for, as a message names it.
+        /// What the words are called in messages.
         what: &'static str,
         /// All words.
         all: fn() -> Vec<&'static str>,

@@ -65,7 +65,7 @@ const BOTH_WAYS: &str = "\"compression\" sets both directions; set it alone, or 
 const CLOSED_OR_RATE: &str =
     "calls are sent either at a \"rate\" or with a fixed number \"in-flight\"; keep one of the two";
 const NO_ARRIVALS: &str =
-    "\"arrivals\" spaces calls at a \"rate\"; \"in-flight\" sends each call when one ends";
+    "\"arrivals\" spaces calls at a \"rate\"; \"in-flight\" sends the next call when one ends";
 
 /// Settings that a codec does not have because it makes no calls.
 const OF_CALLS: &[Key] = &[
@@ -456,7 +456,9 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
         missing_feature: |s, _, role| {
             let schedule = &s.target.options()?.schedule;
             let is_asked = role == Role::Client && schedule.in_flight().is_none();
-            is_asked.then(|| "sends each call when one ends, and has no rate".into())
+            is_asked.then(|| {
+                "sends the next call only when one ends, and does not support a rate".into()
+            })
         },
         column: "sent",
         describe: |_, value| match value {

@@ -69,7 +69,7 @@ pub struct CodecWork {
 /// Calls to a live service.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LiveCall {
-    /// Where it is and what it is sent.
+    /// The service, and the messages to send to it.
     pub service: LiveService,
     /// What is on the wire.
     pub wire: LiveWire,

@@ -59,7 +59,7 @@ impl TryFrom<String> for PathAndQuery {
         if path.starts_with('/') && is_visible {
             Ok(Self(path))
         } else {
-            Err(format!("\"{path}\" must begin with / and contain no spaces"))
+            Err(format!("\"{path}\" must begin with / and have no spaces"))
         }
     }
 }

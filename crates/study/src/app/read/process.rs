@@ -91,8 +91,7 @@ pub(super) fn process(
         kept: None,
     };
     if !is_backing && let Some(seed) = written.seed.first() {
-        let message =
-            "\"seed\" applies to backing processes: a service starts with what its databases contain";
+        let message = "\"seed\" applies to backing processes: a service starts with the data in its databases";
         return Err(source.error(seed.span(), message));
     }
     let port_at = |place: Range<usize>, port: String| {

@@ -71,7 +71,7 @@ fn what_a_stack_lacks() {
     assert_snapshot!(one_with("client = \"python/http\"\nprotocol = \"rest\"\nstyle = \"coroutine\""), @r#"my.toml:7:9: variant "base": the client "python/http" has no style "coroutine" (it has: blocking, future)"#);
     assert_snapshot!(one_with("client = \"python/http\"\nprotocol = \"rest\"\nconnection = \"per-call\""), @r#"my.toml:7:14: variant "base": the client "python/http" has no connection use "per-call" (it has: reuse)"#);
     assert_snapshot!(one_with("client = \"python/http\"\nprotocol = \"rest\"\nin-flight = 9"), @r#"my.toml:7:13: variant "base": the client "python/http" has at most 8 calls in flight"#);
-    assert_snapshot!(one_with("client = \"python/http\"\nprotocol = \"rest\"\nrate = 9"), @r#"my.toml:7:8: variant "base": the client "python/http" sends each call when one ends, and has no rate"#);
+    assert_snapshot!(one_with("client = \"python/http\"\nprotocol = \"rest\"\nrate = 9"), @r#"my.toml:7:8: variant "base": the client "python/http" sends the next call only when one ends, and does not support a rate"#);
     let by_channels =
         "client = \"go/channels\"\nprotocol = \"grpc\"\nencoding = \"json\"\nin-flight = 8\n";
     assert_snapshot!(one_with(&format!("{by_channels}connections = 5")), @r#"my.toml:9:15: variant "base": the client "go/channels" has at most 4 channels, with a connection each"#);
@@ -103,7 +103,7 @@ fn what_a_codec_or_client_has_no_figure_of() {
     assert_snapshot!(pair("json", "cbor", "server-cpu"), @r#"my.toml:22:6: server-cpu applies to calls, and "json" is a codec; use one of latency-p50, latency-mean, latency-p99, goodput, client-cpu"#);
     let client = "[[variants]]\nname = \"python\"\nclient = \"python/http\"\nprotocol = \"rest\"\n\
         [[pairs]]\nof = \"python\"\nagainst = \"rest-json\"\nmetric = \"call-bytes\"";
-    assert_snapshot!(two_and(client), @r#"my.toml:17:6: call-bytes is counted only by rpcgauge's engine, and in "python" a subject calls; use another metric, such as response-bytes"#);
+    assert_snapshot!(two_and(client), @r#"my.toml:17:6: call-bytes is counted only by rpcgauge's engine, and in "python" a subject makes the calls; use another metric, such as response-bytes"#);
 }
 
 #[test]

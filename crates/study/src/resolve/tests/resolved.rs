@@ -247,7 +247,7 @@ fn a_plan_as_text() {
       placement  two cores; headline pairs also on one core; idle states off
       warm-up    until it settles, at most 500ms
       measured   in turn, in slices of 2 ms, where variants are compared
-      verdicts   within ±3% is no difference, 95% intervals
+      verdicts   within ±3% counts as no difference, 95% intervals
       seed       1
 
     Variants
