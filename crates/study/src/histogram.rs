@@ -203,7 +203,7 @@ fn unpack(bytes: &[u8]) -> Result<Unpacked, String> {
     if histogram.len() <= MAX_VALUES {
         Ok(histogram)
     } else {
-        Err("it holds more values than can be measured".to_owned())
+        Err("it has more values than can be measured".to_owned())
     }
 }
 

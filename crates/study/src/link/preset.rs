@@ -91,21 +91,21 @@ const EDGE: Figures = Figures {
 pub const PRESETS: [Preset; 9] = [
     Preset {
         name: "lan-1g",
-        says: "a switched Ethernet of 1 Gbit/s",
+        says: "a switched 1 Gbit/s Ethernet",
         source: "IEEE 802.3: 38 bytes of framing per packet; round trips in a machine room are of this order",
         up: LAN,
         down: LAN,
     },
     Preset {
         name: "same-zone",
-        says: "two virtual machines in one zone of a cloud",
+        says: "two virtual machines in one cloud zone",
         source: "xkyle.com on AWS (2020): from 0.25 ms; simonpainter.com on Azure: 0.9 ms with small machines",
         up: figures(GBIT, us(250)),
         down: figures(GBIT, us(250)),
     },
     Preset {
         name: "cross-zone",
-        says: "two zones of one region of a cloud",
+        says: "two zones of one cloud region",
         source: "simonpainter.com on Azure: 1.55 ms; xkyle.com on AWS (2020): up to 3.4 ms",
         up: figures(GBIT, us(750)),
         down: figures(GBIT, us(750)),
@@ -139,7 +139,7 @@ pub const PRESETS: [Preset; 9] = [
     },
     Preset {
         name: "wan-eu-us",
-        says: "Frankfurt to Virginia between data centers",
+        says: "a route between data centers in Frankfurt and Virginia",
         source: "public ping tables of cloud regions: 80 to 95 ms; the rate is one that a single machine can emulate",
         up: figures(GBIT, ms(45)),
         down: figures(GBIT, ms(45)),

@@ -83,12 +83,12 @@ impl Plan {
             let variant = trial.variant;
             if variant as usize >= self.variants.len() {
                 return Err(format!(
-                    "trial {place} is of variant {variant}, which does not exist"
+                    "trial {place} names variant {variant}, which does not exist"
                 ));
             }
             if !self.has_block(trial.invocation, trial.block, trial.placement) {
                 return Err(format!(
-                    "trial {place} is of an invocation, block or placement that does not exist"
+                    "trial {place} is for an invocation, block or placement that does not exist"
                 ));
             }
         }

@@ -54,7 +54,7 @@ pub enum RunError {
     #[error("{} is a run of {}, but this command is for runs of {}", .0.display(), .1, .2)]
     OtherKind(PathBuf, &'static str, &'static str),
     /// Another program is writing the directory.
-    #[error("{} is being written by another rpcgauge: wait for it to end", .0.display())]
+    #[error("{} is being written by another rpcgauge: wait for it to finish", .0.display())]
     Locked(PathBuf),
     /// A value could not be serialized as JSON.
     #[error("cannot write {} as JSON: {}", .0.display(), .1)]

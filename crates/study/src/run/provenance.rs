@@ -73,7 +73,7 @@ impl Run {
         let planned = planned.map(|variant| variant.settings.target.stacks());
         if !planned.is_some_and(|planned| planned.eq(stacks.iter().map(|s| s.stack.as_str()))) {
             return Err(format!(
-                "the stacks are not those of the variant \"{variant}\" in the plan"
+                "the stacks differ from those of the variant \"{variant}\" in the plan"
             ));
         }
         let Some(with) = self.invocations.get_mut(&invocation) else {

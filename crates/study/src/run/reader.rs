@@ -179,7 +179,7 @@ impl Run {
             ));
         };
         if *planned != record.trial {
-            return Err(format!("trial {index} is not the same in the plan"));
+            return Err(format!("trial {index} differs from the plan"));
         }
         let Variant { name, settings, .. } = &self.plan.variants[planned.variant as usize];
         if let TrialOutcome::Measured(measured) = &record.outcome
@@ -210,14 +210,14 @@ impl Run {
         let (invocation, block, placement) = (floor.invocation, floor.block, floor.placement);
         if !self.plan.has_block(invocation, block, placement) {
             let problem =
-                "the floor is of an invocation, block or placement that is not in the plan";
+                "the floor is for an invocation, block or placement that is not in the plan";
             return Err(problem.to_owned());
         }
         for name in &floor.variants {
             let mut variants = self.plan.variants.iter();
             let variant = variants.position(|variant| variant.name == *name);
             let variant = variant.ok_or_else(|| {
-                format!("the floor is of the variant \"{name}\", which is not in the plan")
+                format!("the floor names the variant \"{name}\", which is not in the plan")
             })?;
             if !under.insert((invocation, block, placement, variant)) {
                 return Err(format!(
@@ -226,7 +226,7 @@ impl Run {
             }
         }
         if floor.variants.is_empty() {
-            Err("the floor is of no variant".to_owned())
+            Err("the floor names no variant".to_owned())
         } else {
             Ok(())
         }
@@ -237,7 +237,7 @@ impl Run {
         let (plan, name) = (&self.plan, &events.variant);
         if plan.variant(name).is_none() {
             return Err(format!(
-                "the events are of the variant \"{name}\", which is not in the plan"
+                "the events name the variant \"{name}\", which is not in the plan"
             ));
         }
         let is_there =
@@ -245,7 +245,7 @@ impl Run {
         if is_there {
             Ok(())
         } else {
-            Err("the events are of an invocation or placement that is not in the plan".to_owned())
+            Err("the events are for an invocation or placement that is not in the plan".to_owned())
         }
     }
 

@@ -104,7 +104,7 @@ const LIVE_GRPC_OVER_HTTP_1: Misfit =
 const NO_RATE: Misfit =
     Misfit::Absent("spaces calls at a \"rate\", and there is none; write rate = 1000");
 const NO_CLIENT: Misfit = Misfit::Absent(
-    "applies to client subjects, but rpcgauge's engine calls here; write client = \"…\"",
+    "applies to client subjects, but rpcgauge's engine makes the calls here; write client = \"…\"",
 );
 
 /// All settings.
@@ -384,7 +384,7 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
         missing_feature: |s, has, role| {
             let needed = only(role, Role::Client, call(s)?.channels())?;
             (needed > has.channels).then(|| match has.channels {
-                1 => "has one channel, and so one connection".to_owned(),
+                1 => "has one channel, and therefore one connection".to_owned(),
                 most => format!("has at most {most} channels, with a connection each"),
             })
         },

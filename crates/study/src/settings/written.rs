@@ -222,7 +222,7 @@ impl TryFrom<Written> for Settings {
                 client,
                 workload,
                 wire: Wire::new(protocol, http, encoding?)
-                    .ok_or("a variant has gRPC on HTTP/1.1")?,
+                    .ok_or("a variant uses gRPC over HTTP/1.1")?,
                 options,
                 threads: written.threads,
                 transport: written.transport,
@@ -253,7 +253,7 @@ impl TryFrom<Written> for Settings {
                     (true, Protocol::Grpc, HttpVersion::Http2) => LiveWire::Grpc,
                     (false, Protocol::Rest, http) => LiveWire::Http(http),
                     _ => {
-                        return Err("a live service is not called over the protocol of its target");
+                        return Err("the protocol of a live service does not match its target");
                     }
                 },
                 service: *service,

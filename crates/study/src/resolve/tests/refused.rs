@@ -82,7 +82,7 @@ fn what_a_stack_lacks() {
 #[test]
 fn what_a_role_has_no_use_for() {
     assert_snapshot!(one_with("client = \"python/http\"\nprotocol = \"rest\"\nconnections = 2"), @r#"my.toml:7:15: variant "base": HTTP/1.1 carries one call at a time on a connection, so in-flight = 1 needs connections = 1, not 2; leave "connections" out"#);
-    assert_snapshot!(one_with("style = \"future\"\nprotocol = \"rest\""), @r#"my.toml:5:9: variant "base": "style" applies to client subjects, but rpcgauge's engine calls here; write client = "…""#);
+    assert_snapshot!(one_with("style = \"future\"\nprotocol = \"rest\""), @r#"my.toml:5:9: variant "base": "style" applies to client subjects, but rpcgauge's engine makes the calls here; write client = "…""#);
     assert_snapshot!(one_with("sample = \"request\"\nprotocol = \"rest\""), @r#"my.toml:5:10: variant "base": "sample" applies to a codec, and there is none; write codec = "…""#);
     assert_snapshot!(one_with("codec = \"python/json\"\noperation = \"decode\"\nprotocol = \"rest\""), @r#"my.toml:7:12: variant "base": "protocol" applies to calls, and a codec makes none; leave it out"#);
     assert_snapshot!(one_with("codec = \"python/json\""), @r#"my.toml:5:9: variant "base": it has no operation; write operation = "encode" or "decode""#);

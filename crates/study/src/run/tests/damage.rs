@@ -119,7 +119,7 @@ fn records_that_do_not_belong_are_refused() {
     scene.edit(names::TRIALS, |text| {
         text.replacen("\"block\":0,\"variant\"", "\"block\":7,\"variant\"", 1)
     });
-    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:2: trial 0 is not the same in the plan; restore it from a copy, or run the study again");
+    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:2: trial 0 differs from the plan; restore it from a copy, or run the study again");
     let scene = Scene::new();
     scene.edit(names::TRIALS, |text| {
         text.replacen("\"variant\":\"", "\"variant\":\"x", 1)
@@ -168,7 +168,7 @@ fn a_plan_that_points_outside_of_itself_is_refused() {
     assert!(
         scene
             .problem()
-            .contains("is of variant 44, which does not exist")
+            .contains("names variant 44, which does not exist")
     );
     let scene = Scene::new();
     scene.edit(names::PLAN, |text| {
@@ -233,7 +233,7 @@ fn a_plan_is_held_to_the_bounds_of_a_study() {
     assert_snapshot!(plan_with("/variants/0/settings/stop", json!({"time_ms": u64::MAX})), @r#"variant "tcp": "time" must be at most 24h"#);
     assert_snapshot!(plan_with("/variants/0/settings/connections", json!(0)), @r#"variant "tcp": "connections" must be a whole number from 1 to 65536, not 0"#);
     assert_snapshot!(plan_with("/slice_us", json!(0)), @"a slice and a warm-up must be at most 24h, and a slice more than 0");
-    assert_snapshot!(plan_with("/invocations", json!(1)), @"trial 6 is of an invocation, block or placement that does not exist");
+    assert_snapshot!(plan_with("/invocations", json!(1)), @"trial 6 is for an invocation, block or placement that does not exist");
     let shared = |variants| {
         plan_with(
             "/shared",
@@ -243,10 +243,10 @@ fn a_plan_is_held_to_the_bounds_of_a_study() {
     assert_snapshot!(shared(json!([0, 0])), @"variant 0 cannot share a process: it does not call a subject, or shares one already");
     assert_snapshot!(shared(json!([0, 99])), @"variant 99 cannot share a process: it does not call a subject, or shares one already");
     assert_snapshot!(shared(json!([0])), @"a shared process needs 2 to 64 variants");
-    assert_snapshot!(plan_with("/placements", json!([])), @"trial 0 is of an invocation, block or placement that does not exist");
+    assert_snapshot!(plan_with("/placements", json!([])), @"trial 0 is for an invocation, block or placement that does not exist");
     assert_snapshot!(plan_with("/variants/0/settings/workload", json!({})), @"variants.settings: a variant names no known server, codec or service");
     for (key, value, why) in [
-        ("http", json!("1.1"), "a variant has gRPC on HTTP/1.1"),
+        ("http", json!("1.1"), "a variant uses gRPC over HTTP/1.1"),
         ("encoding", json!(null), "a variant has no encoding"),
     ] {
         let told = plan_with(&format!("/variants/0/settings/{key}"), value);
@@ -266,19 +266,19 @@ fn a_floor_stands_under_variants_of_the_plan_once() {
         (
             "\"block\":0",
             "\"block\":7",
-            "the floor is of an invocation, block or placement that is not in the plan",
+            "the floor is for an invocation, block or placement that is not in the plan",
         ),
         (
             "\"invocation\":0",
             "\"invocation\":7",
-            "the floor is of an invocation, block or placement that is not in the plan",
+            "the floor is for an invocation, block or placement that is not in the plan",
         ),
         (
             "[\"tcp\"]",
             "[\"pigeon\"]",
-            "the floor is of the variant \"pigeon\", which is not in the plan",
+            "the floor names the variant \"pigeon\", which is not in the plan",
         ),
-        ("[\"tcp\"]", "[]", "the floor is of no variant"),
+        ("[\"tcp\"]", "[]", "the floor names no variant"),
         (
             "3500.0",
             "-1.0",

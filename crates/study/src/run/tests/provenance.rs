@@ -144,8 +144,8 @@ fn records_of_what_was_measured_with_belong_to_the_plan_once() {
     assert_snapshot!(told(&[invocation(7, |_| {})]), @"the run is damaged: run/trials.jsonl:1: invocation 7 is not in the plan; restore it from a copy, or run the study again");
     assert_snapshot!(told(&[begun(), begun()]), @"the run is damaged: run/trials.jsonl:2: invocation 0 has already begun; restore it from a copy, or run the study again");
     assert_snapshot!(told(&[subjects(0, "tcp", |_| {})]), @"the run is damaged: run/trials.jsonl:1: invocation 0 has not begun; restore it from a copy, or run the study again");
-    assert_snapshot!(told(&[begun(), subjects(0, "pigeon", |_| {})]), @r#"the run is damaged: run/trials.jsonl:2: the stacks are not those of the variant "pigeon" in the plan; restore it from a copy, or run the study again"#);
-    assert_snapshot!(told(&[begun(), subjects(0, "tcp", |s| s.stack = "go/grpc-go".to_owned())]), @r#"the run is damaged: run/trials.jsonl:2: the stacks are not those of the variant "tcp" in the plan; restore it from a copy, or run the study again"#);
+    assert_snapshot!(told(&[begun(), subjects(0, "pigeon", |_| {})]), @r#"the run is damaged: run/trials.jsonl:2: the stacks differ from those of the variant "pigeon" in the plan; restore it from a copy, or run the study again"#);
+    assert_snapshot!(told(&[begun(), subjects(0, "tcp", |s| s.stack = "go/grpc-go".to_owned())]), @r#"the run is damaged: run/trials.jsonl:2: the stacks differ from those of the variant "tcp" in the plan; restore it from a copy, or run the study again"#);
     assert_snapshot!(told(&[begun(), subjects(0, "tcp", |_| {}), subjects(0, "tcp", |_| {})]), @"the run is damaged: run/trials.jsonl:3: the stacks of this variant are already recorded; restore it from a copy, or run the study again");
 }
 

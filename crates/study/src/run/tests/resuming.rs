@@ -115,7 +115,7 @@ fn a_run_with_limits_that_cannot_be_kept_is_not_resumed() {
 fn two_programs_do_not_write_one_run() {
     let scene = Scene::new();
     let first = RunWriter::resume::<Run>(&scene.run).unwrap();
-    assert_snapshot!(scene.plain(RunWriter::resume::<Run>(&scene.run).unwrap_err()), @"run is being written by another rpcgauge: wait for it to end");
+    assert_snapshot!(scene.plain(RunWriter::resume::<Run>(&scene.run).unwrap_err()), @"run is being written by another rpcgauge: wait for it to finish");
     assert!(Run::read(&scene.run).is_ok(), "reading needs no lock");
     drop(first);
     assert!(RunWriter::resume::<Run>(&scene.run).is_ok());
