@@ -256,7 +256,7 @@ const EXAMPLES: [(&str, &str); 24] = [
     ("entry.service", "service = \"gateway\", a service's name"),
     (
         "entry.port",
-        "port = \"http\", a port's name of that service",
+        "port = \"http\", the name of one of that service's ports",
     ),
     (".locustfile", "locustfile = \"locustfile.py\""),
     ("checks.path", "path = \"/health\""),

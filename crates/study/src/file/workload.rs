@@ -52,7 +52,8 @@ impl WorkloadWritten {
         }
         if let Some(kind) = table.take::<Spanned<WorkloadKind>>("name")? {
             if *kind.get_ref() == WorkloadKind::Own {
-                let message = "your own method has no name here; write its \"method\"";
+                let message =
+                    "\"own\" is not a built-in workload; write the \"method\" of your own";
                 return Err(table.source.error(kind.span(), message));
             }
             let n = table.take("n")?;

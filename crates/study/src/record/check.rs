@@ -82,7 +82,7 @@ impl TrialFigures {
         let stages = self.stages.values().map(Histogram::count);
         holds(
             stages.max() <= Some(answered),
-            "one of its stages has more times than calls succeeded",
+            "one of its stages has more times than there are successful calls",
         )?;
         self.check_times()?;
         self.check_timeline(answered, failed)?;

@@ -210,7 +210,7 @@ fn records_that_contradict_themselves_are_refused() {
     insta::assert_snapshot!(problem(|m| m.latency = times(0)), @"it has 5 successful calls, but 0 latencies");
     insta::assert_snapshot!(problem(|m| m.failed_latency = Some(times(6))), @"it has 5 failed calls, but 6 latencies");
     insta::assert_snapshot!(problem(|m| m.send_delay = times(16)), @"it has more send delays than calls");
-    insta::assert_snapshot!(problem(|m| m.stages = [(Stage::Encode, times(6))].into()), @"one of its stages has more times than calls succeeded");
+    insta::assert_snapshot!(problem(|m| m.stages = [(Stage::Encode, times(6))].into()), @"one of its stages has more times than there are successful calls");
     insta::assert_snapshot!(problem(|m| m.timeline.slices[0].answered = 4), @"its timeline does not match the trial's calls");
     insta::assert_snapshot!(problem(|m| m.timeline.slices[0].latency_sum_ns = 70), @"its timeline does not match the trial's latencies");
     insta::assert_snapshot!(problem(|m| m.elapsed_ns = 0), @"it has successful calls, but took no time");

@@ -45,12 +45,12 @@ impl Resolver<'_> {
         };
         if live.service.at_end == AtEnd::Cancel {
             return wrong(
-                "at-end \"cancel\" would give up calls in every trial of a search; leave it out",
+                "at-end \"cancel\" would abandon calls in every trial of a search; leave it out",
             );
         }
         if objectives.is_empty() {
             return wrong(
-                "a search needs objectives of latency or errors; write objectives = [\"p99<20ms\"]",
+                "a search needs objectives for latency or errors; write objectives = [\"p99<20ms\"]",
             );
         }
         if let Some(written) = &self.study.top.objectives

@@ -160,7 +160,7 @@ fn built_in(
         WorkloadKind::Profile => fixed(WorkloadSpec::Profile {}),
         WorkloadKind::Own => Err(source.error(
             kind.span(),
-            "your own method has no name here; write its \"method\"",
+            "\"own\" is not a built-in workload; write the \"method\" of your own",
         )),
     }
 }

@@ -332,7 +332,7 @@ fn a_search_is_planned_with_trials_that_decide_its_objectives() {
     let why = |capacity: &str, objectives: &str, settings: &str| {
         refused(&search(capacity, objectives, settings))
     };
-    insta::assert_snapshot!(why("", "[]", ""), @r#"my.toml:3:12: a search needs objectives of latency or errors; write objectives = ["p99<20ms"]"#);
+    insta::assert_snapshot!(why("", "[]", ""), @r#"my.toml:3:12: a search needs objectives for latency or errors; write objectives = ["p99<20ms"]"#);
     insta::assert_snapshot!(why("", "[\"p99<1s\", \"goodput>5\"]", ""), @"my.toml:2:14: a search needs objectives that are harder to meet at a higher rate: latency and errors, not goodput");
     insta::assert_snapshot!(why("", p99, "in-flight = 2"), @r#"my.toml:8:13: "in-flight": the search chooses the rate of each trial, and how many calls it has; leave it out"#);
     insta::assert_snapshot!(why("start-rate = 0.0", p99, ""), @"my.toml:3:27: the rate must be more than 0 and at most 1e9 calls per second");
