@@ -139,10 +139,11 @@ pub(crate) fn about(size: f64) -> String {
     }
 }
 
-/// The size of a difference: per cent below a factor of 2 (`23%`), otherwise a factor (`4.00×`).
+/// The size of a difference: per cent below a factor of 2 (`23%`), otherwise a factor (`4.00×`). The smallest
+/// difference shown is 0.1%: sentences about the differences below it would mean nothing with 0.0%.
 pub(crate) fn difference(factor: f64) -> String {
     if factor < 2.0 {
-        percent(factor - 1.0)
+        percent((factor - 1.0).max(0.001))
     } else {
         format!("{}×", number(factor))
     }
@@ -318,6 +319,7 @@ mod tests {
     fn a_difference_is_per_cent_or_a_factor() {
         assert_eq!(difference(1.23), "23%");
         assert_eq!(difference(1.038), "3.8%");
+        assert_eq!(difference(1.0), "0.1%");
         assert_eq!(difference(4.0), "4.00×");
     }
 

@@ -41,7 +41,10 @@ fn a_server_of_known_capacity_is_not_said_to_hold_more() {
     let extent = ["--start-rate", "40", "--precision", "100%"];
     let finished = place.run(&search(&target, &[objective, extent].concat()));
     let shown = finished.well();
-    assert!(shown.contains("calls/s hold p50<500ms"), "{shown}");
+    assert!(
+        shown.contains("calls/s the service meets p50<500ms"),
+        "{shown}"
+    );
     let report = report(&place.path().join("run"));
     let capacity = &report["capacity"];
     assert_eq!(capacity["end"], "found", "{capacity}");
@@ -63,13 +66,13 @@ fn a_server_of_known_capacity_is_not_said_to_hold_more() {
     assert_eq!(shown_rate, &rate("held").to_string());
     for name in ["report.html", "report.md"] {
         let text = fs::read_to_string(place.path().join("run").join(name)).expect("a report");
-        assert!(
-            text.contains("Every trial, in the order they ran"),
-            "{name}"
-        );
+        assert!(text.contains("All trials, in the order they ran"), "{name}");
     }
     let again = place.run(&["report", "run"]).well();
-    assert!(again.contains("calls/s hold p50<500ms"), "{again}");
+    assert!(
+        again.contains("calls/s the service meets p50<500ms"),
+        "{again}"
+    );
 }
 
 #[test]
@@ -84,7 +87,9 @@ fn what_holds_at_the_highest_rate_is_limited_by_it() {
     let words = [&objectives[..], &message, &extent, &["--duration", "100ms"]].concat();
     let shown = place.run(&search(&target, &words)).well();
     assert!(
-        shown.contains("400 calls/s hold p50<10s and errors<=0 (held in 3 of 3 trials)"),
+        shown.contains(
+            "At 400 calls/s the service meets p50<10s and errors<=0 (met in 3 of 3 trials)"
+        ),
         "{shown}"
     );
     assert!(shown.contains("Limited by --max-rate"), "{shown}");
@@ -100,7 +105,7 @@ fn a_search_in_which_no_rate_holds_ends_with_1() {
     assert_eq!(finished.code, Some(1), "{}", finished.stderr);
     let shown = finished.stdout;
     assert!(
-        shown.contains("No rate that was tried holds errors<=0"),
+        shown.contains("No rate that was tried meets errors<=0"),
         "{shown}"
     );
     assert!(shown.contains("missed errors<=0: 100%"), "{shown}");

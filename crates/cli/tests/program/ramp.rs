@@ -22,7 +22,7 @@ fn a_ramp_is_told_step_by_step_in_every_report() {
         ))
         .well();
     assert!(shown.contains("succeeded/s"), "{shown}");
-    assert!(shown.contains("errors<=0 reached in every step"), "{shown}");
+    assert!(shown.contains("errors<=0 met in every step"), "{shown}");
     let report = report(&place.path().join("run"));
     let started: Vec<u64> = steps(&report)
         .iter()

@@ -50,5 +50,5 @@ fn the_plan_and_the_report_say_which_variants_share_a_process() {
     assert_eq!(shares("rest-again"), Some(true));
     assert_eq!(shares("threads"), None);
     let page = std::fs::read_to_string(run.join("report.html")).expect("the page");
-    assert!(page.contains("one thing measured twice in one process"));
+    assert!(page.contains("the same thing measured twice in one process"));
 }

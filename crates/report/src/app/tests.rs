@@ -626,6 +626,6 @@ fn requests_per_second_at_a_rate_are_those_that_were_answered_in_time() {
 fn a_tail_that_is_the_wait_to_be_sent_is_said() {
     let said = |delay| of_rate(&[&at_rate(REQUESTS, delay)]);
     assert_eq!(said(9), [""; 0]);
-    insta::assert_snapshot!(said(15).join("\n"), @"p99 is mostly send delay (15.0 ms of 20.0 ms): calls waited for a connection or for this client, and it says little about the service");
+    insta::assert_snapshot!(said(15).join("\n"), @"p99 is mostly send delay (15.0 ms of 20.0 ms): calls waited for a connection or for this client, so it says little about the service");
     assert_eq!(of_rate(&[&slice(20.0, 0)]), [""; 0]);
 }

@@ -1,4 +1,4 @@
-//! Charts: bars of parts with their sizes, and lines with their positions on axes.
+//! Charts: bars of sized parts, and lines with positions on axes.
 
 use std::borrow::Cow;
 
@@ -43,7 +43,7 @@ pub(crate) enum Weight {
 
 /// Stacked bars and the key of their colours.
 pub(crate) struct Bars {
-    /// Class and name of every part that occurs in a bar.
+    /// The class and name of every part that occurs in a bar.
     pub(crate) key: Vec<Named>,
     pub(crate) scales: Vec<Scale>,
 }
@@ -60,9 +60,9 @@ pub(crate) const fn named(class: &'static str, name: &'static str) -> Named {
 pub(crate) struct Scale {
     /// The title of the variants' group, if the study has groups.
     pub(crate) title: Option<String>,
-    /// The value of the full width.
+    /// The value that the full width stands for.
     pub(crate) full: f64,
-    /// That value in words.
+    /// The text of this value, with its unit.
     pub(crate) width: String,
     pub(crate) bars: Vec<Bar>,
 }
@@ -73,13 +73,13 @@ pub(crate) struct Bar {
     pub(crate) name: String,
     pub(crate) cautions: String,
     pub(crate) parts: Vec<Part>,
-    /// A second, thinner bar of spans that overlap the first one's.
+    /// The spans of a second, thinner bar. They overlap the parts of the first.
     pub(crate) spans: Vec<Part>,
-    /// The whole bar, in words.
+    /// The text of the whole bar's value.
     pub(crate) total: String,
-    /// The text below it.
+    /// The text below the bar.
     pub(crate) detail: String,
-    /// The value of the floor, which is marked.
+    /// The value of the floor, which is marked on the bar.
     pub(crate) floor: Option<f64>,
 }
 
@@ -96,7 +96,7 @@ pub(crate) struct Part {
     pub(crate) named: Named,
     pub(crate) size: f64,
     pub(crate) value: String,
-    /// The text in it, if there is room.
+    /// The text inside the part, if there is room.
     pub(crate) label: String,
 }
 
@@ -118,10 +118,10 @@ pub(crate) struct Plot {
     pub(crate) marks: Vec<(Named, Vec<[f64; 2]>)>,
     /// The positions at which two lines cross, each with its interval.
     pub(crate) crossings: Vec<(f64, [f64; 2])>,
-    /// The legend's heads after the line's name; empty if the lines need no legend.
+    /// The heads of the legend's columns after the line's name; empty if the lines need no legend.
     pub(crate) heads: Vec<&'static str>,
     pub(crate) below: String,
-    /// A folded table below that, with its name.
+    /// A folded table at the end, with its name.
     pub(crate) table: Option<(&'static str, super::Table)>,
 }
 
@@ -130,10 +130,10 @@ pub(crate) struct Plot {
 pub(crate) enum Size {
     /// A third of the page's width.
     Small,
-    /// Half of it.
+    /// Half of the page's width.
     #[default]
     Half,
-    /// All of it.
+    /// The page's whole width.
     Whole,
 }
 
@@ -142,7 +142,7 @@ pub(crate) struct Line {
     pub(crate) name: String,
     pub(crate) class: &'static str,
     pub(crate) points: Vec<(f64, f64)>,
-    /// Its figures in the legend.
+    /// The line's figures in the legend, one for each of the plot's heads.
     pub(crate) figures: Vec<String>,
 }
 
@@ -160,7 +160,7 @@ pub(crate) enum Axis {
     Log { low: f64, high: f64 },
 }
 
-/// Values that differ by more than this factor get a logarithmic axis.
+/// Values that differ by more than this factor are shown on a logarithmic axis.
 const LOG_FROM: f64 = 8.0;
 
 impl Axis {

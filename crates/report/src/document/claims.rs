@@ -32,7 +32,7 @@ pub(crate) struct Measured {
 }
 
 impl Measured {
-    /// The measurement in words, and how its size compares.
+    /// The measurement in words, and how its size compares with the published one.
     pub(crate) fn words(&self) -> String {
         match self.size {
             Some(size) => format!("{}, {size}", self.text),

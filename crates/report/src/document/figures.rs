@@ -14,7 +14,7 @@ use crate::words::{self, Labels};
 /// The rank of a column that only the page shows.
 const PAGE: u8 = MAX_IN_TEXTS + 1;
 
-/// The column of the send delay, and its rank if calls are due at a rate: their latency includes the delay.
+/// The column of the send delay, and its higher rank if calls are due at a rate: their latency includes the delay.
 const DELAY: &str = "delay p99";
 const DELAY_RANK_AT_A_RATE: u8 = 1;
 
@@ -84,7 +84,7 @@ fn both_sides(client: String, server: Option<String>) -> String {
     words::joined([Some(client), server].into_iter().flatten(), " + ")
 }
 
-/// The figures of these groups. Columns without any figure are left out, except for the most important.
+/// The figures of these groups. Columns without figures are left out, except for the most important ones.
 pub(super) fn table(groups: &[Group<'_>]) -> Table {
     let members = || members(groups);
     let is_codec = |variant: &VariantFindings| variant.how.is_codec();
@@ -125,7 +125,7 @@ pub(super) fn table(groups: &[Group<'_>]) -> Table {
         ),
         (
             measured(groups).any(|(_, figures)| figures.link.is_some()),
-            "over a link, the floor goes over the link too, and its share is that of network and kernel",
+            "over a link, the floor crosses the link too, so its share covers network and kernel",
         ),
         (
             !all_codecs && members().any(|(variant, _)| is_codec(variant)),
@@ -170,8 +170,8 @@ pub(super) fn sections(findings: &Findings) -> Vec<Section> {
     sections.collect()
 }
 
-/// The client's own CPU share and send delay as a sentence: every report shows them, even if their columns are
-/// dropped.
+/// The client's own CPU share and send delay as a sentence, so that every report shows them even if their columns
+/// are dropped.
 fn client(groups: &[Group<'_>]) -> Option<String> {
     let shares = measured(groups).filter_map(|(v, f)| Some((f.client_share_max?, &v.name)));
     let (share, busiest) = shares.max_by(|a, b| a.0.total_cmp(&b.0))?;
@@ -209,7 +209,8 @@ fn spikes(groups: &[Group<'_>]) -> Option<String> {
     ))
 }
 
-/// The mean and median of each stage, for all variants that were timed by stages; `None` without any.
+/// The mean and median of each stage, for all variants that were timed by stages; `None` if there are no such
+/// variants.
 pub(super) fn stages(groups: &[Group<'_>]) -> Option<Table> {
     let staged = measured(groups).filter(|(_, figures)| !figures.stages.is_empty());
     let staged: Vec<(&str, &[StageFindings])> = staged
@@ -240,7 +241,7 @@ pub(super) fn stages(groups: &[Group<'_>]) -> Option<Table> {
     (!staged.is_empty()).then(|| Table {
         rows: staged.iter().map(row).collect(),
         columns: with_head(Column::text("variant", 0), columns),
-        notes: vec!["Mean (median) of each stage, over the calls that had it.".to_owned()],
+        notes: vec!["Mean (median) of each stage, over the calls that had the stage.".to_owned()],
         ..Table::default()
     })
 }

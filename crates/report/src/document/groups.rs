@@ -1,4 +1,4 @@
-//! Groups comparisons and variants of a study that belong together.
+//! Groups a study's comparisons and variants.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ pub(crate) struct Asked<'a> {
 }
 
 impl<'a> Asked<'a> {
-    /// What one of its comparisons is about. Names have no group prefix if all comparisons are of one group.
+    /// What one of its comparisons is about. Names lack the group's prefix if all comparisons are of one group.
     pub(crate) fn about(&self, findings: &'a Findings, comparison: &'a Comparison) -> About<'a> {
         let group = |c: &Comparison| findings.variant(&c.of).map(|v| v.group.as_deref());
         let about = About::from(comparison);
@@ -50,7 +50,7 @@ pub(crate) fn a_a_checks(findings: &Findings) -> impl Iterator<Item = &Compariso
     findings.comparisons.iter().filter(|c| c.a_a)
 }
 
-/// Questions about the same variants, and those variants.
+/// Questions about the same variants, with these variants.
 pub(crate) struct Together<'a> {
     pub(crate) questions: Vec<Asked<'a>>,
     pub(crate) variants: Vec<&'a VariantFindings>,
@@ -92,7 +92,7 @@ pub(crate) type Member<'a> = (&'a VariantFindings, &'a Cell);
 
 /// Variants of a study that are shown together.
 pub(crate) struct Group<'a> {
-    /// The study's group they belong to, and the shared parts of their names: `list: n=10`.
+    /// The study's group that they belong to, and the parts that their names share: `list: n=10`.
     pub(crate) title: Option<String>,
     pub(crate) members: Vec<Member<'a>>,
 }
@@ -149,7 +149,7 @@ pub(super) fn tables(
     sections.collect()
 }
 
-/// Splits variants into those that are compared with each other, directly or through others.
+/// Splits variants into sets that are compared with each other, directly or through other variants.
 fn compared<'a>(findings: &Findings, part: Vec<Member<'a>>) -> Vec<Vec<Member<'a>>> {
     let place = |name: &str| part.iter().position(|(v, _)| v.name == name);
     let mut set: Vec<usize> = (0..part.len()).collect();

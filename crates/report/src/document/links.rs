@@ -66,16 +66,17 @@ fn table(groups: &[Group<'_>]) -> Option<Table> {
 }
 
 const HOW_TO_READ: &str = "Up / down, if the two differ. set: rate and one-way delay; round trip: of a probe, \
-    before any call; base: the machine's own part of it; dropped: at the tail of a queue; lost: by the set loss; \
-    late: the time from when a packet was due until it left; held: trials in which the link was held, of all trials.";
+    before any call; base: the machine's part of the round trip; dropped: at the tail of a queue; lost: by the set \
+    loss; late: the time from when a packet was due until it left; held: trials in which the link was held, of all \
+    trials.";
 
-/// The text of each direction, or one text if they are the same.
+/// The text for each direction, or one text if both are the same.
 fn both(link: &LinkFindings, of: impl Fn(&LinkDirection) -> String) -> String {
     let ways = [&link.up, &link.down].map(of);
     words::joined(distinct(ways), " / ")
 }
 
-/// The settings of a direction, as a study writes them.
+/// The settings of a direction, in a study's notation.
 fn set(way: &LinkDirection) -> String {
     let rate = way.rate_bits.map(format_rate).or(way.trace.clone());
     let jitter = (way.jitter_ns > 0).then(|| format!("±{}", format_delay(way.jitter_ns)));

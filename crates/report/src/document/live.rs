@@ -1,4 +1,4 @@
-//! The sections about live services: results, objectives, ramps and searches.
+//! The sections about live services: results, objectives, ramps and capacity searches.
 
 use rpcgauge_study::objective::Measure;
 use rpcgauge_study::record::{CLIENT_BOUND_SHARE, FailureKind};
@@ -10,7 +10,7 @@ use crate::findings::{Cell, Distribution, Figures, Findings, StepFindings, Varia
 use crate::units::{self, none, ns};
 use crate::words;
 
-/// The work that no figure of a load includes: requests are encoded before they are due, or on another thread, and a
+/// The work that no figure of a load includes: requests are encoded before they are due or on another thread, and a
 /// call ends with the last byte of its response.
 pub(super) const LEFT_OUT: &str = "the client's own encoding of requests and decoding of responses";
 
@@ -119,11 +119,11 @@ fn times(of: &Distribution) -> String {
     words::joined(shown.map(|(name, time)| format!("{name} {time}")), ", ")
 }
 
-/// At most this many kinds of failures are listed; the others are counted together.
+/// The maximum number of kinds of failures to list. The failures of all other kinds are counted in one line.
 const MAX_KINDS: usize = 10;
 
-/// Each kind of failure, the most frequent first, with its most frequent text, and that text's count if not
-/// all failures have it.
+/// Each kind of failure, the most frequent first, with its most frequent text. The text has a count unless all
+/// failures of the kind have it.
 fn errors(figures: &Figures) -> Vec<Text> {
     let mut kinds: Vec<(&FailureKind, &u64)> = figures.calls.failed.iter().collect();
     kinds.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
@@ -142,7 +142,7 @@ fn errors(figures: &Figures) -> Vec<Text> {
     let others = (!left_out.is_empty()).then(|| {
         let kinds = units::counted(left_out.len() as u64, "other kind");
         Text::from(format!(
-            "and {} failures of {kinds}, in report.json",
+            "and {} failures of {kinds} (see report.json)",
             units::count(calls)
         ))
     });
@@ -186,7 +186,7 @@ fn connections(variant: &VariantFindings, figures: &Figures) -> String {
 
 fn client(figures: &Figures) -> String {
     let bound = if figures.client_share > Some(CLIENT_BOUND_SHARE) {
-        ": so much that the figures are this client's, not the service's"
+        ": too much, so the figures describe this client, not the service"
     } else {
         ""
     };
@@ -197,7 +197,7 @@ fn client(figures: &Figures) -> String {
     format!("{cpu} of CPU per call, {memory} of memory at most, {share} of a core{bound}")
 }
 
-/// How responses were checked: there is no expected message to compare them with.
+/// How responses were checked. Their messages are not, since the expected messages are unknown.
 fn checked(figures: &Figures) -> String {
     let answered = units::count(figures.calls.answered);
     format!("{answered} responses, by their status and headers; their messages are not decoded")
@@ -241,7 +241,7 @@ pub(super) fn objectives(findings: &Findings) -> Section {
     Section::new("objectives", "Objectives", Shown::Always, list)
 }
 
-/// The sections of a search and of ramps.
+/// The sections of capacity searches and ramps.
 pub(super) fn listings(findings: &Findings) -> Vec<Section> {
     let cells = findings.variants.iter().flat_map(VariantFindings::measured);
     let figures = cells.map(|(_, figures)| figures);
@@ -256,7 +256,7 @@ const STEP: [Figure<StepFindings>; 9] = [
         0 => Some("0 s".to_owned()),
         ns => Some(units::round_time(ns as f64)),
     }),
-    number("asked/s", 0, |s| Some(asked(s))),
+    number("target/s", 0, |s| Some(asked(s))),
     number("sent/s", 3, |s| per_second(s, s.sent)),
     number("succeeded/s", 0, |s| per_second(s, s.answered_within)),
     number("unsuccessful", 2, |s| {
@@ -270,9 +270,9 @@ const STEP: [Figure<StepFindings>; 9] = [
     }),
 ];
 
-const STEP_NOTE: &str = "Succeeded: the responses that arrived in the step. Everything else is about the calls that \
-     were due in it, whenever they were sent or ended. A percentile is given only if a call lies beyond it. Delay: \
-     the time from when a call was due until it was sent.";
+const STEP_NOTE: &str = "Succeeded: the responses that arrived in the step. The other columns are about the calls \
+     that were due in the step, whenever they were sent or finished. A percentile is given only if a call lies \
+     beyond it. Delay: the time from when a call was due until it was sent.";
 
 fn ramp(figures: &Figures) -> Section {
     let step = |(place, step): (usize, &StepFindings)| row(place.to_string(), &STEP, Some(step));
@@ -284,7 +284,7 @@ fn ramp(figures: &Figures) -> Section {
     Section::new("ramp", "Ramp", Shown::Always, [Block::Table(table)])
 }
 
-/// The columns after the rate in the table of a search's trials.
+/// The columns after the target rate in the table of a search's trials.
 const TRIAL: [Figure<CapacityTrial>; 8] = [
     number("sent/s", 5, |t| Some(units::number(t.sent_rate))),
     number("goodput", 3, |t| Some(units::number(t.goodput))),
@@ -300,9 +300,9 @@ const TRIAL: [Figure<CapacityTrial>; 8] = [
     }),
 ];
 
-const TRIAL_NOTE: &str = "Every trial, in the order they ran. A rate counts as held if every objective held in \
-     three trials and at most one trial missed one, as missed if two trials did. Delay: the time from when a call \
-     was due until it was sent. Client share: of its core.";
+const TRIAL_NOTE: &str = "All trials, in the order they ran. A rate counts as met if three trials met every \
+     objective and at most one trial missed one, and as missed if two trials missed one. Delay: the time from when \
+     a call was due until it was sent. Client share: of its core.";
 
 fn capacity(found: &CapacityFindings) -> Section {
     let sentences = words::capacity::sentences(found).into_iter().enumerate();
@@ -314,19 +314,19 @@ fn capacity(found: &CapacityFindings) -> Section {
     let table = Block::Table(Table {
         rows: found.trials.iter().map(trial).collect(),
         notes: vec![TRIAL_NOTE.to_owned()],
-        ..Table::of_figures(Column::number("asked/s", 0), &TRIAL)
+        ..Table::of_figures(Column::number("target/s", 0), &TRIAL)
     });
     let blocks = paragraphs.chain([table]);
     Section::new("capacity", "Capacity", Shown::Always, blocks)
 }
 
-/// A number of calls of a step as a rate; `None` if no calls were due in the step.
+/// A step's number of calls as a rate; `None` if no calls were due in the step.
 fn per_second(step: &StepFindings, calls: u64) -> Option<String> {
     let seconds = step.lasted_ns as f64 / 1e9;
     (step.started > 0 && seconds > 0.0).then(|| units::number(calls as f64 / seconds))
 }
 
-/// The rate of a step: `400`, or `400–500` where it changes.
+/// The target rate of a step: `400`, or `400–500` if it changes within the step.
 fn asked(step: &StepFindings) -> String {
     if step.from == step.to {
         return units::number(step.from);
@@ -369,7 +369,7 @@ mod tests {
         assert_eq!(lines.len(), MAX_KINDS + 1);
         assert_eq!(
             lines[MAX_KINDS].words(),
-            "and 630 failures of 90 other kinds, in report.json"
+            "and 630 failures of 90 other kinds (see report.json)"
         );
     }
 

@@ -1,8 +1,8 @@
 //! The report as a tree of headings, texts, tables, verdicts and charts.
 //!
-//! It is built once, from the findings; the terminal, Markdown and the page each render it. A renderer
-//! decides the place and look of a part, this module its content. Every text may include text from a
-//! server or a study, so each renderer escapes all of them ([`crate::escape`]).
+//! The tree is built once, from the findings, and rendered for the terminal, as Markdown and as a page. A renderer
+//! decides where each part goes and how it looks; this module decides what it contains. Any text may include text
+//! from a server or a study, so every renderer escapes all texts ([`crate::escape`]).
 
 mod chart;
 mod charts;
@@ -76,9 +76,9 @@ pub(crate) enum Shown {
     Always,
     /// On the page and in Markdown; on a terminal only in verbose output.
     InFiles,
-    /// Nowhere: folded on the page and in Markdown, and on a terminal only in verbose output.
+    /// Nowhere: it is folded on the page and in Markdown, and a terminal shows it only in verbose output.
     Folded,
-    /// In texts, folded in Markdown; the page shows the same with each group of variants.
+    /// In the texts (folded in Markdown), but not on the page, which shows the same with each group of variants.
     InTexts,
 }
 
@@ -87,7 +87,7 @@ pub(crate) enum Block {
     /// A heading below the section's.
     Heading(String),
     Paragraph(Text),
-    /// A remark on what is above it.
+    /// A remark on the block above it.
     Note(String),
     /// Labels, each with a text.
     Facts(Vec<(String, Text)>),
@@ -111,7 +111,7 @@ impl Block {
         )
     }
 
-    /// A list; `None` without an item.
+    /// A list; `None` without items.
     pub(crate) fn list(items: impl IntoIterator<Item = Item>) -> Option<Self> {
         let items: Vec<Item> = items.into_iter().collect();
         (!items.is_empty()).then_some(Self::List(items))
@@ -169,7 +169,7 @@ impl Text {
         self
     }
 
-    /// Its plain text.
+    /// The text without markup.
     pub(crate) fn words(&self) -> String {
         let words = self.0.iter().map(|span| match span {
             Span::Plain(text) | Span::Strong(text) | Span::Foreign(text) => &**text,
@@ -191,9 +191,9 @@ pub(crate) struct Table {
     pub(crate) rows: Vec<Vec<String>>,
     /// The cautions about each row; empty if the table has no such column.
     pub(crate) cautions: Vec<Labels>,
-    /// Each row's class of a bar's part, which a page shows as a colour; empty without bars.
+    /// For each row, the class of its part of a bar, which the page shows as a colour; empty without bars.
     pub(crate) swatches: Vec<&'static str>,
-    /// The first row of each group, except for the first group's.
+    /// The index of the first row of each group, except for the first group.
     pub(crate) breaks: Vec<usize>,
     /// The meaning of the cautions' letters, for renderers that show letters.
     pub(crate) legend: Vec<String>,
@@ -210,7 +210,7 @@ impl Table {
         }
     }
 
-    /// Adds rows as a group of their own.
+    /// Adds rows as a separate group.
     pub(crate) fn add_group(&mut self, rows: impl IntoIterator<Item = Vec<String>>) {
         let first = self.rows.len();
         self.rows.extend(rows);
@@ -220,7 +220,7 @@ impl Table {
     }
 }
 
-/// Columns or cells: the first, then the others.
+/// The columns or cells of a table, with the head in front.
 pub(crate) fn with_head<T>(head: T, others: impl IntoIterator<Item = T>) -> Vec<T> {
     std::iter::once(head).chain(others).collect()
 }
@@ -242,7 +242,7 @@ pub(crate) fn row<T>(head: String, figures: &[Figure<T>], of: Option<&T>) -> Vec
     with_head(head, figures.iter().map(cell))
 }
 
-/// A column, with its rank for being dropped if there is too little room.
+/// A column, with a rank that decides which columns are dropped if there is too little room.
 #[derive(Debug, Clone)]
 pub(crate) struct Column {
     pub(crate) title: Cow<'static, str>,
@@ -308,17 +308,17 @@ impl Document {
         }
     }
 
-    /// Writes it for a terminal.
+    /// Renders the report for a terminal.
     pub fn terminal(&self, style: Style) -> String {
         terminal::whole(self, style)
     }
 
-    /// Writes it as an HTML page.
+    /// Renders the report as an HTML page.
     pub fn html(&self) -> String {
         html::whole(self)
     }
 
-    /// Writes it as Markdown.
+    /// Renders the report as Markdown.
     pub fn markdown(&self) -> String {
         markdown::whole(self)
     }

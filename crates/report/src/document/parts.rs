@@ -61,8 +61,8 @@ fn notes(rows: &[Row<'_>]) -> Vec<String> {
     ];
     if rows.iter().any(|(_, parts)| parts.network.is_some()) {
         notes.push(
-            "network: the minimum time on the link, for its delays and the sending of the bytes; kernel: the floor over \
-             the link beyond that"
+            "network: the minimum time on the link, from its delays and from sending the bytes; kernel: the rest \
+             of the floor over the link"
                 .to_owned(),
         );
     }
@@ -82,15 +82,15 @@ fn notes(rows: &[Row<'_>]) -> Vec<String> {
         }
     };
     without(
-        "the server's codec is not measured, and is counted in the server's part",
+        "the server's codec is not measured and is included in the server's part",
         |parts| parts.codec_of_server_ns.is_none(),
     );
     without(
-        "the client's codec is not measured, and is counted in the client's part",
+        "the client's codec is not measured and is included in the client's part",
         |parts| parts.codec_of_client_ns.is_none(),
     );
     without(
-        "the client's CPU is not measured, and its part is counted in the server's",
+        "the client's CPU is not measured, and its part is included in the server's",
         |parts| parts.client.is_none(),
     );
     notes

@@ -1,4 +1,4 @@
-//! A report's texts about its run: what was measured, on what machine, what failed, and how to read it.
+//! The parts of a report about its run: what was measured, on what machine, what failed, and how to read the report.
 
 use rpcgauge_study::record::{Environment, Fault};
 use rpcgauge_study::run::Writing;
@@ -26,7 +26,7 @@ pub(super) fn facts(findings: &Findings) -> Vec<String> {
     facts.into_iter().flatten().collect()
 }
 
-/// The measured, failed and missing trials, in words.
+/// The numbers of measured, failed and missing trials, in words.
 fn progress(findings: &Findings) -> String {
     let p = &findings.progress;
     if p.is_complete() {
@@ -92,21 +92,21 @@ pub(crate) fn cautions(findings: &Findings) -> Vec<String> {
             None => "; rpcgauge run --resume continues from there",
         };
         cautions.push(format!(
-            "this run was interrupted: the results rest on the trials measured until then{resume}"
+            "this run was interrupted: the results are from the trials measured before that{resume}"
         ));
     }
     if findings.trials.is_empty() {
         cautions.push("nothing was measured".to_owned());
     }
-    // Two targets on one host give the same warnings.
+    // Two targets on one host can cause the same warning.
     distinct(cautions)
 }
 
-/// The caution about a run that another rpcgauge is still writing; `what` is the plural of its records.
+/// The caution about a run that another rpcgauge process is still writing; `what` names its records, in the plural.
 pub(crate) fn still_running(running: Writing, what: &str) -> String {
     let pid = running.pid.map(|pid| format!(" (pid {pid})"));
     format!(
-        "this run is still running{}: what follows rests on the {what} that have been recorded",
+        "this run is still running{}: the results are from the {what} recorded so far",
         pid.unwrap_or_default()
     )
 }
@@ -137,7 +137,7 @@ pub(super) fn failures(findings: &Findings) -> Section {
     Section::new("failed", "What failed", Shown::Always, blocks)
 }
 
-/// The failed calls and connections of subjects; those of a live service are with its result.
+/// The failed calls and connections of subjects. A live service's are shown with its result.
 pub(super) fn calls(findings: &Findings) -> Section {
     let subjects = findings.variants.iter().filter(|v| !v.is_live());
     let list = Block::list(subjects.flat_map(|variant| {
@@ -156,8 +156,8 @@ pub(super) fn calls(findings: &Findings) -> Section {
 fn failure(failure: &Failure<'_>) -> Item {
     let trial = failure.first;
     let fault = match trial.fault {
-        Fault::User => "what the user asked for",
-        Fault::Instrument => "rpcgauge's own fault",
+        Fault::User => "the user's settings",
+        Fault::Instrument => "rpcgauge itself",
         Fault::Subject => "the stack under test",
         Fault::Machine => "the machine",
     };
@@ -214,14 +214,14 @@ pub(super) fn environment(findings: &Findings) -> Option<Section> {
     ))
 }
 
-/// The facts about the machine, by name. Warnings about noise are among the cautions.
+/// The facts about the machine, by name. Warnings about noise are in the cautions instead.
 pub(crate) fn machine_facts(environment: &Environment) -> [(&'static str, String); 8] {
     let or_unknown = |text: &Option<String>| text.clone().unwrap_or_else(|| "not known".to_owned());
     let idle = &environment.idle;
     let mut idle_text = if idle.asked == idle.got {
         idle.got.to_string()
     } else {
-        format!("asked for {}, got {}", idle.asked, idle.got)
+        format!("requested {}, got {}", idle.asked, idle.got)
     };
     if let Some(reason) = &idle.reason {
         idle_text += &format!(" ({reason})");
@@ -238,8 +238,8 @@ pub(crate) fn machine_facts(environment: &Environment) -> [(&'static str, String
     ]
 }
 
-/// How much a floor varied over the blocks of the run: the one that varied most, since floors of different
-/// sizes and transports cannot be compared. `None` if no floor has two blocks.
+/// The range, over the blocks of the run, of the floor that varied most. Only one is shown because floors of
+/// different sizes and transports cannot be compared. `None` if no floor has two blocks.
 fn floor_blocks(findings: &Findings) -> Option<String> {
     let floors = findings.variants.iter().flat_map(|variant| {
         variant.measured().filter_map(move |(cell, figures)| {
@@ -297,8 +297,8 @@ pub(super) fn reading(findings: &Findings) -> Section {
         let (restarts, bootstrap) = if is_live {
             (
                 "",
-                "a bootstrap over blocks, since nothing was restarted: it holds for these running \
-                 services",
+                "a bootstrap over blocks, since nothing was restarted: it is valid only for these \
+                 running services",
             )
         } else {
             (
@@ -312,18 +312,19 @@ pub(super) fn reading(findings: &Findings) -> Section {
                 "“2.31× faster [2.24, 2.39]” means: the ratio of the two variants, measured in each block, \
                  has the median 2.31, and the true ratio lies between 2.24 and 2.39 with {confidence} \
                  confidence. “No difference” means that the whole interval lies within ±{margin}. “Not \
-                 resolved” means that this run cannot tell; it says how much more measuring would; “1.10× \
-                 faster to 1.23× slower” are the two ends of its interval. The two figures beside a ratio \
-                 are over all calls, so their own ratio can differ from it. “Depends on placement” means \
-                 that the verdict changes with the cores on which client and server run."
+                 resolved” means that this run cannot tell, and the verdict adds how much more measuring \
+                 would; “1.10× faster to 1.23× slower” gives the two ends of its interval. The two figures \
+                 beside a ratio are over all calls, so their quotient can differ from that ratio. \
+                 “Depends on placement” means that the verdict changes with the cores on which client and server \
+                 run."
             ),
         );
         about(
             "The small plots",
             "beside the verdicts show the ratio (dot) and its interval (bar), a further placement below; \
              better is to the right, the axis is logarithmic, and its ends are given beside the question. The \
-             grey band is “no difference”; between the two dashed lines nothing is resolved, since one \
-             thing measured twice (A/A) differs as much. A diamond is a published ratio."
+             grey band is “no difference”; between the two dashed lines nothing is resolved, since the \
+             same thing measured twice (A/A) differs by as much. A diamond is a published ratio."
                 .to_owned(),
         );
         about(
@@ -342,7 +343,7 @@ pub(super) fn reading(findings: &Findings) -> Section {
     about(
         "Latency",
         "runs from the moment a call was due until its response was complete. A warm-up ended when \
-         latency had settled, or unsettled at its limit. Percentiles come from merged histograms \
+         latency had settled, or at its limit without settling. Percentiles come from merged histograms \
          with three significant digits, and are given only if at least one call lies beyond them. A \
          spike is a slice of a trial whose longest call is more than six robust standard deviations above \
          the usual one and more than three times as long, or more than twenty times as long."

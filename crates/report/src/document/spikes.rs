@@ -6,7 +6,7 @@ use crate::findings::Findings;
 use crate::findings::spikes::{Cause, SpikeCauses};
 use crate::{units, words};
 
-/// The causes of each variant whose slow calls were watched, placement by placement.
+/// The causes of slow calls of each variant that was watched, placement by placement.
 pub(super) fn sections(findings: &Findings) -> Vec<Section> {
     groups::tables(findings, "spikes", "Slow calls by their cause", table)
 }
@@ -50,16 +50,16 @@ fn table(groups: &[Group<'_>]) -> Option<Table> {
     let unknown = variants.iter().filter(is_open).map(|(name, _)| name);
     let unknown = words::joined(unknown, ", ");
     if !unknown.is_empty() {
-        let note = format!("The runtime events of {unknown} are not known.");
+        let note = format!("No runtime events are known of {unknown}.");
         table.notes.push(note);
     }
     (!table.rows.is_empty()).then_some(table)
 }
 
 const HOW_TO_READ: &str = "A call is slow if it takes more than three times the median of up to 64 calls \
-    before it. Slow calls that follow each other are one spike; the time beyond the median is lost. A \
-    cause is named if it covers half of that. If no cause does, a garbage collection whose whole pause \
-    lies in the call is named, since its threads continue to work after the pause.";
+    before it. Consecutive slow calls are one spike; the time beyond the median is lost. A cause is named \
+    if it covers half of the lost time. If no cause does, a garbage collection whose whole pause lies in \
+    the call is named, since its threads continue to work after the pause.";
 
 #[cfg(test)]
 mod tests {

@@ -57,7 +57,7 @@ fn table(findings: &Findings, stacks: &[&StackFindings]) -> Table {
     }
 }
 
-/// The cautions about a stack's figures: those about its two variants.
+/// The cautions about a stack's figures, which come from its two variants.
 fn labels(findings: &Findings, stack: &StackFindings) -> Labels {
     let mut cautions = Vec::new();
     for StackVariant { variant, .. } in [&stack.few, &stack.many].into_iter().flatten() {
@@ -94,7 +94,7 @@ fn notes(findings: &Findings) -> Vec<String> {
             "p50 and p99 with {few} in flight; calls/s and CPU, the stack's own, with {many} in flight"
         ),
         "memory: the highest peak; threads: the maximum at a trial's end; start-up: until the process is ready".to_owned(),
-        format!("on disk: what it needs to run, without its language's runtime{reference}"),
+        format!("on disk: what the stack needs to run, without its language's runtime{reference}"),
         format!("±: the {confidence} interval over fresh starts, rounded up"),
     ]
 }

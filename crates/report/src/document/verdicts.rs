@@ -19,7 +19,7 @@ pub(crate) struct Verdicts {
     /// The short names of the placements, the study's own first.
     pub(crate) placements: Vec<&'static str>,
     pub(crate) groups: Vec<Group>,
-    /// The A/A checks, which show how far the verdicts can be relied on.
+    /// The A/A checks, which show how reliable the verdicts are.
     pub(crate) checks: Option<Question>,
     /// How far the checks' axis of ratios extends to either side of 1; `None` without an estimate.
     pub(crate) checks_reach: Option<f64>,
@@ -50,7 +50,7 @@ pub(crate) struct Question {
 }
 
 impl Question {
-    /// Whether the question is a heading above its rows. If there is only one row, the question is the row's text.
+    /// Whether the question is a heading above its rows. With only one row, the question is the row's text.
     pub(crate) fn has_heading(&self) -> bool {
         self.rows.len() > 1
     }
@@ -66,7 +66,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// The answer shown for the row: that of the study's own placement, unless the answer depends on
+    /// The answer shown for the row: the one under the study's own placement, unless the answer depends on
     /// placement.
     pub(crate) fn sign(&self) -> Answer {
         match (self.answer, self.verdicts.first()) {
@@ -76,7 +76,7 @@ impl Row {
     }
 
     /// The verdicts to list separately: all if the answer depends on placement, otherwise those whose answer
-    /// is not that of the study's own placement.
+    /// differs from the one under the study's own placement.
     pub(crate) fn others(&self) -> impl Iterator<Item = &Verdict> {
         let own = self.verdicts.first().map(|verdict| verdict.answer);
         let depends = self.answer == Answer::Depends;
@@ -106,7 +106,7 @@ pub(crate) struct Drawn {
     pub(crate) interval: Option<[f64; 2]>,
     /// How far "no difference" extends to either side of 0.
     pub(crate) margin: f64,
-    /// How far the A/A pair extends to either side of 0: nothing within is resolved.
+    /// How far the A/A pair extends to either side of 0: no difference within that range is resolved.
     pub(crate) control: Option<f64>,
     /// A published ratio.
     pub(crate) published: Option<f64>,
@@ -152,7 +152,7 @@ fn group(findings: &Findings, together: &groups::Together<'_>) -> Group {
     }
 }
 
-/// The title of a group's charts and tables, with the name of the study's group if all variants are of one.
+/// The title of a group's charts and tables, with the name of the study's group if all variants belong to one group.
 fn title(together: &groups::Together<'_>) -> String {
     let mut parts = together.variants.iter().map(|v| v.group.as_deref());
     let first = parts.next().flatten();
@@ -229,14 +229,14 @@ fn checks_of(findings: &Findings) -> Option<Question> {
     };
     let rows: Vec<Row> = groups::a_a_checks(findings).map(row).collect();
     (!rows.is_empty()).then(|| Question {
-        text: "Is a difference seen where there is none?".to_owned(),
+        text: "Does measuring the same thing twice show a difference?".to_owned(),
         rows,
         crossings: Vec::new(),
         cautions: None,
     })
 }
 
-/// The crossings to show below a question: those whose largest size it asks about.
+/// The crossings to show below a question: those whose largest size the question is about.
 fn crossings(findings: &Findings, asked: &Asked<'_>) -> Vec<String> {
     let is_last = |pair: &String| asked.comparisons.iter().any(|c| c.pair == *pair);
     let all = findings.sweeps.iter().flat_map(|sweep| {
@@ -263,7 +263,7 @@ fn check(comparison: &Comparison) -> String {
 
 /// The counts of claims by outcome; `None` if the study has no claims.
 fn claims_counted(findings: &Findings) -> Option<String> {
-    // Outcomes that hold on one placement only come after those that hold on all.
+    // Outcomes under only one placement come after those under all placements.
     let mut claims: Vec<&ClaimFindings> = findings.claims.iter().collect();
     claims.sort_by_key(|c| (c.outcome, !c.depends_on_placement, c.only_under.clone()));
     let outcome = |claim: &ClaimFindings| {
@@ -279,7 +279,7 @@ fn claims_counted(findings: &Findings) -> Option<String> {
     (!counted.is_empty()).then(|| format!("Published figures: {counted}"))
 }
 
-/// The possible ends of the axis of ratios, whose labels are then round.
+/// The possible ends of the axis of ratios: round numbers, since they are its labels.
 const ENDS: [f64; 10] = [1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, 1_000.0];
 
 /// How far the axis of these ratios extends to either side of 1: to a round ratio beyond the furthest, but at most

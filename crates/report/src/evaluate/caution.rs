@@ -264,7 +264,7 @@ mod tests {
                 .collect::<Vec<_>>()
                 .join("\n")
         };
-        insta::assert_snapshot!(left(1_000), @"1,000 calls that were due in the warm-up had not been sent when it ended: the 204 measured calls waited behind them, and their late responses count in no rate; lower the rate, or give a longer warm-up");
+        insta::assert_snapshot!(left(1_000), @"1,000 calls that were due in the warm-up had not been sent when it ended: the 204 measured calls waited behind them, and their late responses are part of no rate; lower the rate or use a longer warm-up");
         assert_eq!(left(1), "");
     }
 
@@ -285,8 +285,8 @@ mod tests {
                 measured.send_delay = times([(2_000 - calls, 1_000), (calls, delay_ns)]);
             }
         };
-        insta::assert_snapshot!(shown(live(), late(5, 49_000_000)).join("\n"), @"p99.9 is mostly send delay (49.0 ms of 50.0 ms): calls waited for a connection or for this client, and it says little about the service");
-        insta::assert_snapshot!(shown(live(), late(50, 49_000_000)).join("\n"), @"p99 is mostly send delay (49.0 ms of 50.0 ms): calls waited for a connection or for this client, and it says little about the service");
+        insta::assert_snapshot!(shown(live(), late(5, 49_000_000)).join("\n"), @"p99.9 is mostly send delay (49.0 ms of 50.0 ms): calls waited for a connection or for this client, so it says little about the service");
+        insta::assert_snapshot!(shown(live(), late(50, 49_000_000)).join("\n"), @"p99 is mostly send delay (49.0 ms of 50.0 ms): calls waited for a connection or for this client, so it says little about the service");
         assert_eq!(shown(live(), late(5, 20_000_000)), [""; 0]);
         assert_eq!(
             shown(live(), late(50, 60_000_000)),

@@ -71,7 +71,7 @@ fn bar(page: &mut Page, bar: &Bar, full: f64) {
         .map(|part| format!("{} {}", part.named.1, part.value));
     page.put(
         "</div><div class=\"bar-track\" role=\"img\" aria-label=\"{}: {}\"><div class=\"bar\">",
-        &[&bar.total, &joined(said, ", ")],
+        &[&bar.total, &joined(said, "; ")],
     );
     parts(page, &bar.parts, full);
     page.raw("</div>");

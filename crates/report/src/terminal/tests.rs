@@ -173,7 +173,7 @@ fn messages_that_were_not_made_in_time_are_said_of_a_live_service() {
     }
     let page = render(&findings(&sample), plain(100));
     let words: Vec<&str> = page.split_whitespace().collect();
-    let said = "3 of 204 calls were begun late, since their messages were not made in time.";
+    let said = "3 of 204 calls started late because their messages were not built in time.";
     assert!(words.join(" ").to_lowercase().contains(said), "{page}");
 }
 
@@ -183,7 +183,7 @@ fn calls_in_flight_that_were_not_reached_are_said_of_a_live_service() {
     *live_schedule(&mut sample.plan.variants[0]) = Schedule::Closed { in_flight: 64 };
     let said = |sample: &crate::fixture::Sample| {
         let page = render(&findings(sample), plain(200));
-        page.contains("A trial had at most 10 calls in flight, not the 64 asked for.")
+        page.contains("A trial had at most 10 calls in flight, not the requested 64.")
     };
     let reach = |sample: &mut crate::fixture::Sample, most| {
         if let TrialOutcome::Measured(measured) = &mut sample.trials[0].outcome {

@@ -1,4 +1,4 @@
-//! The A/A pair in words: the difference of one thing measured twice.
+//! The A/A pair in words: the difference between two measurements of the same thing.
 
 use super::About;
 use super::ratio::Found;
@@ -26,12 +26,12 @@ pub(crate) fn a_a(about: About<'_>, verdict: &PlacementVerdict) -> String {
         ""
     };
     format!(
-        "A/A check {outcome}: {of} and {against}, one thing measured twice{process}, come out {found} in \
-         {name}{means}"
+        "A/A check {outcome}: {of} against {against} in {name}, {found} (the same thing measured \
+         twice{process}){means}"
     )
 }
 
-/// An A/A check in as few words as possible, to follow the name of its metric.
+/// An A/A check in as few words as possible, to append to the name of its metric.
 pub(crate) fn a_a_brief(verdict: &PlacementVerdict) -> String {
     let Some(estimate) = &verdict.estimate else {
         return match without(verdict) {
@@ -45,32 +45,33 @@ pub(crate) fn a_a_brief(verdict: &PlacementVerdict) -> String {
     }
 }
 
-/// An A/A interval beyond this factor is not reassuring, even if it includes 1: most differences are smaller.
+/// An A/A interval that reaches beyond this factor is not reassuring, even if it includes 1, since most real
+/// differences are smaller.
 const LOOSE: f64 = 1.5;
 
 /// The outcome of an A/A check, and what it means for other comparisons: only differences that lie beyond its
 /// interval, on either side, are resolved (`stats::judge`).
 fn a_a_outcome(estimate: &Estimate) -> (&'static str, Option<String>) {
     let Some([low, high]) = estimate.interval else {
-        return ("open", None);
+        return ("inconclusive", None);
     };
     let farthest = high.max(1.0 / low);
     let unseen = units::difference(farthest);
     if farthest > WORTHLESS {
-        return ("open", Some(too_little(estimate)));
+        return ("inconclusive", Some(too_little(estimate)));
     }
     let outcome = if !(low..=high).contains(&1.0) {
         "fails"
     } else if farthest > LOOSE {
         "too wide"
     } else {
-        "holds"
+        "passes"
     };
     let means = format!("differences below {unseen} are not resolved");
     (outcome, Some(means))
 }
 
-/// With fewer invocations an interval is wide for that reason alone (docs/method.md).
+/// With fewer invocations than this, an interval is wide for that reason alone (docs/method.md).
 const FEW_INVOCATIONS: u64 = 4;
 
 /// Why an A/A pair shows nothing.
@@ -79,7 +80,7 @@ fn too_little(estimate: &Estimate) -> String {
         return "so noisy that hardly any difference can be resolved".to_owned();
     }
     let (blocks, runs) = (estimate.blocks, estimate.invocations);
-    // Only running services have an interval over one invocation.
+    // Only a run against running services can have an interval over one invocation.
     if runs == 1 {
         return format!("too few blocks ({blocks})");
     }
@@ -110,7 +111,7 @@ mod tests {
             (
                 [0.95, 1.05],
                 8,
-                "holds, differences below 5.3% are not resolved",
+                "passes, differences below 5.3% are not resolved",
             ),
             (
                 [0.25, 2.56],
@@ -120,12 +121,12 @@ mod tests {
             (
                 [0.1, 16.0],
                 8,
-                "open, so noisy that hardly any difference can be resolved",
+                "inconclusive, so noisy that hardly any difference can be resolved",
             ),
             (
                 [1e-9, 1e9],
                 2,
-                "open, too few blocks (4 blocks in 2 invocations)",
+                "inconclusive, too few blocks (4 blocks in 2 invocations)",
             ),
             (
                 [1.01, 1.10],
@@ -135,7 +136,7 @@ mod tests {
             (
                 [0.93, 1.01],
                 8,
-                "holds, differences below 7.5% are not resolved",
+                "passes, differences below 7.5% are not resolved",
             ),
         ];
         for (interval, invocations, expected) in table {

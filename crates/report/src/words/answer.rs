@@ -3,7 +3,7 @@
 use super::{joined, on};
 use crate::findings::verdict::{Combined, Comparison, Outcome, PlacementVerdict};
 
-/// The outcome of a comparison, as a sign, a label or a colour shows it.
+/// The outcome of a comparison, shown as a sign, a label or a colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Answer {
     Better,
@@ -12,7 +12,7 @@ pub(crate) enum Answer {
     Depends,
     Open,
     Nothing,
-    /// One thing measured twice, which is not an answer.
+    /// An A/A check, which is not an answer.
     Check,
 }
 
@@ -67,7 +67,7 @@ impl Answer {
     }
 }
 
-/// A comparison's answer in a few words, and the only placements that show it, if others leave it open.
+/// A comparison's answer in a few words. If some placements leave it open, the text names those that show it.
 pub(crate) fn answer(comparison: &Comparison) -> String {
     let answer = Answer::of(comparison);
     if comparison.combined != Combined::Unconfirmed {

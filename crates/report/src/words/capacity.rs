@@ -1,4 +1,4 @@
-//! The highest rate that holds the objectives, in words.
+//! The highest rate that meets the objectives, in words.
 
 use rpcgauge_study::objective::{Measure, Objective};
 
@@ -13,24 +13,28 @@ pub(crate) fn sentences(found: &CapacityFindings) -> Vec<String> {
     let objectives = joined(&found.objectives, " and ");
     let answer = match (&found.held, &found.missed) {
         (Some(held), Some(missed)) => format!(
-            "{} {} {objectives} ({}); {} {} ({}).",
+            "At {} the service {} {objectives} ({}); at {} it {} ({}).",
             rate(held),
-            sure(held, "hold", "seem to hold"),
+            sure(held, "meets", "seems to meet"),
             trials(held),
             rate(missed),
-            sure(missed, "do not", "seem not to"),
+            sure(missed, "does not", "seems not to"),
             trials(missed),
         ),
         (Some(held), None) => {
-            let hold = sure(held, "hold", "seem to hold");
-            format!("{} {hold} {objectives} ({}).", rate(held), trials(held))
+            let meets = sure(held, "meets", "seems to meet");
+            format!(
+                "At {} the service {meets} {objectives} ({}).",
+                rate(held),
+                trials(held)
+            )
         }
         (None, Some(missed)) => format!(
-            "No rate that was tried holds {objectives}: the lowest was {} ({}).",
+            "No rate that was tried meets {objectives}: the lowest was {} ({}).",
             rate(missed),
             trials(missed),
         ),
-        (None, None) => format!("No finished trial shows whether {objectives} hold."),
+        (None, None) => format!("No finished trial shows whether the service meets {objectives}."),
     };
     let mut sentences = vec![answer];
     let missed_once = found.held.as_ref().is_some_and(|held| held.misses > 0);
@@ -41,12 +45,12 @@ pub(crate) fn sentences(found: &CapacityFindings) -> Vec<String> {
     sentences
 }
 
-/// A rate that holds may have missed once, and then its figures can look as if it did not hold.
+/// A rate that counts as met may have missed in one trial, and then its figures can look like a miss.
 const WITH_THE_ONE_THAT_MISSED: &str =
-    "The figures of the rate that holds cover all its trials, including the one that missed.";
+    "The figures of the rate that meets them cover all its trials, including the one that missed.";
 
-/// A note that calls failed at the rate that held, if no objective is about errors: a percentile
-/// says nothing about the calls beyond it.
+/// A note that calls failed at the rate that meets the objectives, if no objective is about errors: a percentile
+/// does not reflect the calls beyond it.
 fn unanswered(found: &CapacityFindings) -> Option<String> {
     let is_bounded = |objective: &Objective| objective.measure == Measure::Errors;
     let rate = found.held.as_ref()?.rate;
@@ -56,8 +60,8 @@ fn unanswered(found: &CapacityFindings) -> Option<String> {
     let lost = started.saturating_sub(answered);
     (lost > 0 && !found.objectives.iter().any(is_bounded)).then(|| {
         format!(
-            "Of {} calls in the trials that held, {} did not succeed, and no objective bounds that: add one, \
-             as in --slo 'errors<0.1%'.",
+            "Of {} calls in the trials that met the objectives, {} did not succeed, and no objective limits \
+             errors: add one, such as --slo 'errors<0.1%'.",
             units::count(started),
             units::count(lost)
         )
@@ -74,26 +78,22 @@ fn sure(bound: &CapacityBound, yes: &'static str, no: &'static str) -> &'static 
 
 fn trials(bound: &CapacityBound) -> String {
     let all = u64::from(bound.holds + bound.misses);
-    format!(
-        "held in {} of {}",
-        bound.holds,
-        units::counted(all, "trial")
-    )
+    format!("met in {} of {}", bound.holds, units::counted(all, "trial"))
 }
 
 fn end(found: &CapacityFindings) -> Option<&'static str> {
     match found.end {
         CapacityEnd::Found | CapacityEnd::Ceiling => None,
         CapacityEnd::NoneHeld => Some(
-            "Trials at lower rates would take more than twelve times --duration to show anything; give a longer one, \
-             or a wider objective.",
+            "Trials at lower rates would take more than twelve times --duration to show anything; use a longer \
+             --duration or a looser objective.",
         ),
         CapacityEnd::TooUnsteady => Some(
-            "Too unsteady: the trials were used up before both ends of the bracket were sure; longer \
-             trials (--duration) are steadier.",
+            "Too unsteady: the search ran out of trials before it was sure of both ends of the bracket; \
+             longer trials (--duration) are steadier.",
         ),
         CapacityEnd::Stopped => {
-            Some("The search was not finished: this is the result of the trials until then.")
+            Some("The search was stopped early: this is the result of the trials so far.")
         }
     }
 }
@@ -102,19 +102,19 @@ fn limited(limit: Limit) -> &'static str {
     match limit {
         Limit::Service => "Limited by the service: its responses missed the objective.",
         Limit::ClientCpu => {
-            "Limited by this client, which used more than 80% of its core: the service may hold more."
+            "Limited by this client, which used more than 80% of its core: the service may sustain more."
         }
         Limit::SendDelay => {
-            "Limited before the service: most of the latency passed before calls were sent, as it does \
-             when every connection is in use. With more --connections the service may hold more."
+            "Limited before the service: most of the latency passed before calls were sent, as happens \
+             when every connection is in use. With more --connections the service may sustain more."
         }
-        Limit::Ceiling => "Limited by --max-rate: the service may hold more.",
+        Limit::Ceiling => "Limited by --max-rate: the service may sustain more.",
     }
 }
 
 pub(crate) fn outcome(trial: &CapacityTrial) -> String {
     if trial.held {
-        return "held".to_owned();
+        return "met".to_owned();
     }
     let missed = joined(trial.missed.iter().map(missed), ", ");
     let by = match trial.limit {

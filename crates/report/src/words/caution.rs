@@ -1,4 +1,4 @@
-//! Cautions in words: the only place with the letter, name and sentence of each kind.
+//! Cautions in words. Only this module has the letter, name and sentence of each kind.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::units;
 use crate::words::NOT_HELD;
 use crate::{by_key, distinct};
 
-/// The kinds that accompany a variant's figures: a letter, a name, and what it means.
+/// The kinds that are shown beside a variant's figures, each with a letter, a name and its meaning.
 const LABELS: [(Kind, char, &str, &str); 9] = [
     (
         Kind::ClientBound,
@@ -31,7 +31,7 @@ const LABELS: [(Kind, char, &str, &str); 9] = [
         Kind::FailedCalls,
         'F',
         "failed calls",
-        "some calls failed; latency and calls/s count the others",
+        "some calls failed; latency and calls/s cover the rest",
     ),
     (
         Kind::FailedConnects,
@@ -49,7 +49,7 @@ const LABELS: [(Kind, char, &str, &str); 9] = [
         Kind::Uncompressed,
         'P',
         "plain responses",
-        "responses came uncompressed although a compression was asked for",
+        "responses were uncompressed although compression was requested",
     ),
     (
         Kind::Incomplete,
@@ -61,7 +61,7 @@ const LABELS: [(Kind, char, &str, &str); 9] = [
         Kind::DynamicCode,
         'D',
         "dynamic code",
-        "a descriptor was interpreted, no generated code",
+        "a descriptor was interpreted, without generated code",
     ),
 ];
 
@@ -70,12 +70,11 @@ const SUBJECT: &str = "\u{fffc}";
 
 /// The cautions about a variant's figures, as labels.
 pub(crate) struct Labels {
-    /// A letter for each, in lower case if it is about at most half of the trials.
+    /// A letter for each caution, in lower case if it is about at most half of the trials.
     pub(crate) letters: String,
-    /// Their names, each with its count. The dynamic-code caution is not among them.
+    /// The names of all cautions except dynamic code, each with its count.
     pub(crate) names: String,
-    /// The names, without counts and without those that are about at most half of the trials. The dynamic-code
-    /// caution is not among them.
+    /// The names of the cautions about more than half of the trials, without counts and without dynamic code.
     pub(crate) main: String,
 }
 
@@ -112,7 +111,7 @@ impl Labels {
     }
 }
 
-/// A line for each of these letters with its meaning.
+/// A line with the meaning of each of these letters.
 pub(crate) fn legend(letters: &str) -> Vec<String> {
     let meaning = |(_, letter, name, meaning): (Kind, char, &str, &str)| {
         let small = letter.to_ascii_lowercase();
@@ -150,7 +149,7 @@ pub(crate) fn clause(caution: &Caution, named: bool) -> String {
     let late = |name: &str| {
         format!(
             "{name} is mostly send delay ({} of {}): calls waited for a connection or for this \
-             client, and it says little about the service",
+             client, so it says little about the service",
             time(caution.count),
             time(caution.of)
         )
@@ -163,7 +162,7 @@ pub(crate) fn clause(caution: &Caution, named: bool) -> String {
         }
     };
     match caution.kind {
-        Kind::IdleNotHeld => "idle states could not be disabled: cores fall asleep between calls, which \
+        Kind::IdleNotHeld => "idle states could not be disabled: cores go to sleep between calls, which \
                               makes small local calls several times slower and noisier; the A/A check \
                               shows how much is lost"
             .to_owned(),
@@ -180,38 +179,38 @@ pub(crate) fn clause(caution: &Caution, named: bool) -> String {
         )),
         Kind::LateP99 => prefix(late("p99")),
         Kind::LateP999 => prefix(late("p99.9")),
-        Kind::RunningInstances => "this is about these two running instances alone, neither of which \
-                                   was restarted"
+        Kind::RunningInstances => "this result is only about these two running instances, which were \
+                                   not restarted"
             .to_owned(),
         Kind::Bounded => format!(
-            "{variant} can have {count} calls in flight, one on each connection, and the other any \
-             number"
+            "{variant} can have {count} calls in flight, one per connection, and the other variant \
+             any number"
         ),
-        Kind::NoControl => "no A/A pair covers this".to_owned(),
+        Kind::NoControl => "no A/A pair covers this comparison".to_owned(),
         Kind::BlocksLeftOut => format!(
             "{variant} rests on {} of {of} blocks",
             units::count(caution.of - caution.count)
         )
         .trim_start()
         .to_owned(),
-        Kind::Interrupted => "interrupted; the figures are of the part before that".to_owned(),
+        Kind::Interrupted => "interrupted; the figures cover the part before that".to_owned(),
         Kind::GaveUp => format!(
-            "ended early{of_it}: all calls failed for so long that continuing would show nothing new"
+            "all calls{of_it} failed for so long that a trial was ended early"
         ),
         Kind::MaxRequests => format!(
-            "{count} of {of} trials{of_it} ended early, since they had sent all requests that max-requests allows"
+            "{count} of {of} trials{of_it} ended early because max-requests did not allow more requests"
         ),
         Kind::Backlog => format!(
             "{count} calls{of_it} that were due in the warm-up had not been sent when it ended: the {of} measured \
-             calls waited behind them, and their late responses count in no rate; lower the rate, or give \
+             calls waited behind them, and their late responses are part of no rate; lower the rate or use \
              a longer warm-up"
         ),
         Kind::FailedCalls => format!(
-            "{count} of {of} calls{of_it} failed ({}); latency counts those that succeeded",
+            "{count} of {of} calls{of_it} failed ({}); latency covers the rest",
             units::percent(caution.count as f64 / caution.of as f64)
         ),
         Kind::FewerInFlight => {
-            format!("a trial{of_it} had at most {count} calls in flight, not the {of} asked for")
+            format!("a trial{of_it} had at most {count} calls in flight, not the requested {of}")
         }
         Kind::MixedIdle => format!("idle states were disabled in some trials{of_it} only"),
         Kind::ClientBound => format!(
@@ -224,20 +223,20 @@ pub(crate) fn clause(caution: &Caution, named: bool) -> String {
             "the warm-up{of_it} reached its limit before latency had settled in {count} of {of} trials"
         ),
         Kind::Uncompressed if caution.count >= caution.of => {
-            format!("no response{of_it} was compressed, although compression was asked for")
+            format!("no response{of_it} was compressed although compression was requested")
         }
         Kind::Uncompressed => format!(
-            "{count} of {of} responses{of_it} came uncompressed, although compression was asked for"
+            "{count} of {of} responses{of_it} were uncompressed although compression was requested"
         ),
         Kind::FailedConnects if one => format!("an attempt{of_it} to open a connection failed"),
         Kind::FailedConnects => format!("{count} attempts{of_it} to open a connection failed"),
         Kind::Reopened if one => format!(
-            "the server closed a connection{of_it} between slices, which was opened again outside the \
-             figures"
+            "the server closed a connection{of_it} between slices, which the client reopened outside the \
+             measured time"
         ),
         Kind::Reopened => format!(
-            "the server closed {count} connections{of_it} between slices, which were opened again \
-             outside the figures"
+            "the server closed {count} connections{of_it} between slices, which the client reopened \
+             outside the measured time"
         ),
         Kind::LeftOutFailed => format!(
             "{count} of the {of} calls{of_it} that begin a slice (left out of the figures) failed"
@@ -246,10 +245,10 @@ pub(crate) fn clause(caution: &Caution, named: bool) -> String {
         Kind::Retried if one => format!("a call{of_it} was sent again"),
         Kind::Retried => format!("calls{of_it} were sent again {count} times"),
         Kind::BodiesLate => format!(
-            "{count} of {of} calls{of_it} were begun late, since their messages were not made in time"
+            "{count} of {of} calls{of_it} started late because their messages were not built in time"
         ),
         Kind::Incomplete => format!("{count} of {of} trials{of_it} failed or did not run"),
-        Kind::DynamicCode => format!("dynamic code made and read the messages{of_it}"),
+        Kind::DynamicCode => format!("dynamic code encoded and decoded the messages{of_it}"),
     }
 }
 
@@ -270,8 +269,8 @@ pub(crate) fn of_run(
     cautions.iter().map(sentence).collect()
 }
 
-/// The cautions of comparisons, each once; `None` if there are none. With several placements, there is a
-/// sentence for each set of placements that share cautions. A caution of several variants is one clause.
+/// The cautions of comparisons, without duplicates; `None` if there are none. With several placements, each set of
+/// placements that share cautions has its own sentence. A caution about several variants is one clause.
 pub(crate) fn of_comparisons(comparisons: &[&Comparison]) -> Option<String> {
     let verdicts = comparisons.iter().flat_map(|one| &one.placements);
     let placements = distinct(verdicts.map(|verdict| verdict.placement));
@@ -289,7 +288,7 @@ pub(crate) fn of_comparisons(comparisons: &[&Comparison]) -> Option<String> {
                 let text = clause(
                     &Caution {
                         variant: subject.clone().map(|subject| match caution.kind {
-                            // This clause also mentions the other variant, so it is about one pair only.
+                            // This clause also mentions the other variant, so it cannot be shared by several pairs.
                             Kind::Bounded => subject,
                             _ => SUBJECT.to_owned(),
                         }),
@@ -326,7 +325,7 @@ pub(crate) fn of_comparisons(comparisons: &[&Comparison]) -> Option<String> {
     Some(text).filter(|text| !text.is_empty())
 }
 
-/// The subject of a clause: only their count if there are many and the tables mark each of them.
+/// The subjects of a clause: only their number if there are many and the tables mark each of them.
 fn each_of(kind: Kind, subjects: &[String]) -> String {
     let is_marked = LABELS.iter().any(|(marked, ..)| *marked == kind);
     match subjects {
@@ -337,8 +336,8 @@ fn each_of(kind: Kind, subjects: &[String]) -> String {
     }
 }
 
-/// Whether a caution accompanies a verdict as text. Dynamic code is in the verdict's own line, and the tables
-/// mark every variant with a trial that did not settle.
+/// Whether a caution is shown as text beside a verdict. Dynamic code is mentioned in the verdict's own line, and
+/// the tables mark every variant with a trial that did not settle.
 fn stands_apart(caution: &Caution, verdict: &PlacementVerdict) -> bool {
     match caution.kind {
         Kind::RunningInstances => !matches!(verdict.outcome, Outcome::NoVerdict { .. }),
@@ -408,13 +407,13 @@ mod tests {
         builder.specs[1].bodies_late = 2;
         assert_eq!(
             of_first(&builder).unwrap(),
-            "36 of 2,400 responses of rest came uncompressed, although compression was asked for; no \
-             response of grpc was compressed, although compression was asked for; 12 attempts of rest to \
+            "36 of 2,400 responses of rest were uncompressed although compression was requested; no \
+             response of grpc was compressed although compression was requested; 12 attempts of rest to \
              open a connection failed; the server closed 24 connections of rest between slices, which \
-             were opened again outside the figures; 60 of the 960 calls of rest that begin a \
+             the client reopened outside the measured time; 60 of the 960 calls of rest that begin a \
              slice (left out of the figures) failed; 84 of 2,484 calls of rest were due but never begun; calls of rest \
-             were sent again 36 times; 24 of 2,484 calls of rest were begun late, since their messages \
-             were not made in time."
+             were sent again 36 times; 24 of 2,484 calls of rest started late because their messages \
+             were not built in time."
         );
     }
 
@@ -427,7 +426,7 @@ mod tests {
         builder.specs[1].most_in_flight = Some(10);
         assert_eq!(
             of_first(&builder).unwrap(),
-            "A trial of rest had at most 10 calls in flight, not the 16 asked for."
+            "A trial of rest had at most 10 calls in flight, not the requested 16."
         );
     }
 

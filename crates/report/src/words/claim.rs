@@ -12,8 +12,8 @@ use crate::findings::verdict::{
 };
 use crate::metric::row;
 
-/// What an outcome is about, and what it is not about.
-pub(crate) const HOW_CLAIMS_ARE_READ: &str = "Ratios are compared, not times from another machine. \
+/// What the outcome of a claim covers, and what it does not.
+pub(crate) const HOW_CLAIMS_ARE_READ: &str = "Only ratios are compared, since times depend on the machine. \
      The outcome is about the direction; how the sizes compare is shown after the measured ratio. Only a \
      measurement of the published stacks themselves can contradict a claim; on other stacks it is not reproduced.";
 
@@ -42,7 +42,7 @@ fn measured_stacks(claim: &ClaimFindings) -> String {
         (true, true) => Some("rpcgauge's own client and server"),
         (true, false) => Some("rpcgauge's own client"),
         (false, true) => Some("rpcgauge's reference stack"),
-        // A live service: nothing is known of its stack.
+        // The stack of a live service is unknown.
         (false, false) if claim.measured_stacks.is_empty() => Some("this service"),
         (false, false) => None,
     };
@@ -57,12 +57,12 @@ pub(crate) fn claim_measured(about: About<'_>, verdict: &PlacementVerdict) -> St
     let against_control = match verdict.outcome {
         Outcome::NoDifference => return format!("no difference, {found}{}", code_mark(verdict)),
         Outcome::NotResolved { reason, .. } => match reason {
-            Unresolved::NotBeyondAa => ", not beyond what the A/A pair shows",
-            Unresolved::AaBeyondMargin => ", but the A/A pair reaches beyond the margin",
+            Unresolved::NotBeyondAa => ", no larger than the difference of the A/A pair",
+            Unresolved::AaBeyondMargin => ", but the A/A pair's interval extends beyond the margin",
             Unresolved::AaNoInterval => ", but the A/A pair has no interval",
             Unresolved::NoInterval | Unresolved::IntervalTooWide => "",
         },
-        _ if aa_misses_1(verdict) => ", beyond what the A/A pair shows",
+        _ if aa_misses_1(verdict) => ", larger than the difference of the A/A pair",
         _ => "",
     };
     format!("{found}{against_control}{}", code_mark(verdict))

@@ -6,7 +6,7 @@ use crate::findings::sweep::{Crossing, SizeVerdict, Stretch, Sweep, Swept, Swept
 use crate::metric::{Kind, row};
 use crate::units;
 
-/// Two ways to call and their size, in words.
+/// The words for two ways to call and for their size.
 struct Names<'a> {
     of: &'a str,
     against: &'a str,
@@ -15,8 +15,9 @@ struct Names<'a> {
     is_better: String,
 }
 
-/// A crossing in words, a line for each placement, which is named if there are several:
-/// `By n: grpc is faster up to n≈120 [95, 160], rest-json from there on`.
+/// A crossing in words, with a line for each placement:
+/// `By n: grpc is faster up to n≈120 [95, 160], rest-json from there on`. With several placements, each line names
+/// its own.
 pub(crate) fn crossing_lines(
     findings: &Findings,
     sweep: &Sweep,
@@ -33,7 +34,7 @@ pub(crate) fn crossing_lines(
     crossing.placements.iter().map(under).collect()
 }
 
-/// The same as one text.
+/// The lines of [`crossing_lines`] as one text.
 pub(crate) fn crossing(findings: &Findings, sweep: &Sweep, crossing: &Crossing) -> String {
     crossing_lines(findings, sweep, crossing).join(". ") + "."
 }
@@ -81,7 +82,7 @@ pub(crate) fn found(
     }
 }
 
-/// The name of a series without its group's prefix, as under the group's own question.
+/// The name of a series without its group's prefix, as it is shown under the group's question.
 pub(crate) fn within_group<'a>(findings: &Findings, sweep: &Sweep, name: &'a str) -> &'a str {
     let series = sweep.series.iter().find(|series| series.name == name);
     let variant = series.and_then(|series| series.variants.values().next());
@@ -95,7 +96,7 @@ impl Names<'_> {
         format!("{}={}", self.by, units::count(size.into()))
     }
 
-    /// Who is ahead, by a verdict.
+    /// A clause that names the way that is ahead by a verdict.
     fn ahead(&self, verdict: SizeVerdict) -> String {
         match verdict {
             SizeVerdict::Faster => format!("{} {}", self.of, self.is_better),

@@ -40,9 +40,9 @@ pub(crate) struct About<'a> {
     pub(crate) against: &'a str,
     pub(crate) metric: Metric,
     pub(crate) operation: Option<Operation>,
-    /// Whether both are called in the same processes.
+    /// Whether both variants are called in the same processes.
     pub(crate) one_process: bool,
-    /// Words about an application, in place of the metric's own.
+    /// The words for an application's metric; `None` for the words of `metric` itself.
     pub(crate) said: Option<&'a Said>,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct Said {
     pub(crate) name: String,
     pub(crate) verb: &'static str,
     pub(crate) better: Better,
-    /// For the better and the worse of two variants.
+    /// The words for the better and the worse of two variants.
     pub(crate) sides: [&'static str; 2],
     /// The words after two figures.
     pub(crate) phrase: &'static str,
@@ -98,7 +98,7 @@ impl<'a> About<'a> {
         self.said.map_or_else(own, |said| said.better)
     }
 
-    /// A figure with its unit, where it has one.
+    /// A figure with its unit, if it has one.
     pub(crate) fn value(self, figure: f64) -> String {
         let own = || row(self.metric).value(figure);
         self.said.map_or_else(own, |said| (said.value)(figure))
@@ -122,13 +122,13 @@ impl<'a> About<'a> {
         self.said.map_or_else(own, |said| said.phrase.to_owned())
     }
 
-    /// Whether it is about requests of an application's users, not about calls of a client.
+    /// Whether the verdict is about requests of an application's users, not about a client's calls.
     fn is_of_app(self) -> bool {
         self.said.is_some()
     }
 
-    /// The same without the group's prefix, if both variants are of one group: the group's question
-    /// already names it.
+    /// Without the group's prefix in the names if both variants are of one group, since the group's
+    /// question already names the group.
     pub(crate) fn within_group(self, findings: &'a Findings) -> Self {
         let group = |name: &str| findings.variant(name)?.group.as_deref();
         let (Some(group), Some(other)) = (group(self.of), group(self.against)) else {
@@ -145,7 +145,7 @@ impl<'a> About<'a> {
     }
 }
 
-/// A variant's name without its group's prefix; `None` if it has no such prefix.
+/// A variant's name without its group's prefix; `None` if it lacks the prefix.
 pub(crate) fn local<'a>(name: &'a str, group: &str) -> Option<&'a str> {
     let local = name.strip_prefix(group)?.strip_prefix('-')?;
     (!local.is_empty()).then_some(local)
@@ -175,7 +175,7 @@ pub(crate) fn margin_percent(margin: f64) -> String {
     format!("{percent}%")
 }
 
-/// The counts of error texts that are not listed; `None` if all are.
+/// The counts of error texts that are not listed; `None` if all are listed.
 pub(crate) fn other_errors(figures: &Figures) -> Option<String> {
     let others = [
         (figures.errors_left_out, " other error texts"),
@@ -189,7 +189,7 @@ pub(crate) fn other_errors(figures: &Figures) -> Option<String> {
     (!others.is_empty()).then(|| format!("and {others}"))
 }
 
-/// Whether codecs run on generated or dynamic code.
+/// The kinds of code that encode and decode the messages: `generated`, `dynamic`.
 pub(crate) fn code_names(code: &[CodeKind]) -> String {
     let name = |code: &CodeKind| match code {
         CodeKind::Generated => "generated",
@@ -198,7 +198,7 @@ pub(crate) fn code_names(code: &[CodeKind]) -> String {
     joined(code.iter().map(name), ", ")
 }
 
-/// A whole comparison, all placements, in plain sentences.
+/// A comparison under all its placements, in plain sentences.
 pub(crate) fn comparison(c: &Comparison, margin: f64) -> String {
     let about = About::from(c);
     let texts: Vec<String> = if c.a_a {
@@ -223,13 +223,12 @@ pub(crate) fn comparison(c: &Comparison, margin: f64) -> String {
 pub(crate) const NOT_HELD: &str = "packets left it more than 100 µs late at p99 or were lost outside its queues, \
      its round trip was off by as much, or it and the client used more than 80% of their core";
 
-/// The texts, joined by `between`.
 pub(crate) fn joined(parts: impl IntoIterator<Item: ToString>, between: &str) -> String {
     let parts: Vec<String> = parts.into_iter().map(|part| part.to_string()).collect();
     parts.join(between)
 }
 
-/// A clause with a capital and a full stop.
+/// A clause as a sentence: capitalized, with a full stop.
 pub(crate) fn sentence(clause: &str) -> String {
     capital(clause.trim_end_matches('.')) + "."
 }
@@ -242,7 +241,6 @@ fn verdict_text(line: &Line) -> String {
     }
 }
 
-/// The text with its first letter capitalized.
 pub(crate) fn capital(text: &str) -> String {
     let mut letters = text.chars();
     match letters.next() {

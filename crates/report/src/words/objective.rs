@@ -23,7 +23,7 @@ pub(crate) fn measured(objective: &Objective, figure: f64) -> String {
     }
 }
 
-/// The outcome of an objective, to follow its own text.
+/// The outcome of an objective, to append to the objective's own text.
 pub(crate) fn objective(found: &ObjectiveFindings) -> String {
     let place = found
         .step
@@ -35,9 +35,9 @@ pub(crate) fn objective(found: &ObjectiveFindings) -> String {
     match found.outcome {
         ObjectiveOutcome::Reached => {
             if place.is_empty() {
-                format!("reached, with {figure}")
+                format!("met ({figure})")
             } else {
-                format!("reached in every step, with {figure} at worst{place}")
+                format!("met in every step ({figure} at worst,{place})")
             }
         }
         ObjectiveOutcome::Missed => match found.unanswered {
@@ -45,7 +45,7 @@ pub(crate) fn objective(found: &ObjectiveFindings) -> String {
                 let share = units::percent(share);
                 format!("missed{place}: {share} of the calls never succeeded")
             }
-            None => format!("missed{place}, with {figure}"),
+            None => format!("missed{place} ({figure})"),
         },
         ObjectiveOutcome::TooFewCalls { calls, needed } => format!(
             "not shown{place}: {} calls are too few, at least {} are needed",

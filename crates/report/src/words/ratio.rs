@@ -1,4 +1,4 @@
-//! Measured ratios in words: a factor of at least 1, its direction, and its interval in the same direction.
+//! Measured ratios in words: a factor of at least 1, its direction, and its interval in that direction.
 
 use rpcgauge_stats::Better;
 use rpcgauge_study::plan::Metric;
@@ -8,10 +8,11 @@ use crate::findings::verdict::Estimate;
 use crate::metric::{better, is_counted, row};
 use crate::units;
 
-/// A ratio, inverted with its interval if it is below 1, and whether it is in favour of the first variant.
+/// A ratio as a factor of at least 1: if the ratio is below 1, it and its interval are inverted.
 pub(crate) struct Factor {
     pub(crate) value: f64,
     pub(crate) interval: Option<[f64; 2]>,
+    /// Whether the ratio favours the first variant.
     pub(crate) is_better: bool,
 }
 
@@ -78,8 +79,7 @@ fn phrase(way: Better, ratio: f64, [better, worse]: [&str; 2]) -> String {
     format!("{}× {side}", units::ratio(factor.value))
 }
 
-/// `[2.24, 2.39]`, in the direction of the ratio; `(no interval)` if there is none, and `(exact)` if
-/// it has no width.
+/// `[2.24, 2.39]`, in the direction of the ratio; `(no interval)` if there is none; `(exact)` if it has no width.
 fn interval(about: About<'_>, estimate: &Estimate) -> String {
     let factor = Factor::of(about.better(), estimate.ratio, estimate.interval);
     match factor.interval {
@@ -89,7 +89,7 @@ fn interval(about: About<'_>, estimate: &Estimate) -> String {
     }
 }
 
-/// The interval of a factor, with as many decimals, or more if an end would look like 1.
+/// The interval of a factor, with the factor's number of decimals, or with more if an end would look like 1.
 pub(crate) fn interval_beside(factor: f64, ends: [f64; 2]) -> String {
     let decimals = units::ratio_decimals(factor);
     let looks_like_1 = |end: f64| (end - 1.0).abs() < 0.005;
@@ -114,7 +114,7 @@ fn both_ways(about: About<'_>, low: f64, high: f64) -> String {
     }
     let near = good.min(bad) < 1.01;
     let (good, bad) = units::ratios([good, bad], if near { 3 } else { 2 });
-    // "1.2× more to 1.1× fewer calls per second": the words that both end with are written once.
+    // "1.2× more to 1.1× fewer calls per second": a shared ending is written once.
     let better = match better.split_once(' ') {
         Some((word, what)) if worse.ends_with(what) => word,
         _ => better,
@@ -122,20 +122,20 @@ fn both_ways(about: About<'_>, low: f64, high: f64) -> String {
     format!("{good}× {better} to {bad}× {worse}")
 }
 
-/// Sizes whose ratio differs from 1 by less than this count as equal.
+/// Sizes are equal if their ratio differs from 1 by less than this.
 const ALIKE: f64 = 0.000_5;
 
-/// The widest exact interval: more than rounding errors amount to.
+/// The relative width up to which an interval is exact: more than the sum of rounding errors.
 const EXACT: f64 = 1e-9;
 
-/// Whether the ratio of bytes was the same in every block. If messages differ from call to call, their
-/// means differ a little and are not exact.
+/// Whether the ratio of bytes was the same in every block. If the length of messages varies, their means vary
+/// slightly between blocks, so the ratio is not exact.
 fn is_exact(metric: Metric, estimate: &Estimate) -> bool {
     let spread = estimate.interval.map(|[low, high]| high / low - 1.0);
     is_counted(metric) && spread.is_some_and(|spread| spread < EXACT)
 }
 
-/// `1.12× slower`: one variant after a change, against itself before.
+/// `1.12× slower`: a variant after a change, compared with itself before the change.
 pub(crate) fn change_phrase(metric: Metric, ratio: f64) -> String {
     phrase(better(metric), ratio, row(metric).changes())
 }
@@ -221,7 +221,7 @@ mod tests {
         let bytes = Metric::ResponseBytes;
         assert_eq!(found(bytes, 0.36, [0.36, 0.36]), "2.78× smaller (exact)");
         assert_eq!(found(bytes, 1.0, [1.0, 1.0]), "equal");
-        // Means of messages of several lengths, over as many calls as each block had.
+        // With messages of several lengths, the means vary with the number of calls in a block.
         assert_eq!(
             found(bytes, 0.3596, [0.3595, 0.3597]),
             "2.78× smaller [2.78, 2.78]"

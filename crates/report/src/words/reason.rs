@@ -9,15 +9,15 @@ use crate::findings::verdict::{
 };
 use crate::units;
 
-/// Why there is no verdict, or none yet; what would help; the difference that would have been seen; and a note
-/// on dynamic code.
+/// Why there is no verdict or why it is open, what would help, the difference that would have been seen, and a
+/// note on dynamic code.
 pub(super) fn reason(about: About<'_>, verdict: &PlacementVerdict) -> Option<String> {
     let unanswered = unanswered(about, verdict);
     let code = dynamic_code(verdict);
     let (why, more) = match verdict.outcome {
         Outcome::Faster | Outcome::Slower => {
-            // The difference is resolved although the A/A pair differs from itself.
-            let beyond = || format!("this lies beyond {}", a_a(about, verdict));
+            // The difference is resolved although the A/A pair shows one, too.
+            let beyond = || format!("this exceeds {}", a_a(about, verdict));
             let beyond = aa_misses_1(verdict).then(beyond);
             return sentence([beyond, contrary(verdict), unanswered, code]);
         }
@@ -55,7 +55,8 @@ fn load_generator_saturated(blocks: &BlockCounts) -> String {
     )
 }
 
-/// Why blocks were unfit, and how many for this reason: if there are other reasons, it may be a minority.
+/// Why blocks were unfit, with the number that were unfit for this reason: they may be a minority if blocks were
+/// also unfit for other reasons.
 fn unfit(blocks: &BlockCounts, reason: Unfit) -> String {
     let in_blocks =
         |count: u64| format!("in {count} of {} blocks", blocks.planned - blocks.missing);
@@ -65,30 +66,30 @@ fn unfit(blocks: &BlockCounts, reason: Unfit) -> String {
             in_blocks(blocks.client_bound)
         ),
         Unfit::LinkNotHeld => format!(
-            "the link was not held {}: {NOT_HELD}, so this is not the link that was asked for; use a quieter \
-             machine, or a slower link",
+            "the link was not held {}: {NOT_HELD}, so the result is not about the requested link; use a quieter \
+             machine or a slower link",
             in_blocks(blocks.link_not_held)
         ),
     }
 }
 
-const SENT_LATE: &str = "the result depends on how late calls were sent: they waited for a connection, or for \
-     this client; give more --connections or a lower rate";
+const SENT_LATE: &str = "the result depends on how late calls were sent: they waited for a connection or for \
+     this client; use more --connections or a lower rate";
 
-/// How to measure more of running services.
+/// How to collect more data from running services.
 pub(crate) const LONGER: &str = "a longer --duration with more --blocks";
 
-/// A note that the two have different shares of unsuccessful calls, and how that affects the verdict.
+/// A note that the two variants have different shares of unsuccessful calls, and how that affects the verdict.
 fn unanswered(about: About<'_>, verdict: &PlacementVerdict) -> Option<String> {
     let shares = verdict.unanswered?;
     let is_withheld = matches!(verdict.outcome, Outcome::NoVerdict { .. });
     let does = match (about.is_of_app(), is_withheld) {
         (true, true) => {
-            "failed: too many for a verdict on response times, which count only the others"
+            "failed: too many for a verdict on response times, which cover only successful requests"
         }
-        (true, false) => "failed, and are not counted",
-        (false, true) => "did not succeed: counting these could change the verdict",
-        (false, false) => "did not succeed: counting these would not change the verdict",
+        (true, false) => "failed and are left out",
+        (false, true) => "did not succeed: counting them could change the verdict",
+        (false, false) => "did not succeed: counting them would not change the verdict",
     };
     let calls = if about.is_of_app() {
         "requests"
@@ -97,7 +98,7 @@ fn unanswered(about: About<'_>, verdict: &PlacementVerdict) -> Option<String> {
     };
     let [of, against] = [shares.of, shares.against].map(units::percent);
     Some(format!(
-        "{of} of the {calls} of {} and {against} of those of {} {does}",
+        "{of} of the {calls} of {} and {against} of the {calls} of {} {does}",
         about.of, about.against
     ))
 }
@@ -113,7 +114,7 @@ fn dynamic_code(verdict: &PlacementVerdict) -> Option<String> {
     }
 }
 
-/// The same in as few words as possible, to append to a text; empty without dynamic code.
+/// A short mark to append to a text; empty without dynamic code.
 pub(crate) fn code_mark(verdict: &PlacementVerdict) -> &'static str {
     if verdict.has(CautionKind::DynamicCode) {
         " (dynamic code)"
@@ -122,44 +123,43 @@ pub(crate) fn code_mark(verdict: &PlacementVerdict) -> &'static str {
     }
 }
 
-/// Joins the parts that are present; `None` if none is.
+/// Joins the parts that are present; `None` without any.
 fn sentence<const N: usize>(parts: [Option<String>; N]) -> Option<String> {
     let text = super::joined(parts.into_iter().flatten(), "; ");
     Some(text).filter(|text| !text.is_empty())
 }
 
-/// Whether the A/A pair of a verdict differs from itself.
+/// Whether the interval of a verdict's A/A pair excludes 1.
 pub(super) fn aa_misses_1(verdict: &PlacementVerdict) -> bool {
     let interval = verdict.control.as_ref().and_then(|c| c.estimate.interval);
     interval.is_some_and(|[low, high]| low > 1.0 || high < 1.0)
 }
 
-/// The A/A pair with its ratio in this verdict's metric, which can be another than that of the pair's own
-/// line.
+/// The difference of the A/A pair in this verdict's metric. The pair's own line may be about another metric.
 fn a_a(about: About<'_>, verdict: &PlacementVerdict) -> String {
     let Some(control) = &verdict.control else {
-        return "what the A/A pair shows, which is one thing measured twice".to_owned();
+        return "the difference of the A/A pair (the same thing measured twice)".to_owned();
     };
     let found = Found::of(about, &control.estimate);
     format!(
-        "what the A/A pair shows ({}), which is {} measured twice",
+        "the difference of the A/A pair ({}; {} measured twice)",
         found.text(),
         control.of
     )
 }
 
 /// A note if the two figures contradict the ratio's direction. The figures are over all calls, but the ratio is the
-/// median of the blocks: if a few blocks hold most of the slowest calls, a percentile can point the other way.
+/// median of the blocks: if a few blocks contain most of the slowest calls, a percentile can point the other way.
 fn contrary(verdict: &PlacementVerdict) -> Option<String> {
     let (of, against) = verdict.of_value.zip(verdict.against_value)?;
     let estimate = verdict.estimate.as_ref()?;
     let (ratio, interval) = (estimate.ratio, estimate.interval);
-    // Such a ratio is written in both directions.
+    // A ratio whose interval includes 1 is written in both directions.
     let is_both_ways = interval.is_some_and(|[low, high]| low <= 1.0 && 1.0 <= high);
     let points_other_way = (of < against && ratio > 1.0) || (of > against && ratio < 1.0);
     (points_other_way && !is_both_ways).then(|| {
-        "over all calls together the figures point the other way: a few blocks dominate them, and the \
-         ratio is that of the median block"
+        "over all calls together the figures point the other way: a few blocks dominate them, but the \
+         ratio is the median of the blocks"
             .to_owned()
     })
 }
@@ -172,10 +172,10 @@ fn unresolved(why: Unresolved, about: About<'_>, verdict: &PlacementVerdict) -> 
         }
         Unresolved::NoInterval => "one invocation gives no interval".to_owned(),
         Unresolved::IntervalTooWide => "the interval includes 1 and is too wide".to_owned(),
-        Unresolved::NotBeyondAa => format!("this does not lie beyond {}", a_a(about, verdict)),
+        Unresolved::NotBeyondAa => format!("this does not exceed {}", a_a(about, verdict)),
         Unresolved::AaBeyondMargin => {
             format!(
-                "this lies inside the margin, but not {}",
+                "this lies inside the margin, but {} does not",
                 a_a(about, verdict)
             )
         }
@@ -183,10 +183,10 @@ fn unresolved(why: Unresolved, about: About<'_>, verdict: &PlacementVerdict) -> 
     }
 }
 
-/// Advice to repeat a run is given up to this many times its length.
+/// The report advises a longer run up to this many times the length of this one.
 const SENSIBLE_TIMES: u64 = 20;
 
-/// How much more to measure to resolve it; `run` is the number of independent units there were.
+/// How much more to measure to resolve the comparison; `run` is the number of independent units in this run.
 fn help(about: About<'_>, more: More, run: u64) -> String {
     let (invocations, blocks) = (more.invocations as u64, more.blocks as u64);
     let further = if invocations == 0 {
@@ -196,7 +196,7 @@ fn help(about: About<'_>, more: More, run: u64) -> String {
     };
     if further > run.saturating_mul(SENSIBLE_TIMES) {
         return format!(
-            "settling it would take far more runs than is sensible (over {SENSIBLE_TIMES} like \
+            "settling it would take an impractical number of runs (over {SENSIBLE_TIMES} like \
              this one)"
         );
     }
@@ -218,10 +218,10 @@ fn help(about: About<'_>, more: More, run: u64) -> String {
     )
 }
 
-/// An interval that reaches beyond this factor shows nothing: no real difference is expected to be as large.
+/// An interval that reaches beyond this factor shows nothing: no real difference is expected to be that large.
 pub(super) const WORTHLESS: f64 = 10.0;
 
-/// The power of a comparison: what it would have shown with 80% probability.
+/// The power of a comparison: the smallest difference that it would have shown with 80% probability.
 fn power(verdict: &PlacementVerdict) -> Option<String> {
     let smallest = verdict.smallest_difference?;
     if smallest > WORTHLESS {
@@ -337,9 +337,9 @@ mod tests {
             };
             reason(codec, &verdict).unwrap()
         });
-        let shown = "what the A/A pair shows (1.50× more messages per second [1.20, 1.80]), which is a measured twice";
-        assert_eq!(beyond, format!("this lies beyond {shown}"));
-        assert_eq!(not_beyond, format!("this does not lie beyond {shown}"));
+        let shown = "the difference of the A/A pair (1.50× more messages per second [1.20, 1.80]; a measured twice)";
+        assert_eq!(beyond, format!("this exceeds {shown}"));
+        assert_eq!(not_beyond, format!("this does not exceed {shown}"));
     }
 
     #[test]
@@ -349,7 +349,7 @@ mod tests {
             "about 12 more blocks of this length (a longer --duration with more --blocks) would settle it"
         );
         let too_much =
-            "settling it would take far more runs than is sensible (over 20 like this one)";
+            "settling it would take an impractical number of runs (over 20 like this one)";
         assert_eq!(needed(0, 201, 10), too_much);
         assert_eq!(
             needed(1, 1, 8),
@@ -361,7 +361,7 @@ mod tests {
         );
         assert_eq!(
             needed(165, 165, 8),
-            "settling it would take far more runs than is sensible (over 20 like this one)"
+            "settling it would take an impractical number of runs (over 20 like this one)"
         );
     }
 }

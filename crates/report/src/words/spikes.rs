@@ -5,7 +5,7 @@ use rpcgauge_study::record::EventKind;
 use crate::findings::spikes::{Cause, SpikeCauses};
 use crate::units;
 
-/// A cause, as in a table.
+/// The name of a cause, for a table.
 pub(crate) fn cause(cause: Cause) -> &'static str {
     match cause {
         Cause::GcPause => event(EventKind::GcPause),

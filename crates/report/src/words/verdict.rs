@@ -1,11 +1,11 @@
-//! Verdicts as lines: the statement, its interval, its figures, and why it is open.
+//! Verdicts as lines: the statement, its interval, its figures, and why the verdict is open.
 
 use super::ratio::Found;
 use super::reason::reason;
 use super::{About, Answer, margin_percent};
 use crate::findings::verdict::{BlockCounts, Comparison, Outcome, PlacementVerdict, Withheld};
 
-/// A verdict under one placement, in parts that each output arranges in its own way.
+/// A verdict under one placement, in parts that each output format arranges in its own way.
 pub(crate) struct Line {
     pub(crate) answer: Answer,
     /// `grpc responds 1.17× faster than rest`; for a further placement only `1.09× faster`.
@@ -14,12 +14,12 @@ pub(crate) struct Line {
     pub(crate) ratio: String,
     /// `816 µs against 967 µs per call (p50)`.
     pub(crate) figures: Option<String>,
-    /// Why it is open, and what would help, without a full stop.
+    /// Why the verdict is open, and what would help, without a full stop.
     pub(crate) reason: Option<String>,
 }
 
 impl Line {
-    /// All but the reason, without a full stop.
+    /// Everything except the reason, without a full stop.
     pub(crate) fn text(&self) -> String {
         let text = format!("{} {}", self.clause, self.ratio);
         match &self.figures {
@@ -29,7 +29,7 @@ impl Line {
     }
 }
 
-/// A comparison other than an A/A check, a line for each placement, the study's own first.
+/// The lines of a comparison other than an A/A check: one for each placement, the study's own first.
 pub(crate) fn lines(about: About<'_>, comparison: &Comparison, margin: f64) -> Vec<Line> {
     let verdicts = comparison.placements.iter().enumerate();
     verdicts
@@ -37,7 +37,7 @@ pub(crate) fn lines(about: About<'_>, comparison: &Comparison, margin: f64) -> V
         .collect()
 }
 
-/// A verdict in full, or in short if an earlier line names the pair.
+/// A verdict in full, or a short form if an earlier line names the pair (`is_further`).
 pub(crate) fn line(
     about: About<'_>,
     verdict: &PlacementVerdict,
@@ -93,7 +93,7 @@ fn headline(about: About<'_>, verdict: &PlacementVerdict, margin: f64) -> (Strin
     }
 }
 
-/// The same for a further placement.
+/// The short form of [`headline`], for a further placement.
 fn further(about: About<'_>, verdict: &PlacementVerdict) -> (String, String) {
     let Some(estimate) = &verdict.estimate else {
         return ("no verdict".to_owned(), String::new());
@@ -136,13 +136,13 @@ pub(super) fn without(verdict: &PlacementVerdict) -> &'static str {
         BlockCounts {
             link_not_held: 1.., ..
         } => "link not held",
-        // For example if all calls of a variant failed.
+        // For example, all calls of a variant failed.
         BlockCounts { no_value: 1.., .. } => "without a common block",
         _ => NOT_MEASURED,
     }
 }
 
-/// The words for a comparison in which one or both variants have no measured trial.
+/// The words for a comparison of variants at least one of which has no measured trial.
 pub(super) const NOT_MEASURED: &str = "not measured";
 
 #[cfg(test)]

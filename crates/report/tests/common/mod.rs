@@ -203,7 +203,7 @@ impl Builder {
 
     pub fn a_a(self, again: &str, of: &str) -> Self {
         self.push_pair(
-            "Is a difference seen where there is none?",
+            "Does measuring the same thing twice show a difference?",
             again,
             of,
             Metric::LatencyP50,

@@ -42,8 +42,7 @@ fn a_service_gets_no_more_requests_than_it_may() {
         shown.contains("; 50 requests sent, including first"),
         "{shown}"
     );
-    let ended =
-        "1 of 1 trials ended early, since they had sent all requests that max-requests allows";
+    let ended = "1 of 1 trials ended early because max-requests did not allow more requests";
     assert!(shown.contains(ended), "{shown}");
     bounded(30, 1, &["--rate", "500", "--duration", "10s"]);
     bounded(421, 2, &["--duration", "10s", "--blocks", "5"]);

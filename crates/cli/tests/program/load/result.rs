@@ -38,7 +38,7 @@ fn objectives_decide_the_exit_code() {
     };
     let reached = run("reached", &["p50<10s", "errors<=0%"]);
     assert!(
-        reached.stdout.contains("✓ p50<10s reached"),
+        reached.stdout.contains("✓ p50<10s met"),
         "{}",
         reached.stdout
     );
@@ -143,7 +143,8 @@ fn targets_of_two_protocols_have_the_connections_that_each_needs() {
     let extent = ["--duration", "500ms", "--blocks", "5", "--warmup", "0s"];
     let more = ["--poisson", "--out", "run", "--quiet"];
     let shown = place.run(&[&words[..], &extent, &more].concat()).well();
-    let told = "b can have 64 calls in flight, one on each connection, and the other any number";
+    let told =
+        "b can have 64 calls in flight, one per connection, and the other variant any number";
     let words: Vec<&str> = shown.split_whitespace().collect();
     assert!(words.join(" ").contains(told), "{shown}");
     let report = report(&place.path().join("run"));

@@ -194,8 +194,8 @@ fn inside(findings: &AppFindings) -> Section {
 fn failures(findings: &AppFindings) -> Section {
     let item = |failed: &FailedSlice| {
         let fault = match failed.fault {
-            Fault::User => "what was asked cannot be done",
-            Fault::Instrument => "rpcgauge's own fault",
+            Fault::User => "the user's settings",
+            Fault::Instrument => "rpcgauge itself",
             Fault::Subject => "the application",
             Fault::Machine => "the machine",
         };

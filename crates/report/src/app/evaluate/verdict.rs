@@ -189,7 +189,7 @@ impl<'a> Blocks<'a> {
             for metric in AppMetric::all(&self.plan.metrics) {
                 let verdict = self.judge((again, original), (&metric, None), true).0;
                 all.push(AppComparison {
-                    question: "Is a difference seen where there is none?".to_owned(),
+                    question: "Does measuring the same thing twice show a difference?".to_owned(),
                     of: again.to_owned(),
                     against: original.to_owned(),
                     metric,

@@ -45,19 +45,11 @@ fn objectives_stand_beside_each_other() {
             (_, rest) = rest.split_once(word).expect(line);
         }
     };
-    expected(lines[0], "=", ["p50<1s: ", "reached", "before, reached"]);
-    expected(lines[1], "▼", ["max<1s: ", "missed", "before, reached"]);
-    expected(lines[2], "=", ["p99<1s: ", "reached", "before, reached"]);
-    expected(
-        lines[3],
-        "?",
-        ["mean<1s: ", "no objective", "before, reached"],
-    );
-    expected(
-        lines[4],
-        "?",
-        ["mean<2s: ", "reached", "before, no objective"],
-    );
+    expected(lines[0], "=", ["p50<1s: ", "met", "before, met"]);
+    expected(lines[1], "▼", ["max<1s: ", "missed", "before, met"]);
+    expected(lines[2], "=", ["p99<1s: ", "met", "before, met"]);
+    expected(lines[3], "?", ["mean<1s: ", "no objective", "before, met"]);
+    expected(lines[4], "?", ["mean<2s: ", "met", "before, no objective"]);
     let back = compare(&after, &before);
     assert!(shown(&back).contains("  ▲ "));
     let none = shown(&compare(&run(&[]), &run(&[])));
@@ -227,7 +219,8 @@ fn of_two_searches_the_capacities_are_shown_and_only_the_shown_rate_counts() {
         (cpu.before, cpu.before, 1.0)
     );
     let text = shown(&diff);
-    let sentence = "1,000 calls/s hold p99<20ms and errors<0.1% (held in 3 of 4 trials)";
+    let sentence =
+        "At 1,000 calls/s the service meets p99<20ms and errors<0.1% (met in 3 of 4 trials)";
     for label in ["  before       ", "  after        "] {
         assert!(text.contains(&format!("{label}{sentence}")), "{text}");
     }

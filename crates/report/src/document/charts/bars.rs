@@ -13,7 +13,7 @@ use crate::words::{self, Labels};
 /// Bars shorter than this share of the longest would hardly be visible, so they get their own scale.
 const MIN_SHARE: f64 = 0.08;
 
-/// Stacked bars of each group; `None` without a bar. `all` are the possible parts, in the order of the key.
+/// Stacked bars of each group; `None` without bars. `all` are the possible parts, in the order of the key.
 fn bars(
     groups: &[Group<'_>],
     show: fn(f64) -> String,
@@ -37,7 +37,7 @@ fn bars(
         longest.sort_by(|one, other| other.total_cmp(one));
         longest.dedup_by(|shorter, long| *shorter >= *long * MIN_SHARE);
         let full = |bar: &Bar| longest.iter().copied().rfind(|long| bar.length() <= *long);
-        // Scales are in the study's order, not by size.
+        // The scales keep the study's order instead of being sorted by size.
         let of_scales = by_key(bars.into_iter().filter_map(|bar| Some((full(&bar)?, bar))));
         scales.extend(of_scales.into_iter().map(|(full, bars)| Scale {
             title: title.clone(),
@@ -97,7 +97,7 @@ pub(super) fn stages(groups: &[Group<'_>], weight: Weight) -> Option<Chart> {
         let between = [(BETWEEN, figures.between_stages_ns)];
         let (floor, latency) = (figures.floor.as_ref(), figures.latency.as_ref());
         let median = latency.map(|l| format!(" ({})", units::time(l.p50_ns)));
-        // The bar is the mean call, but the share is of the median call, so the text names that.
+        // The bar is the mean call, but the share is of the median call, so the text names the median.
         let detail = floor.and_then(|floor| {
             Some(format!(
                 "floor {}, {} of the median call{}",
@@ -231,7 +231,7 @@ pub(super) fn cpu(groups: &[Group<'_>], weight: Weight) -> Option<Chart> {
     } else {
         "."
     };
-    // Codecs encode and decode messages, and call nothing.
+    // Codecs encode and decode messages without making calls.
     let title = if members(groups).all(|(variant, _)| variant.how.is_codec()) {
         "CPU per message"
     } else {

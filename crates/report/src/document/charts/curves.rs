@@ -7,13 +7,13 @@ use super::super::groups::Group;
 use crate::findings::{Distribution, VariantFindings};
 use crate::units;
 
-/// A plot has at most this many curves; a larger group has several.
+/// The classes of a plot's curves. A group with more variants than classes has several plots.
 pub(super) const SERIES: [&str; 8] = ["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7"];
 
-/// The number of points of a curve for each factor of ten of the tail.
+/// The number of points of a curve per factor of ten of the tail.
 const POINTS_A_DECADE: f64 = 24.0;
 
-/// Latency by percentile, on an axis that gives each further nine of the tail the same width.
+/// Latency by percentile, on an axis on which each further nine of the percentile has the same width.
 pub(super) fn chart(groups: &[Group<'_>], weight: Weight) -> Option<Chart> {
     let mut plots = Vec::new();
     for group in groups {
@@ -69,7 +69,7 @@ fn curve(
     }
 }
 
-/// The number of factors of ten of the tail that a distribution shows: one call is 1/`count` of all.
+/// The number of factors of ten of the tail that a distribution can show: its last call is 1/`count` of all.
 fn tail(latency: &Distribution) -> f64 {
     (latency.count.max(1) as f64).log10().max(0.301)
 }

@@ -1,4 +1,4 @@
-//! The cost of a call by the size of its message, and the sizes at which the lines cross.
+//! Plots of the cost of a call by the size of its message, with the sizes at which two lines cross.
 
 use rpcgauge_stats::Better;
 use rpcgauge_study::plan::Metric;
@@ -14,7 +14,7 @@ use crate::metric::{self, better, row};
 use crate::units;
 use crate::words;
 
-/// The number of points of a line between two sizes: a straight line is a curve on logarithmic axes.
+/// The number of points of a line between two sizes, since a straight line is a curve on logarithmic axes.
 const STEPS: u32 = 8;
 
 /// A way to call, with its figures by size.
@@ -121,8 +121,8 @@ fn plot(
     }
 }
 
-/// The positions of a line's points: through its figures, and between two of them a cost per call plus a cost per
-/// item.
+/// The positions of a line's points. The line goes through its figures; between two figures it is a cost per call
+/// plus a cost per item.
 fn points(metric: Metric, figures: &[(f64, f64)], x: Axis, y: Axis) -> Vec<(f64, f64)> {
     // For calls per second, the cost is the time that each call takes.
     let cost = |figure: f64| match better(metric) {

@@ -1,4 +1,4 @@
-//! Timelines: the trials of each variant one after the other, with their spikes.
+//! Timelines: the consecutive trials of each variant, with their spikes.
 
 use rpcgauge_study::record::EventKind;
 
@@ -9,10 +9,10 @@ use crate::findings::spikes::SpikeCauses;
 use crate::findings::timeline::{Bin, Spike, TimelineFindings};
 use crate::{units, words};
 
-/// With more trials than this, lines between them would hide the rest, so none are drawn.
+/// With more trials than this, lines between them would hide everything else, so none are drawn.
 const MAX_BOUNDARIES: usize = 60;
 
-/// The trials of each variant one after the other, with their spikes.
+/// A timeline for each variant.
 pub(super) fn chart(groups: &[Group<'_>], weight: Weight) -> Option<Chart> {
     let size = match groups::members(groups).count() {
         1 => Size::Whole,
@@ -21,8 +21,8 @@ pub(super) fn chart(groups: &[Group<'_>], weight: Weight) -> Option<Chart> {
     };
     let plots = measured(groups)
         .filter_map(|(variant, figures)| timeline(&variant.name, &figures.timeline, size));
-    let intro = "Latency over the measured time, all trials of a variant one after the other: the mean (blue) \
-                 and the maximum (grey) of each moment; spikes are marked above.";
+    let intro = "Latency over the measured time, with all trials of a variant end to end: the mean (blue) \
+                 and the maximum (grey) at each moment; spikes are marked above.";
     Chart::new(weight, "Timeline", intro, None, plots.collect())
 }
 

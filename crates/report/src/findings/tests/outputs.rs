@@ -32,8 +32,11 @@ fn limits_that_are_not_the_defaults_are_shown() {
 #[test]
 fn every_output_says_how_a_verdict_stands_to_a_failing_a_a_pair() {
     for (ratio, expected) in [
-        (1.2, "This does not lie beyond what the A/A pair shows (1."),
-        (1.6, "This lies beyond what the A/A pair shows (1."),
+        (
+            1.2,
+            "This does not exceed the difference of the A/A pair (1.",
+        ),
+        (1.6, "This exceeds the difference of the A/A pair (1."),
     ] {
         let mut builder = two(ratio);
         builder.specs[2].latency_ns *= 1.2;

@@ -89,11 +89,11 @@ fn a_difference_beyond_an_a_a_pair_that_differs_stands_and_says_so() {
     let (outcome, said, check) = beside_an_a_a_pair_that_differs(1.6);
     assert_eq!(outcome, verdict::Outcome::Faster);
     assert!(
-        said.contains(". This lies beyond what the A/A pair shows (1."),
+        said.contains(". This exceeds the difference of the A/A pair (1."),
         "{said}"
     );
     assert!(
-        check.starts_with("A/A check fails: grpc-again and grpc"),
+        check.starts_with("A/A check fails: grpc-again against grpc"),
         "{check}"
     );
 }
@@ -105,12 +105,12 @@ fn what_does_not_lie_beyond_an_a_a_pair_is_not_resolved() {
         (
             1.2,
             Unresolved::NotBeyondAa,
-            "This does not lie beyond what",
+            "This does not exceed the difference of the A/A pair",
         ),
         (
             1.0,
             Unresolved::AaBeyondMargin,
-            "This lies inside the margin, but not what",
+            "This lies inside the margin, but the difference of the A/A pair",
         ),
     ] {
         let (outcome, said, _) = beside_an_a_a_pair_that_differs(ratio);
@@ -364,8 +364,8 @@ fn a_latency_that_unanswered_calls_could_have_changed_has_no_verdict() {
     ] {
         let (outcome, said) = failing(metric, every);
         assert_eq!(outcome, withheld, "{metric:?} {every:?}: {said}");
-        let expected = "of the calls of grpc and 0.0% of those of rest did not succeed: counting \
-                    these could change the verdict";
+        let expected = "of the calls of grpc and 0.0% of the calls of rest did not succeed: counting \
+                    them could change the verdict";
         assert!(said.contains(expected), "{said}");
     }
 }
@@ -408,7 +408,7 @@ fn a_latency_that_unanswered_calls_cannot_have_changed_stands() {
             "{metric:?} {every:?}: {said}"
         );
         assert!(
-            said.contains("did not succeed: counting these would not change the verdict"),
+            said.contains("did not succeed: counting them would not change the verdict"),
             "{said}"
         );
     }
