@@ -130,7 +130,7 @@ fn an_interrupted_search_tells_what_it_knows() {
     let finished = crate::common::Finished::from(child.wait_with_output().expect("it ends"));
     assert_eq!(finished.code, Some(130), "{}", finished.stderr);
     assert!(
-        finished.stdout.contains("The search was not finished"),
+        finished.stdout.contains("The search was stopped early"),
         "{}",
         finished.stdout
     );

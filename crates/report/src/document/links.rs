@@ -148,7 +148,7 @@ mod tests {
         };
         insta::assert_snapshot!(said(0).0, @"grpc responds 1.46× faster than rest [1.39, 1.53]: 102 µs against 150 µs per call (p50).");
         insta::assert_snapshot!(said(3).0, @"grpc responds 1.48× faster than rest [1.35, 1.62]: 102 µs against 150 µs per call (p50).");
-        insta::assert_snapshot!(said(12).0, @"No verdict on grpc against rest in p50 latency: 102 µs against 150 µs per call (p50). The link was not held in 12 of 12 blocks: packets left it more than 100 µs late at p99 or were lost outside its queues, its round trip was off by as much, or it and the client used more than 80% of their core, so this is not the link that was asked for; use a quieter machine, or a slower link.");
+        insta::assert_snapshot!(said(12).0, @"No verdict on grpc against rest in p50 latency: 102 µs against 150 µs per call (p50). The link was not held in 12 of 12 blocks: packets left it more than 100 µs late at p99 or were lost outside its queues, its round trip was off by as much, or it and the client used more than 80% of their core, so the result is not about the requested link; use a quieter machine or a slower link.");
         assert_eq!([0, 3, 12].map(|not_held| said(not_held).1), [0, 1, 1]);
     }
 

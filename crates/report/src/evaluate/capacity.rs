@@ -1,7 +1,7 @@
-//! The highest rate that holds the objectives: the trials, their outcomes, and what limits the rate.
+//! The highest rate that meets the objectives: the trials, their outcomes, and what limits the rate.
 //!
-//! A search runs and is reported by the same rules: [`PlannedSearch`] gives the rate of the next trial, and
-//! the findings are its result over the recorded trials.
+//! The same rules run and report a search: [`PlannedSearch`] gives the rate of the next trial, and the findings are
+//! its result over the recorded trials.
 
 use rpcgauge_stats::{Bracket, CapacitySearch, SearchEnd, SearchStep, Tried, bracket};
 use rpcgauge_study::objective::Objective;
@@ -16,7 +16,7 @@ use crate::findings::capacity::{CapacityFindings, CapacityTrial, Limit, MissedOb
 use crate::findings::objective::ObjectiveOutcome;
 use crate::metric::{filled, goodput};
 
-/// A running search: gives the rate of the next trial, from those that ended.
+/// A running search: computes the rate of the next trial from the trials that ended.
 #[derive(Debug, Clone)]
 pub struct PlannedSearch {
     search: CapacitySearch,
@@ -26,7 +26,7 @@ pub struct PlannedSearch {
 }
 
 impl PlannedSearch {
-    /// The search of a plan; `None` if it has none, or none that can be carried out.
+    /// The search of a plan; `None` if the plan has no search or its settings are invalid.
     pub fn of(plan: &Plan) -> Option<Self> {
         let Capacity {
             start,
@@ -52,8 +52,8 @@ impl PlannedSearch {
         }
     }
 
-    /// Records a trial that ended. A trial that was interrupted, or that missed an objective while the client
-    /// was stalled, is ignored. One that failed ends the search: the next one would fail as well.
+    /// Records a trial that ended. A trial is ignored if it was interrupted, or if it missed an objective while the
+    /// client was stalled. A failed trial ends the search, since the next trial would fail, too.
     pub fn ended(&mut self, record: &TrialRecord) {
         match (&record.outcome, record.rate) {
             (TrialOutcome::Measured(measured), Some(rate)) if is_whole(measured) => {
@@ -77,13 +77,13 @@ impl PlannedSearch {
     }
 }
 
-/// Whether a trial was not interrupted by the user. A trial that the engine gave up, since all calls
-/// failed, counts as whole: the rest of it would have shown the same.
+/// Whether a trial was not interrupted by the user. A trial that the engine gave up because all calls failed is
+/// whole: its rest would have shown the same.
 fn is_whole(measured: &TrialFigures) -> bool {
     measured.ending != Ending::Interrupted
 }
 
-/// The result of a plan's search; `None` if the plan has none.
+/// The result of a plan's search; `None` without a search.
 pub(super) fn findings(plan: &Plan, ended: &Ended<'_>) -> Option<CapacityFindings> {
     let mut search = PlannedSearch::of(plan)?;
     ended.values().for_each(|record| search.ended(record));
@@ -116,7 +116,7 @@ fn limit_at(trials: &[CapacityTrial], rate: f64) -> Option<Limit> {
         .filter_map(|trial| trial.limit)
         .collect();
     let count = |limit| limits.iter().filter(|found| **found == limit).count();
-    // On a tie, the one that blames the service less.
+    // On a tie, the last one in this order wins: it blames the service less.
     [Limit::Service, Limit::SendDelay, Limit::ClientCpu]
         .into_iter()
         .filter(|limit| count(*limit) > 0)
@@ -183,8 +183,8 @@ fn limit(
     }
 }
 
-/// The part of a plan whose figures are shown: the trials at one rate, which becomes its variant's rate.
-/// The plan has the maximum number of trials of a search; trials that it did not need are not missing.
+/// The part of a plan whose figures are shown: the trials at one rate, which becomes the rate of the variant. A plan
+/// has the maximum number of trials of its search; those that the search did not need are not missing.
 pub(super) fn carried_out<'a>(
     plan: &Plan,
     found: &CapacityFindings,

@@ -1,4 +1,4 @@
-//! Finds the cautions about the figures of a cell, a verdict, and a whole run.
+//! Finds the cautions about the figures of a cell, about a verdict and about a whole run.
 
 use rpcgauge_study::plan::Metric;
 use rpcgauge_study::record::{CodeKind, Environment};
@@ -9,7 +9,8 @@ use crate::findings::verdict::{Outcome, PlacementVerdict};
 use crate::findings::{Distribution, Figures, TrialCounts, VariantFindings};
 use crate::metric::is_counted;
 
-/// Calls left unsent by the warm-up are reported from this share of the measured calls on: fewer hardly move a p99.
+/// The minimum share of the measured calls from which calls left unsent by the warm-up are reported: fewer hardly
+/// move a p99.
 const BACKLOG_SHARE: f64 = 0.01;
 
 /// The cautions about a variant's figures under a placement.
@@ -105,9 +106,9 @@ pub(super) fn of_verdict(
             continue;
         };
         let concerns = |caution: &&Caution| match caution.kind {
-            // The caution about left-out blocks covers it.
+            // The caution about left-out blocks covers this one.
             Kind::Incomplete => false,
-            // Under load, a withheld verdict gives this reason itself.
+            // Under load, a withheld verdict states this reason itself.
             Kind::ClientBound => judged || variant.timing == Timing::Stages,
             Kind::LinkNotHeld => judged && !is_counted(metric),
             Kind::DynamicCode => judged && !is_counted(metric),
@@ -131,7 +132,7 @@ pub(super) fn of_run(
     found.chain(of_services(variants)).collect()
 }
 
-/// Whether idle states were disabled, if that was asked for.
+/// Whether idle states were disabled if the run requested it.
 pub(super) fn is_idle_as_asked(environment: &Environment) -> bool {
     let idle = &environment.idle;
     idle.asked != Idle::Held || idle.got == Idle::Held
@@ -144,11 +145,11 @@ fn unverified(variant: &VariantFindings) -> Option<Caution> {
         .then(|| Caution::about(CautionKind::Unverified, &service.target, [0, 0]))
 }
 
-/// A call that takes this many times the median, and at least a millisecond, is a stall.
+/// A call is a stall if it takes this many times the median and at least [`MIN_STALL_NS`].
 const STALL_FACTOR: f64 = 10.0;
 const MIN_STALL_NS: u64 = 1_000_000;
 
-/// A percentile of a distribution, with the caution about it.
+/// A percentile of a distribution, with the caution about its send delay.
 type Tail = (CautionKind, fn(&Distribution) -> Option<f64>);
 
 /// The tails that are checked, the lowest first.
@@ -157,8 +158,8 @@ const TAILS: [Tail; 2] = [
     (CautionKind::LateP999, |times| times.p999_ns),
 ];
 
-/// The cautions about the live services among these variants. A percentile over all rates of a ramp says
-/// little, so a ramp gets none.
+/// The cautions about the live services among these variants. Ramps have none, since a percentile over all rates of
+/// a ramp means little.
 fn of_services(variants: &[VariantFindings]) -> Vec<Caution> {
     let is_looked_at = |v: &&VariantFindings| v.is_live() && v.repeats.is_none();
     let of = |variant: &VariantFindings| {
@@ -181,12 +182,12 @@ fn stalls(figures: &Figures) -> Option<(CautionKind, [u64; 2])> {
     is_stall.then_some((CautionKind::Stalls, [longest, median as u64]))
 }
 
-/// The caution that most of a tail latency passed before its calls were sent.
+/// The caution that most of a tail latency passed before the calls were sent.
 fn late(figures: &Figures) -> Option<(CautionKind, [u64; 2])> {
     let (latency, delay) = (figures.latency.as_ref()?, figures.send_delay.as_ref()?);
     TAILS.into_iter().find_map(|(kind, tail)| {
         let (latency, delay) = (tail(latency)?, tail(delay)?);
-        // A longer delay comes from failed calls, which have no latency.
+        // A delay longer than the latency comes from failed calls, which are not in the latency.
         let is_part = delay <= latency;
         (is_part && delay > latency / 2.0).then_some((kind, [delay as u64, latency as u64]))
     })
@@ -213,7 +214,7 @@ mod tests {
             .collect()
     }
 
-    /// Makes the longest call of the first `slices` slices take `ns`.
+    /// Sets the longest call of each of the first `slices` slices to `ns`.
     fn spiking(slices: usize, ns: u64) -> impl Fn(&mut TrialFigures) {
         move |measured| {
             for slice in &mut measured.timeline.slices[..slices] {
@@ -268,7 +269,7 @@ mod tests {
         assert_eq!(left(1), "");
     }
 
-    /// A histogram of two groups of calls, each a number of calls and their time.
+    /// A histogram of two groups of calls, each given as a number of calls and the time of each.
     fn times(parts: [(u64, u64); 2]) -> Histogram {
         let mut times = Unpacked::new(3).unwrap();
         for (calls, ns) in parts {

@@ -19,7 +19,7 @@ use crate::findings::{
 };
 use crate::metric::{filled, goodput, median_ns};
 
-/// The maximum number of distinct error texts listed; the others are counted.
+/// The maximum number of distinct error texts to list. The others are only counted.
 const MAX_ERRORS: usize = 10;
 
 /// A measured trial's record and its figures.
@@ -124,7 +124,7 @@ pub(crate) fn figures(
     }))
 }
 
-/// The number of calls that a closed loop has in flight, asked for and reached; `None` without a closed loop.
+/// The number of calls in flight of a closed loop, as configured and as reached; `None` without a closed loop.
 fn in_flight(trials: &[MeasuredTrial<'_>], settings: &Settings) -> Option<InFlight> {
     let in_flight = settings.target.in_flight()?;
     let reached = trials.iter().filter_map(|(_, m)| m.most_in_flight).min()?;
@@ -172,7 +172,7 @@ impl PerCall {
     }
 }
 
-/// The merged distribution of histograms; `None` if they hold no value.
+/// The merged distribution of histograms; `None` if they are empty.
 fn distribution<'h>(
     variant: &str,
     histograms: impl Iterator<Item = &'h Histogram>,
@@ -180,7 +180,7 @@ fn distribution<'h>(
     Ok(merged(variant, histograms)?.map(Distribution::of))
 }
 
-/// Merges histograms; `None` if they hold no value.
+/// Merges histograms; `None` if they are empty.
 fn merged<'h>(
     variant: &str,
     histograms: impl Iterator<Item = &'h Histogram>,
@@ -246,8 +246,8 @@ fn between_stages(stages: &[StageFindings], latency: Option<&Distribution>) -> O
         .map(|call| (call.mean_ns - staged).max(0.0))
 }
 
-/// The floor of a cell. Its share of a call compares it block by block with the variant's own trial: the machine
-/// ran at the same speed for both.
+/// The floor of a cell. The floor's share of a call is computed block by block from the variant's own trial, since
+/// the machine ran at the same speed for both.
 fn floor(
     variant: &str,
     records: &[&FloorRecord],
@@ -272,7 +272,7 @@ fn floor(
         }
     }
     let pairs: Vec<_> = invocations.into_values().collect();
-    // Calls under load wait for each other, so the floor's share of them means nothing. A floor that takes longer
+    // Calls under load wait for each other, so the floor's share of them is meaningless. A floor that took longer
     // than the call was disturbed.
     let share = PairedRatios::from_pairs(&pairs)
         .and_then(|ratios| compare(&ratios, &Bootstrap::default()))
@@ -294,9 +294,9 @@ fn floor(
     }))
 }
 
-/// Message sizes: the mean over trials, weighted by the calls that succeeded. A trial without successful calls
-/// does not count: it has no response size, and may have sent nothing. If no call of any trial succeeded,
-/// request sizes are weighted by the calls that were started.
+/// Message sizes: the mean over trials, weighted by the calls that succeeded. A trial without successful calls is
+/// ignored: it has no response size, and may have sent nothing. If no trial has successful calls, request sizes are
+/// weighted by the calls that were started.
 fn payload(trials: &[MeasuredTrial<'_>]) -> Payload {
     let mean = |size: fn(&Payload) -> Option<f64>, weight: fn(&TrialFigures) -> u64| {
         let known = || trials.iter().filter(|(_, m)| weight(m) > 0);
@@ -387,16 +387,16 @@ fn steps(variant: &str, trials: &[MeasuredTrial<'_>]) -> Result<Vec<StepFindings
     Ok(steps)
 }
 
-/// Merges one step of several trials, each with the time that its trial took. There is at least one.
+/// Merges one step of at least one trial. Each step is paired with the time that its trial took.
 fn step(variant: &str, same: &[(&Step, u64)], start_ns: u64) -> Result<StepFindings, ReportError> {
     let total = |of: fn(&Step) -> u64| sum(same.iter().map(|(s, _)| of(s)));
     let latency = distribution(variant, same.iter().map(|(s, _)| &s.latency))?;
     let send_delay = distribution(variant, same.iter().map(|(s, _)| &s.send_delay))?;
     let answered_within = total(|s| s.answered_within);
-    // A load can end before its ramp does (--calls, Ctrl-C).
+    // A load can end before its ramp (--calls, Ctrl-C).
     let lasted = |(step, elapsed_ns): &(&Step, u64)| {
         let lasted = step.time_ns.min(elapsed_ns.saturating_sub(start_ns));
-        // The client ran for the same share of this time as of the step's calls.
+        // The client is assumed to have run for the share of this time that equals its share of the step's calls.
         let running = step.started.saturating_sub(step.stalled);
         let part = u128::from(lasted) * u128::from(running) / u128::from(step.started.max(1));
         match step.stalled {
@@ -413,7 +413,7 @@ fn step(variant: &str, same: &[(&Step, u64)], start_ns: u64) -> Result<StepFindi
         time_ns: first.time_ns,
         lasted_ns,
         started: total(|s| s.started),
-        // Older records do not count all calls that were never sent: those have no delay either.
+        // Older records do not count all calls that were never sent, but these calls have no delay either.
         sent: total(|s| s.started.saturating_sub(s.never_sent))
             .min(send_delay.as_ref().map_or(0, |delays| delays.count)),
         answered: total(|s| s.answered),

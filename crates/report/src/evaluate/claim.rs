@@ -53,8 +53,8 @@ pub(crate) fn check(
     })
 }
 
-/// The stacks of a claim's two variants, each once. The engine is one of them: a published stack that
-/// it calls is not the published stack with its own client.
+/// The stacks of a claim's two variants, without duplicates. The engine is one of them: a published stack called by
+/// the engine is not the published stack with its own client.
 fn stacks(plan: &Plan, claim: &Claim) -> Vec<String> {
     let variants = [&claim.of, &claim.against].into_iter();
     let targets = variants.filter_map(|name| Some(&plan.variant(name)?.settings.target));
@@ -71,8 +71,8 @@ fn stacks(plan: &Plan, claim: &Claim) -> Vec<String> {
     stacks
 }
 
-/// The outcome of a claim under a placement. `is_about` says whether the measured stacks are all among the
-/// published ones.
+/// The outcome of a claim under a placement. `is_about` is true if all measured stacks are among the published
+/// ones.
 fn measured(judged: Judged, published_ratio: Option<f64>, is_about: bool) -> ClaimMeasured {
     let check = published_ratio
         .zip(judged.stats)

@@ -17,10 +17,10 @@ use crate::findings::verdict::{
 use crate::findings::{Figures, VariantFindings};
 use crate::metric::{self, better};
 
-/// A trial's place in the plan, apart from its variant: placement, invocation, block.
+/// A trial's place in the plan without its variant: placement, invocation, block.
 type Block = (Placement, u32, u32);
 
-/// The trials of a plan by block, and the rows of those that were measured.
+/// The trials of a plan by block, and the rows of the measured trials.
 pub(crate) struct Blocks<'a> {
     plan: &'a Plan,
     variants: &'a [VariantFindings],
@@ -35,9 +35,9 @@ pub(crate) struct Judged {
     pub(crate) stats: Option<stats::Verdict>,
 }
 
-/// The pairs of figures of two variants, and counts of the blocks, including those without a pair.
+/// The pairs of figures of two variants, and counts of all blocks, including those without a pair.
 pub(crate) struct Paired {
-    /// By invocation; for live services, which are not restarted, also by block.
+    /// The pairs by invocation, and for live services, which are not restarted, also by block.
     pub(crate) invocations: BTreeMap<(u32, u32), Vec<stats::Pair>>,
     counts: BlockCounts,
     /// The smallest relative difference that the figures can show.
@@ -72,7 +72,7 @@ impl<'a> Blocks<'a> {
         })
     }
 
-    /// The comparison that a pair of the plan asks for.
+    /// The comparison of a pair of the plan.
     pub(crate) fn comparison(&self, pair: &Pair) -> Result<Comparison, ReportError> {
         let place = || format!("the pair {:?}", pair.name);
         let judged = self.judge_all(&pair.of, &pair.against, pair.metric, pair.a_a, place)?;
@@ -97,8 +97,8 @@ impl<'a> Blocks<'a> {
         })
     }
 
-    /// Judges two variants under every placement under which the plan has both. If there is none, the
-    /// first placement gets a verdict that says that nothing was measured.
+    /// Judges two variants under every placement under which the plan has both. Without such a placement, there is
+    /// one verdict, under the first placement, that nothing was measured.
     pub(crate) fn judge_all(
         &self,
         of: &str,
@@ -187,7 +187,7 @@ impl<'a> Blocks<'a> {
         } = &mut outcome
             && is_live
         {
-            // Each block counted as an invocation, but a live service can only have more blocks.
+            // Each block was treated as an invocation, but a live service can only have more blocks.
             more.invocations = 0;
         }
         let value = |figures: Option<&Figures>| figures.and_then(|f| metric::of_cell(metric, f));
@@ -275,7 +275,7 @@ impl<'a> Blocks<'a> {
     fn shown(&self, estimate: &stats::Estimate) -> Estimate {
         let mut shown = Estimate::of(estimate);
         if self.plan.is_live() {
-            // Each block counted as an invocation.
+            // Each block was treated as an invocation.
             shown.invocations = 1;
         }
         shown
@@ -288,7 +288,7 @@ impl<'a> Blocks<'a> {
         Some(estimate.no_finer_than(paired.resolution))
     }
 
-    /// How every interval of this plan is computed.
+    /// The bootstrap that computes every interval of this plan.
     pub(crate) fn bootstrap(&self) -> Bootstrap {
         Bootstrap::new(self.plan.confidence, self.plan.seed)
     }
@@ -305,9 +305,9 @@ impl<'a> Blocks<'a> {
         Some(self.paired(place(of)?, place(against)?, metric, placement))
     }
 
-    /// The first A/A pair that has an estimate for this metric and placement. A pair in one process lacks the chance of a
-    /// start, so it is no control of variants with processes of their own; for variants in one process, such pairs come
-    /// first.
+    /// The first A/A pair that has an estimate for this metric and placement. A pair in one process lacks the variation
+    /// between process starts, so it cannot be the control of variants that have their own processes. For variants in
+    /// one process, pairs in one process come first.
     fn control(
         &self,
         [of, against]: [u32; 2],
@@ -335,8 +335,8 @@ impl<'a> Blocks<'a> {
     }
 }
 
-/// The A/A pairs that can serve as controls of a variant's verdicts, each as `[again, original]`. Pairs of its own
-/// group come first, then those with its own timing, then the others in the study's order.
+/// The A/A pairs that can serve as controls of a variant's verdicts, each as `[again, original]`. Pairs of the
+/// variant's group come first, then pairs with its timing, then the others in the study's order.
 pub(crate) fn controls(variants: &[VariantFindings], judged: &VariantFindings) -> Vec<[u32; 2]> {
     let all = || (0..).zip(variants);
     let pair = |(again, variant): (u32, &VariantFindings)| {
@@ -355,7 +355,7 @@ pub(crate) fn controls(variants: &[VariantFindings], judged: &VariantFindings) -
     pairs
 }
 
-/// A row's figure, if it is positive and finite, so that it has a logarithm.
+/// A row's figure; `None` unless it is positive and finite, so that it has a logarithm.
 pub(crate) fn figure(row: &TrialRow, metric: Metric) -> Option<f64> {
     row.figures
         .get(metric)
@@ -366,7 +366,7 @@ pub(crate) fn figure(row: &TrialRow, metric: Metric) -> Option<f64> {
 fn combined(judged: &[Judged]) -> Combined {
     let verdicts: Vec<stats::Verdict> = judged.iter().filter_map(|j| j.stats).collect();
     match stats::across_placements(&verdicts) {
-        // A placement without a verdict confirms nothing.
+        // A placement without a verdict does not confirm the others.
         Combined::Same if verdicts.len() < judged.len() => Combined::Unconfirmed,
         combined => combined,
     }

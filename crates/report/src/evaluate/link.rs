@@ -1,4 +1,4 @@
-//! What the link of a cell did, over all its trials.
+//! The behavior of a cell's link over all its trials.
 
 use rpcgauge_stats::median;
 use rpcgauge_study::link::{Direction, LinkRate, NamedLink};
@@ -9,7 +9,7 @@ use super::is_link_held;
 use crate::findings::{LinkDirection, LinkFindings};
 use crate::metric::per_call;
 
-/// `None` if no trial went over a link.
+/// The findings about a link; `None` if no trial went over a link.
 pub(super) fn findings(
     link: Option<&NamedLink>,
     trials: &[MeasuredTrial<'_>],
@@ -82,7 +82,7 @@ fn direction<'c>(
     }
 }
 
-/// Saturating, since the sums of damaged records may overflow.
+/// A saturating sum, since the sum of damaged records may overflow.
 fn sum(counts: impl Iterator<Item = u64>) -> u64 {
     counts.fold(0, u64::saturating_add)
 }

@@ -5,7 +5,7 @@
 //!                      └────► rows (one per trial) ─► blocks ─► Comparisons, Claims
 //! ```
 //!
-//! Pure: the same input gives the same findings, whatever the order of the records.
+//! The computation is pure: the same input gives the same findings, regardless of the order of the records.
 
 mod capacity;
 mod caution;
@@ -65,10 +65,10 @@ impl Findings {
         Ok(findings)
     }
 
-    /// The findings from a plan's records, complete or not, in any order.
+    /// The findings from a plan's records, which may be incomplete and in any order.
     ///
-    /// A failed trial that was run again has several records. Only one counts: a measured record
-    /// rather than a failed one, and otherwise the later.
+    /// A failed trial that was run again has several records. Only one of them is used: a measured record if there is
+    /// one, otherwise the latest.
     ///
     /// # Errors
     /// [`ReportError`] if the records do not match the plan.
@@ -94,7 +94,7 @@ impl Findings {
             .as_ref()
             .map(|found| capacity::carried_out(plan, found, &all));
         let (plan, shown, planned) = match &carried_out {
-            // A search has as many trials as it needs.
+            // A search does not run all planned trials, only as many as it needs.
             Some((plan, shown)) => (plan, shown, all.len()),
             None => (plan, &all, plan.trials.len()),
         };
@@ -144,8 +144,8 @@ impl Findings {
     }
 }
 
-/// The lab's warnings about the machine, without duplicates. Without the reason why idle states were not
-/// disabled too: a caution has it.
+/// The lab's warnings about the machine, without duplicates and without the reason why idle states were not
+/// disabled, which is part of a caution.
 fn warnings(environment: &Environment) -> Vec<String> {
     let reason = environment.idle.reason.as_ref();
     let in_caution = reason.filter(|_| !caution::is_idle_as_asked(environment));
@@ -158,7 +158,7 @@ fn warnings(environment: &Environment) -> Vec<String> {
     warnings
 }
 
-/// Each ended trial's record that counts, by the trial's index in the plan.
+/// The record to use of each ended trial, by the trial's index in the plan.
 type Ended<'a> = BTreeMap<u32, &'a TrialRecord>;
 
 fn ended<'a>(plan: &Plan, trials: &'a [TrialRecord]) -> Result<Ended<'a>, ReportError> {
@@ -189,7 +189,7 @@ fn measured<'a>(ended: &Ended<'a>) -> impl Iterator<Item = MeasuredTrial<'a>> {
     })
 }
 
-/// The floors in a fixed order: which one is first must not depend on the order of the records.
+/// The floors in a fixed order, since the first floor must not depend on the order of the records.
 fn ordered(floors: &[FloorRecord]) -> Vec<&FloorRecord> {
     let mut floors: Vec<&FloorRecord> = floors.iter().collect();
     floors.sort_by(|a, b| {
@@ -201,7 +201,7 @@ fn ordered(floors: &[FloorRecord]) -> Vec<&FloorRecord> {
     floors
 }
 
-/// The input of an evaluation: a plan, the record of each trial that counts, and records of floors and events.
+/// The input of an evaluation: a plan, the record to use of each trial, and the records of floors and events.
 struct Recorded<'r> {
     plan: &'r Plan,
     ended: &'r Ended<'r>,
@@ -308,8 +308,8 @@ impl Recorded<'_> {
     }
 }
 
-/// Whether a trial's link, if it went over one, did what it was set to, and left the client enough of the core they
-/// share: calls that wait for the core do not wait for the network.
+/// Whether a trial's link, if any, met its settings and left the client enough of their shared core: the wait for a
+/// core is not a wait for the network.
 fn is_link_held(record: &TrialRecord, measured: &TrialFigures) -> bool {
     let Some(link) = &measured.link else {
         return true;
@@ -326,13 +326,14 @@ fn is_link_held(record: &TrialRecord, measured: &TrialFigures) -> bool {
     link.is_held() && shares.is_none_or(|(link, client)| link + client <= CLIENT_BOUND_SHARE)
 }
 
-/// The client's share of its core; `None` over a link, whose thread runs on the same core and does kernel work of
+/// The client's share of its core; `None` over a link, whose thread runs on the same core and does kernel work for
 /// the receiver there.
 fn client_share(measured: &TrialFigures) -> Option<f64> {
     measured.client_share.filter(|_| measured.link.is_none())
 }
 
-/// The maximum number of distinct reasons listed for a variant without measured trials; the others are counted.
+/// The maximum number of distinct reasons to list for a variant without measured trials. The others are only
+/// counted.
 pub(crate) const MAX_REASONS: usize = 10;
 
 /// The distinct reasons why a variant has no measured trials.
@@ -351,7 +352,7 @@ fn reasons(variant: u32, ended: &Ended<'_>) -> Vec<String> {
         reasons.push(format!("and {left_out} other reasons"));
     }
     if reasons.is_empty() {
-        reasons.push("no trial of it was recorded".to_owned());
+        reasons.push("none of its trials was recorded".to_owned());
     }
     reasons
 }
@@ -391,8 +392,8 @@ fn progress(planned: usize, ended: &Ended<'_>) -> PlanProgress {
     }
 }
 
-/// The number of requests sent to each live service, in the order of the variants. One call is made for each
-/// variant before its trials, and none for its control.
+/// The number of requests sent to each live service, in the order of the variants. The lab makes one call for each
+/// variant before its trials, except for controls.
 fn requests_sent(plan: &Plan, trials: &[TrialRecord]) -> Vec<RequestsSent> {
     let of_variant = |(index, variant): (u32, &Variant)| {
         let Target::Live(live) = &variant.settings.target else {

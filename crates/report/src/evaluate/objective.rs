@@ -1,11 +1,11 @@
-//! Whether the variants reached their objectives.
+//! Checks whether the variants met their objectives.
 
 use rpcgauge_study::objective::{Measure, Objective};
 
 use crate::findings::objective::{ObjectiveFindings, ObjectiveOutcome};
 use crate::findings::{Distribution, Figures, StepFindings, VariantFindings};
 
-/// Checks every objective against every variant except those that repeat another.
+/// Checks every objective against every variant that is not an A/A control.
 pub(crate) fn judge(
     objectives: &[Objective],
     variants: &[VariantFindings],
@@ -33,7 +33,7 @@ pub(crate) fn judge(
     .collect()
 }
 
-/// The figures that objectives are checked against: of a variant, of a step, or of one trial.
+/// The figures that objectives are checked against: those of a variant, a step or a trial.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Evidence<'a> {
     /// Calls that were due while the client ran.
@@ -73,9 +73,9 @@ pub(crate) struct Held {
     pub(crate) outcome: ObjectiveOutcome,
 }
 
-/// The step of a ramp that decides an objective, which every step must reach: the first that misses
-/// it, else the first without a figure, else the one nearest to missing it. Pauses do not count; a step that the
-/// load did not get to has too few calls. `None` without steps.
+/// The step of a ramp that decides an objective, which every step must meet: the first that misses it, else the
+/// first without a figure, else the one nearest to missing it. Pauses are ignored, and a step that the load did not
+/// reach has too few calls. `None` without steps.
 fn deciding(objective: &Objective, steps: &[StepFindings]) -> Option<(usize, Held)> {
     let held: Vec<(usize, Held)> = steps
         .iter()
@@ -97,8 +97,8 @@ fn deciding(objective: &Objective, steps: &[StepFindings]) -> Option<(usize, Hel
     first.or(nearest).copied()
 }
 
-/// Checks an objective against all calls that were due. A call that never succeeded counts as later than
-/// any bound: a service that rejects calls is not fast.
+/// Checks an objective against all calls that were due. A call that never succeeded is later than any bound, since
+/// a service is not fast because it rejects calls.
 pub(crate) fn held_against(objective: &Objective, evidence: &Evidence<'_>) -> Held {
     let (calls, needed) = (evidence.started, objective.measure.min_calls());
     let figure = (calls >= needed).then(|| figure(objective.measure, evidence));
@@ -137,10 +137,10 @@ impl Evidence<'_> {
         self.started.saturating_sub(self.answered) as f64 / self.started as f64
     }
 
-    /// A percentile of the latency of all calls, with those that never succeeded last; infinite if it falls
-    /// on one of those.
+    /// A percentile of the latency of all calls, ordered with those that never succeeded last; infinite if it falls
+    /// on such a call.
     fn latency_at(&self, percentile: f64) -> f64 {
-        // 99.9 × 1,000 / 100 must give rank 999 in spite of rounding errors.
+        // 99.9 × 1,000 / 100 must give rank 999 despite rounding errors.
         const ROUNDING: f64 = 1e-6;
         let Some(histogram) = self.latency.map(|latency| latency.histogram.unpack()) else {
             return f64::INFINITY;

@@ -1,4 +1,4 @@
-//! Where the time of a call goes: kernel, client, codec, server (docs/method.md).
+//! Splits the time of a call between kernel, client, codec and server (docs/method.md).
 
 use rpcgauge_study::plan::{Plan, Variant};
 use rpcgauge_study::record::Stage;
@@ -6,7 +6,7 @@ use rpcgauge_study::settings::{Operation, Placement, Sample, SubjectCall, Target
 
 use crate::findings::{BytesPerCall, Figures, Part, Parts, VariantFindings, named};
 
-/// The client's stages in which its codec works.
+/// The client's stages that its codec accounts for.
 const CODEC: [Stage; 4] = [
     Stage::Encode,
     Stage::Compress,
@@ -14,15 +14,16 @@ const CODEC: [Stage; 4] = [
     Stage::Decode,
 ];
 
-/// A codec's time for one side of a call; `None` if it was not measured.
+/// A codec's time for one side of a call.
 #[derive(Default)]
 struct OfSide {
+    /// `None` if the codec was not measured.
     ns: Option<f64>,
-    /// The variants that measured it.
+    /// The variants that measured the codec.
     variants: Vec<String>,
 }
 
-/// Finds the parts of every variant that has one call in flight and a floor.
+/// Fills in the parts of every variant that has one call in flight and a floor.
 pub(super) fn fill(plan: &Plan, variants: &mut [VariantFindings]) {
     let mut found = Vec::new();
     let all = Measured { plan, variants };
@@ -56,7 +57,7 @@ impl Measured<'_> {
         }
     }
 
-    /// The parts of a call that the engine makes. The engine has one thread, so its CPU time is part of the call.
+    /// The parts of a call by the engine. The engine has one thread, so all its CPU time is part of the call.
     fn by_engine(
         &self,
         call: &SubjectCall,
@@ -73,8 +74,8 @@ impl Measured<'_> {
         let server = self
             .codec_of(call, &call.server, Side::Server, placement)
             .unwrap_or_default();
-        // A variant may share a floor whose messages have another size. So the network's part comes from the call's
-        // own bytes, and the kernel's is the floor minus the network's part of the floor.
+        // A variant may share a floor whose messages have another size. Therefore the network's part is computed from
+        // the call's own bytes, and the kernel's part is the floor minus the network's part of the floor.
         let least = |sent, received| {
             let link = call.link.as_ref();
             link.map(|link| link.terms.least(sent, received).as_nanos() as f64)
@@ -102,8 +103,8 @@ impl Measured<'_> {
         })
     }
 
-    /// The parts of a call that a stack's client makes. Kernel and server are those of the engine's call to the same
-    /// server: the client's bytes are not counted, and its CPU time need not all be part of the call.
+    /// The parts of a call by a stack's client. Kernel and server are copied from the engine's call to the same server:
+    /// the client's bytes are not counted, and its CPU time need not all be part of the call.
     fn by_stack(
         &self,
         by_client: &SubjectCall,
@@ -118,7 +119,7 @@ impl Measured<'_> {
         let mut all = self.plan.variants.iter();
         let beside = all.find(|other| call(other) == Some(&by_engine))?;
         let other = self.by_engine(&by_engine, self.figures(beside, placement)?, placement)?;
-        // Without its CPU time, as over a link, the engine's part is counted in the server's.
+        // Without the engine's CPU time, as over a link, the engine's part is included in the server's.
         other.client?;
         let own = self
             .codec_of(&by_engine, client, Side::Client, placement)
@@ -188,7 +189,7 @@ enum Side {
 }
 
 impl Side {
-    /// The operations of its codec.
+    /// The operations of the codec on this side.
     fn does(self) -> [(Operation, Sample); 2] {
         match self {
             Self::Client => [
@@ -211,7 +212,7 @@ fn call(variant: &Variant) -> Option<&SubjectCall> {
     }
 }
 
-/// The time of the mean call that is not yet assigned to a part, so that the parts add up.
+/// The time of the mean call that is not yet assigned to a part. It ensures that the parts add up.
 struct Left {
     call_ns: f64,
     ns: f64,
@@ -226,7 +227,7 @@ impl Left {
         })
     }
 
-    /// A part of this size, or of all that is left if that is less.
+    /// Takes a part of this size, or what is left if that is less.
     fn take(&mut self, ns: f64) -> Part {
         let ns = ns.clamp(0.0, self.ns);
         self.ns -= ns;

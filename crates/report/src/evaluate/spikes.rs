@@ -1,33 +1,33 @@
 //! Explains slow calls by runtime events, or by time that other programs or the host took from them.
 //!
-//! A call is slow if it took more than three times the median of up to 64 calls before it; the time beyond
-//! that median is *lost*. A cause explains a call if it covers at least half of the lost time. Causes that
-//! stop the call are checked first: a stop of all threads, waiting for a core, a core that the host kept. A
-//! compilation runs concurrently with the calls and is checked after them. If no cause covers half, but all together
-//! do, the one that covers the most explains the call. Otherwise a collection whose pause lies in the call explains
-//! up to 8 ms beyond that pause: a collector's threads continue to work after it, without an event. A deoptimization
-//! has no length: it comes last, and explains at most a millisecond.
+//! A call is slow if it took more than three times the median of up to 64 calls before it. The time beyond that
+//! median is *lost*. A cause explains a call if it covers at least half of the lost time. Causes that stop the call
+//! are checked first: a stop of all threads, a core that the host kept, waiting for a core. A compilation runs
+//! concurrently with the calls, so it is checked after them. If no single cause covers half, but all of them together
+//! do, the one that covers the most explains the call. Otherwise, a garbage collection whose pause lies in the call
+//! explains up to 8 ms beyond that pause, because the collector's threads continue to work after it without an event.
+//! A deoptimization has no length. It is checked last, and explains at most a millisecond.
 //!
-//! Slow calls that follow or overlap each other and have one cause are one spike.
+//! Consecutive or overlapping slow calls with the same cause are one spike.
 
 use rpcgauge_study::record::{EventKind, EventsRecord, RuntimeEvent, SlowCall, Watched};
 
 use super::cell::MeasuredTrial;
 use crate::findings::spikes::{Cause, EventMark, OfCause, SpikeCauses};
 
-/// The maximum lost time of a call that a deoptimization explains, ns. After it, code runs in the interpreter until it
-/// is compiled again.
+/// The maximum lost time of a call that a deoptimization explains, ns. After a deoptimization, code runs in the
+/// interpreter until it is compiled again.
 const MAX_OF_DEOPTIMIZATION_NS: u64 = 1_000_000;
 
-/// The maximum time for which a collector works after a pause, ns: G1 then refines cards, which took 2 to 6 ms on a
-/// process's only core.
+/// The maximum time that a garbage collector works after a pause, ns. G1 refines cards then, which took 2 to 6 ms on
+/// a process's only core.
 const MAX_AFTER_PAUSE_NS: u64 = 8_000_000;
 
 /// Events of one kind are drawn as one if they are closer together than this share of the timeline.
 const NEAR: f64 = 0.001;
 
-/// Explains the slow calls of a cell's trials, which begin at `starts_ns` in the timeline; `None`
-/// if no trial was watched.
+/// Explains the slow calls of a cell's trials, which begin at `starts_ns` in the timeline. `None` if no trial was
+/// watched.
 pub(crate) fn causes(
     trials: &[MeasuredTrial<'_>],
     starts_ns: &[u64],
@@ -95,7 +95,7 @@ fn spikes(watched: &Watched, events: &[&RuntimeEvent]) -> Vec<(Cause, u64)> {
     let mut until_ns = 0;
     for call in &watched.slow {
         let cause = cause(call, events);
-        // The next call is due when the previous one has ended.
+        // The next call is due once the previous one has ended.
         let goes_on = call.due_ns <= until_ns;
         let end_ns = call.due_ns.saturating_add(call.latency_ns);
         until_ns = until_ns.max(end_ns.saturating_add(call.usual_ns));
@@ -138,7 +138,7 @@ fn cause(call: &SlowCall, events: &[&RuntimeEvent]) -> Cause {
     if let Some((cause, _)) = most.filter(|_| is_half(all_ns)) {
         return *cause;
     }
-    // Pauses are rare (0.6% of the time in the study `several`): one inside a slow call is hardly a coincidence.
+    // Pauses are rare (0.6% of the time in the study `several`), so one inside a slow call is hardly a coincidence.
     let paused = |event: &&RuntimeEvent| {
         event.kind == EventKind::GcPause && event.begin_ns >= span[0] && event.end_ns <= span[1]
     };
@@ -155,7 +155,7 @@ fn cause(call: &SlowCall, events: &[&RuntimeEvent]) -> Cause {
     }
 }
 
-/// The time of a span that events of a kind cover, ns; overlaps count once.
+/// The time of a span that events of a kind cover, ns. Overlaps are counted once.
 fn covered_ns(events: &[&RuntimeEvent], kind: EventKind, [from, to]: [u64; 2]) -> u64 {
     let of_kind = events.iter().filter(|event| event.kind == kind);
     let parts = of_kind.map(|event| [event.begin_ns.max(from), event.end_ns.min(to)]);
@@ -247,11 +247,11 @@ mod tests {
         let table: [(SlowCall, Vec<RuntimeEvent>, Cause); 18] = [
             (slow(0, 0), vec![], Unexplained),
             (slow(0, 0), vec![pause(500)], GcPause),
-            // The collector continued after the pause, but for no longer than it can.
+            // The collector continued after the pause, within its maximum time.
             (slow(0, 0), vec![pause(100)], GcPause),
             (late, vec![pause(400)], GcPause),
             (later, vec![pause(400)], Unexplained),
-            // The pause begins before the call, or ends after it.
+            // The pause begins before the call or ends after it.
             (
                 slow(0, 0),
                 vec![event(Kind::GcPause, 9_000, 10_499)],
@@ -262,7 +262,7 @@ mod tests {
                 vec![event(Kind::GcPause, 10_700, 12_000)],
                 Unexplained,
             ),
-            // Outside of the call.
+            // The pause is outside the call.
             (
                 slow(0, 0),
                 vec![event(Kind::GcPause, 20_000, 30_000)],
@@ -316,7 +316,7 @@ mod tests {
         };
         measured.watched = Some(Watched {
             from_ns: 1_000,
-            // The second follows the first.
+            // The second call follows the first immediately.
             slow: vec![
                 call(2_000, 500, 400),
                 call(2_650, 300, 300),

@@ -1,4 +1,4 @@
-//! Compares servers with servers and clients with clients: the cost of the same message in each stack.
+//! Compares servers with servers, and clients with clients, by the cost of the same message in each stack.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,10 +14,10 @@ use crate::findings::stacks::{StackFindings, StackVariant, Typical};
 use crate::findings::trial::TrialRow;
 use crate::findings::{Figures, VariantFindings, named};
 
-/// With fewer stacks, or styles of one, verdicts are enough and there is no table.
+/// The minimum number of stacks, or of styles of one stack, for a table. With fewer, verdicts are enough.
 const MIN_STACKS: usize = 3;
 
-/// The settings in which a stack's variants with few and with many calls in flight differ.
+/// The settings that distinguish a stack's variants with few and with many calls in flight.
 const OF_LOAD: [&str; 2] = ["in-flight", "connections"];
 
 /// The variants of a stack that differ only in the number of calls in flight.
@@ -29,7 +29,7 @@ struct Way<'a> {
     variants: BTreeMap<u32, &'a Variant>,
 }
 
-/// The stacks of a study, servers before clients; a role with fewer than [`MIN_STACKS`] is left out.
+/// The stacks of a study, servers before clients. A role with fewer than [`MIN_STACKS`] is left out.
 pub(super) fn findings(
     plan: &Plan,
     environment: Option<&Environment>,
@@ -101,7 +101,7 @@ impl<'a> Study<'a> {
             let stack = match (role, &call.client) {
                 (Role::Server, None) => server,
                 (Role::Client, Some(client)) => &*client.stack,
-                // The engine counts as a client if it calls a server that other clients call.
+                // The engine is one of the clients if it calls a server that other clients call.
                 (Role::Client, None) if servers.contains(server) => ENGINE,
                 _ => continue,
             };
@@ -125,7 +125,7 @@ impl<'a> Study<'a> {
         ways
     }
 
-    /// Whether a variant has a process of its own in a role.
+    /// Whether a variant has its own process in a role.
     fn has_own_process(&self, role: Role, name: &str) -> bool {
         let place = self.plan.place(name);
         let shared = place.and_then(|place| self.plan.processes_of(place));
@@ -153,7 +153,7 @@ impl<'a> Study<'a> {
         let is_engine = way.stack == ENGINE;
         let (few, many) = (variant(few), variant(many));
         let both: Vec<StackVariant> = few.iter().chain(&many).cloned().collect();
-        // The figures of a shared process are of no single stack.
+        // The figures of a shared process do not belong to a single stack.
         let own: Vec<StackVariant> = both
             .iter()
             .filter(|one| self.has_own_process(role, &one.variant))
@@ -202,8 +202,8 @@ impl<'a> Study<'a> {
         }
     }
 
-    /// The typical value of a figure over the trials of these variants. Each figure is treated as a ratio to 1, so that
-    /// the interval is computed as for a comparison.
+    /// The typical value of a figure over the trials of these variants. Each figure is treated as a ratio to 1, so the
+    /// interval is computed in the same way as for a comparison.
     fn typical(
         &self,
         variants: &[StackVariant],

@@ -1,4 +1,5 @@
-//! Sweeps: variants that differ only in the size of their message, and the sizes at which another becomes better.
+//! Sweeps: variants that differ only in the size of their message, and the sizes at which another variant becomes
+//! the better one.
 
 use std::collections::BTreeMap;
 
@@ -14,14 +15,14 @@ use crate::findings::sweep::{
 use crate::findings::verdict::Comparison;
 use crate::metric::better;
 
-/// A variant, with its size apart from its other settings.
+/// A variant, with its size separated from its other settings.
 struct Sized<'a> {
     variant: &'a Variant,
     by: &'static str,
     size: u32,
-    /// Its settings without the size and the length of a trial.
+    /// The settings without the size and the length of a trial, which variants of one series share.
     alike: Settings,
-    /// The name of its group, without the size.
+    /// The name of the variant's group without the size.
     part: String,
 }
 
@@ -56,7 +57,7 @@ fn without(name: &str, by: &str, size: u32) -> String {
     parts.collect::<Vec<_>>().join("-")
 }
 
-/// A question without the size that it is asked at.
+/// A question without its size.
 fn question_without(question: &str, by: &str, size: u32) -> String {
     let size = format!("{by}={size}");
     let text = question.replace(&format!(" ({size})"), "");
@@ -111,7 +112,7 @@ impl<'a> Draft<'a> {
     fn add(&mut self, sized: Sized<'a>) {
         let mut all = self.series.iter_mut();
         match all.find(|series| series[0].alike == sized.alike) {
-            // A variant with the same settings and size under another name is its own series.
+            // A variant with the same settings and size but another name is a series of its own.
             Some(series) if series.iter().all(|other| other.size != sized.size) => {
                 series.push(sized);
             }
@@ -119,7 +120,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Adds a pair to the crossing of the pairs that differ from it in size alone.
+    /// Adds a pair to the crossing of the pairs that differ from it only in size.
     fn compare(&mut self, pair: &Pair) {
         let find = |name: &str| {
             let mut all = self.series.iter();
@@ -193,7 +194,7 @@ fn name_of(series: &[Sized<'_>]) -> String {
     }
 }
 
-/// The findings under a placement; `None` unless it has several sizes.
+/// The findings under a placement; `None` with fewer than two sizes.
 fn swept(
     blocks: &Blocks<'_>,
     comparisons: &[Comparison],
@@ -251,7 +252,7 @@ fn turns(
         (!paired.invocations.is_empty()).then_some((*size, c.metric, *verdict, paired.invocations))
     });
     let paired: Vec<_> = paired.collect();
-    // The lower cost is better; the cost of a metric that is better when higher is its inverse.
+    // A lower cost is better. For a metric of which more is better, the cost is the inverse.
     let cost = |metric: Metric, pair: &Costs| match better(metric) {
         Better::Lower => *pair,
         Better::Higher => Costs {
@@ -260,7 +261,7 @@ fn turns(
         },
     };
     let sizes = paired.iter().map(|(size, metric, verdict, invocations)| {
-        // An interrupted invocation does not have every size.
+        // An interrupted invocation lacks some sizes.
         let shared = invocations
             .iter()
             .filter(|(key, _)| paired.iter().all(|(.., others)| others.contains_key(*key)));

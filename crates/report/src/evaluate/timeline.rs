@@ -1,29 +1,29 @@
-//! The trials of a cell in time slices, one trial after the other, and the spikes in them.
+//! Merges the consecutive trials of a cell into one timeline of slices, and finds its spikes.
 //!
 //! **Spikes.** Within one trial, each slice in which a call succeeded has a longest call. A slice is a spike
-//! if the logarithm of that call's latency lies above
+//! if the logarithm of that call's latency is above
 //!
 //! ```text
 //! median + min(max(6 × 1.4826 × MAD, ln 3), ln 20)
 //! ```
 //!
-//! that is: more than six robust standard deviations above the median, and more than three times the usual longest
+//! that is, more than six robust standard deviations above the median and more than three times the usual longest
 //! call. More than twenty times is always a spike, since on an unsteady machine six deviations can be a factor of
-//! thousands, which no stall reaches. The spikes hardly change the median and the median absolute deviation (MAD).
-//! Neighbouring slices make one spike. Trials with fewer than [`MIN_SLICES`] such slices are not searched.
+//! thousands, which no stall reaches. The spikes themselves hardly change the median and the median absolute deviation
+//! (MAD). Neighbouring slices form one spike. Trials with fewer than [`MIN_SLICES`] such slices are not searched.
 
 use rpcgauge_stats::{mad, median};
 use rpcgauge_study::record::{TimelineSlice as Slice, TrialFigures, TrialRecord};
 
 use crate::findings::timeline::{Bin, Spike, TimelineFindings};
 
-/// A spike lies more than this many robust standard deviations above the usual slice.
+/// A spike is more than this many robust standard deviations above the usual slice.
 const SPIKE_DEVIATIONS: f64 = 6.0;
 
 /// The minimum factor between the usual slice's longest call and a spike's.
 const SPIKE_FACTOR: f64 = 3.0;
 
-/// Beyond this factor a slice is a spike, however unsteady the others are.
+/// Above this factor a slice is a spike regardless of how unsteady the other slices are.
 const SPIKE_IN_ANY_CASE: f64 = 20.0;
 
 /// The factor from a median absolute deviation to a standard deviation, for normal data.
@@ -35,7 +35,7 @@ const MIN_SLICES: usize = 20;
 /// The merged timeline has at most this many bins; each holds whole slices.
 const MAX_BINS: usize = 240;
 
-/// At most this many spikes are listed, the highest; all are counted.
+/// The maximum number of spikes to list. The highest are listed, and all are counted.
 const MAX_SPIKES: usize = 20;
 
 /// Merges measured trials, in the order they ran, into one timeline.
@@ -64,7 +64,7 @@ pub(crate) fn merge(trials: &[(&TrialRecord, &TrialFigures)]) -> TimelineFinding
     timeline
 }
 
-/// The median over the slices in which calls ended of each slice's longest successful call; `None` if it is 0.
+/// The median, over the slices in which calls ended, of the slice's longest successful call; `None` if that is 0.
 fn usual_longest(trials: &[(&TrialRecord, &TrialFigures)]) -> Option<u64> {
     let slices = trials.iter().flat_map(|(_, m)| &m.timeline.slices);
     let longest: Vec<f64> = slices
@@ -101,7 +101,7 @@ fn slices_a_bin(trials: &[(&TrialRecord, &TrialFigures)]) -> usize {
         .unwrap_or(whole_trials)
 }
 
-/// If there are more trials than [`MAX_BINS`], several share a bin.
+/// Joins bins until there are at most [`MAX_BINS`], which is only necessary if there are more trials than that.
 fn join_down_to_most(bins: &mut Vec<Bin>) {
     let together = bins.len().div_ceil(MAX_BINS).max(1);
     if together > 1 {
@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn a_stall_is_a_spike_however_unsteady_the_rest_is() {
-        // From 0.2 to 100 ms without the stall of 1.5 s, which delays every call that is due meanwhile.
+        // Calls take 0.2 to 100 ms except for a stall of 1.5 s, which delays every call that is due during the stall.
         let unsteady = (0..150_u64).map(|n| 200 * 2_u64.pow((n * 37 % 10) as u32));
         let stalled = unsteady.enumerate().map(|(n, us)| match n {
             88..108 => 1_500_000 - (n as u64 - 88) * 75_000,
@@ -330,7 +330,7 @@ mod tests {
     #[test]
     fn a_bin_spans_two_trials_only_where_there_are_more_trials_than_bins() {
         let merged_of = |count| merged(&vec![trial(100..201); count]);
-        // Bins of 43 slices would do for 10,100 slices in a row, but that is three bins per trial: too many.
+        // Bins of 43 slices would be enough for 10,100 slices in a row, but three bins per trial are too many.
         let timeline = merged_of(100);
         assert!(timeline.bins.len() <= MAX_BINS);
         let starts: Vec<u64> = timeline.bins.iter().map(|bin| bin.start_ns).collect();

@@ -1,4 +1,4 @@
-//! Makes the row of a measured trial.
+//! Builds the row of a measured trial.
 
 use rpcgauge_study::histogram::Times;
 use rpcgauge_study::plan::Metric;
@@ -41,8 +41,8 @@ impl FloorBeside {
     }
 }
 
-/// The calling loop's CPU time per call: the median over floors. Floors over a link do not count, as CPU time of
-/// calls over a link does not.
+/// The calling loop's CPU time per call: the median over floors. Floors over a link are ignored, as is the CPU time
+/// of calls over a link.
 pub(super) fn floor_cpu<'f>(floors: impl Iterator<Item = &'f FloorRecord>) -> Option<f64> {
     let on_loopback = floors.filter(|floor| floor.link.is_none());
     let all: Vec<f64> = on_loopback.map(|floor| floor.client_cpu_ns).collect();
@@ -50,8 +50,8 @@ pub(super) fn floor_cpu<'f>(floors: impl Iterator<Item = &'f FloorRecord>) -> Op
 }
 
 impl TrialRow {
-    /// Why it says nothing about a metric; `None` if it does. Each trial's own timing decides, since a stage trial
-    /// can be compared with a load.
+    /// Why the trial is unfit for a metric; `None` if it is fit. The timing of the trial itself decides, since a stage
+    /// trial can be compared with a load.
     pub(crate) fn unfit(&self, metric: Metric) -> Option<Unfit> {
         if self.link_not_held && !is_counted(metric) {
             return Some(Unfit::LinkNotHeld);

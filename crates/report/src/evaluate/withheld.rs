@@ -1,8 +1,8 @@
-//! Two reasons for no verdict (docs/method.md).
+//! Two reasons to withhold a verdict (docs/method.md).
 //!
-//! **Unsuccessful calls.** Latency counts the calls that succeeded. If one variant has more unsuccessful
-//! calls than the other, the extra ones may have been its slowest, or its fastest. CPU time and bytes include those
-//! of the unsuccessful calls, whose part is not known.
+//! **Unsuccessful calls.** Latency covers only the calls that succeeded. If one variant has more unsuccessful calls
+//! than the other, the extra ones might have been its slowest or its fastest. CPU time and bytes include the
+//! unsuccessful calls, whose part is unknown.
 //!
 //! **Calls that were sent late.** At a rate, calls to a live service can wait in the client before they are sent, and
 //! their latency includes that wait.
@@ -17,7 +17,7 @@ use crate::metric::{self, Kind};
 /// Two variants with different shares of unsuccessful calls.
 pub(crate) struct Uneven {
     pub(crate) shares: Unanswered,
-    /// By how much they may shift the logarithm of the ratio of/against, down and up.
+    /// How far unsuccessful calls may shift the logarithm of the ratio of/against, down and up.
     pub(crate) reach: [f64; 2],
 }
 
@@ -46,8 +46,8 @@ impl Uneven {
     }
 }
 
-/// By how much a share of unsuccessful calls may shift the logarithm of a variant's figure, down and up; `None` if
-/// it has no figure, and without bounds if no call succeeded.
+/// How far a share of unsuccessful calls may shift the logarithm of a variant's figure, down and up. `None` if the
+/// variant has no figure; infinite if no call succeeded.
 fn reach(metric: Metric, figures: &Figures, share: f64) -> Option<[f64; 2]> {
     let answered = figures.calls.answered as f64;
     if answered == 0.0 {
@@ -58,7 +58,7 @@ fn reach(metric: Metric, figures: &Figures, share: f64) -> Option<[f64; 2]> {
         Kind::Quantile(quantile) => quantile,
         // Had they succeeded, they might have taken any time, or none at all.
         Kind::Mean { .. } => return Some([-more.ln_1p(), f64::INFINITY]),
-        // Their responses may be of any size, and every received byte but the successful bodies may be theirs.
+        // Their responses may have any size, and every received byte except the successful bodies may be theirs.
         Kind::Bytes(_) => {
             let known = match (metric, figures.bytes) {
                 (Metric::CallBytes, Some(bytes)) => {
@@ -94,8 +94,8 @@ fn reach(metric: Metric, figures: &Figures, share: f64) -> Option<[f64; 2]> {
     Some([rank - more, rank].map(|rank| (at(rank) / middle).ln()))
 }
 
-/// Whether send delay decides a difference in latency: it is more than half of either latency, or leaving it out
-/// changes the log ratio by more than half of that ratio or of the margin, whichever is larger.
+/// Whether send delay decides a difference in latency: the delay is more than half of either latency, or without it
+/// the log ratio changes by more than half of that ratio or of the margin, whichever is larger.
 pub(crate) fn delay_decides(
     [of, against]: [Option<&Figures>; 2],
     metric: Metric,
@@ -114,7 +114,7 @@ pub(crate) fn delay_decides(
     times.is_some_and(|(of, against)| is_decided([of, against], margin))
 }
 
-/// The same for two pairs of a latency and the delay in it.
+/// [`delay_decides`] for two pairs of a latency and the delay that it includes.
 fn is_decided([of, against]: [(f64, f64); 2], margin: f64) -> bool {
     let is_most = |(latency, delay): (f64, f64)| delay > latency / 2.0;
     let ratio = (of.0 / against.0).ln();
@@ -216,17 +216,17 @@ mod tests {
     #[test]
     fn a_delay_decides_where_it_is_most_of_a_latency_or_of_a_difference() {
         let table = [
-            // The services differ, and neither was called late.
+            // The services differ, and neither has late calls.
             ((1_000.0, 10.0), (1_600.0, 12.0), false),
             ((1_000.0, 0.0), (1_001.0, 1.0), false),
-            // The whole difference, or half of it and more.
+            // The delay is the whole difference, or at least half of it.
             ((1_000.0, 0.0), (1_600.0, 600.0), true),
             ((1_600.0, 400.0), (1_000.0, 0.0), true),
             ((1_000.0, 0.0), (2_000.0, 100.0), false),
             ((1_000.0, 0.0), (1_100.0, 90.0), true),
-            // Equal, and most of both.
+            // The delays are equal, and most of both latencies.
             ((1_000.0, 600.0), (1_000.0, 600.0), true),
-            // It hides a difference.
+            // The delay hides a difference.
             ((1_000.0, 0.0), (1_000.0, 300.0), true),
             ((1_000.0, 1_000.0), (1_000.0, 0.0), true),
         ];
@@ -296,7 +296,7 @@ mod tests {
         let [down, up] = reach_of(Metric::CallBytes, 500).unwrap();
         assert!(down < 0.5_f64.ln() && down > 0.3_f64.ln(), "{down}");
         assert_eq!(up, any_more);
-        // Nothing is known if none succeeded.
+        // Without successful calls, nothing is known.
         for metric in [Metric::ServerCpu, Metric::Goodput, Metric::ResponseBytes] {
             assert_eq!(
                 reach_of(metric, 1_000),

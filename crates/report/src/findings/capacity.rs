@@ -1,22 +1,22 @@
-//! The highest rate that holds the objectives: the trials, their outcomes, and what limits the rate.
+//! The highest rate that meets the objectives: the trials, their outcomes, and what limits the rate.
 
 pub use rpcgauge_stats::{Bound as CapacityBound, SearchEnd as CapacityEnd};
 use rpcgauge_study::objective::Objective;
 use serde::Serialize;
 
-/// The highest rate that holds the objectives, and the trials of the search. Rates are in calls per second.
+/// The highest rate that meets the objectives, and the trials of the search. Rates are in calls per second.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CapacityFindings {
-    /// The objectives, all of which must hold.
+    /// The objectives, all of which must be met.
     pub objectives: Vec<Objective>,
-    /// The maximum relative distance between the rate that holds and the one that does not: 0.05 for 5%.
+    /// The maximum relative distance between `held` and `missed`: 0.05 for 5%.
     pub precision: f64,
     /// How the search ended.
     pub end: CapacityEnd,
-    /// The highest rate that held; absent if none did.
+    /// The highest rate that met the objectives; absent if none did.
     pub held: Option<CapacityBound>,
-    /// The lowest rate above it that did not hold; absent if there is none.
+    /// The lowest rate above `held` that missed an objective; absent if there is none.
     pub missed: Option<CapacityBound>,
     /// What limits the rate, if known.
     pub limit: Option<Limit>,
@@ -29,9 +29,9 @@ pub struct CapacityFindings {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Limit {
-    /// The service: its responses did not hold the objectives.
+    /// The service: its responses missed the objectives.
     Service,
-    /// The client, rpcgauge itself: it used more than 80% of its core.
+    /// The client, which is rpcgauge itself: it used more than 80% of its core.
     ClientCpu,
     /// The wait before sending: most of the calls' latency passed before they were sent.
     SendDelay,
@@ -47,7 +47,7 @@ pub struct CapacityTrial {
     pub index: u32,
     /// The target rate, calls per second.
     pub rate: f64,
-    /// Whether every objective held.
+    /// Whether every objective was met.
     pub held: bool,
     /// The objectives that were missed, with the measured values.
     pub missed: Vec<MissedObjective>,
@@ -55,7 +55,7 @@ pub struct CapacityTrial {
     pub limit: Option<Limit>,
     /// Calls that were due.
     pub started: u64,
-    /// How many of them succeeded.
+    /// How many of the started calls succeeded.
     pub answered: u64,
     /// Calls sent per second.
     pub sent_rate: f64,
@@ -71,7 +71,7 @@ pub struct CapacityTrial {
     pub client_share: Option<f64>,
 }
 
-/// An objective that did not hold.
+/// An objective that was missed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MissedObjective {
@@ -85,12 +85,12 @@ pub struct MissedObjective {
 }
 
 impl CapacityFindings {
-    /// Whether a rate held, in enough trials to be sure.
+    /// Whether a rate met the objectives in enough trials to be sure.
     pub fn is_reached(&self) -> bool {
         self.held.is_some_and(|held| held.is_sure)
     }
 
-    /// The rate whose figures are shown: the one that held, else the lowest that was tried.
+    /// The rate whose figures are shown: `held`, or the lowest rate that was tried if none met the objectives.
     pub(crate) fn shown_rate(&self) -> Option<f64> {
         self.held.or(self.missed).map(|bound| bound.rate)
     }

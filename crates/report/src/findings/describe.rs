@@ -5,28 +5,28 @@ use std::collections::BTreeMap;
 use rpcgauge_study::settings::{ENGINE, LiveCall, LiveWire, Settings, Target};
 use serde::Serialize;
 
-/// How a variant calls: its settings, from the table of settings.
+/// How a variant calls: its settings, in the terms of the table of settings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HowItCalls {
-    /// What is called: `list n=100 of python/http`, a user's own method, or a live service's target
-    /// with what it is sent.
+    /// What is called: `list n=100 of python/http`, a user's own method, or the target of a live service
+    /// and what is sent to it.
     pub called: String,
     /// All settings except those that end a trial, in one line.
     pub line: String,
-    /// Every setting that applies, by its key in a study, with its value as a study writes it. Settings that
-    /// end a trial are left out: a trial's length does not change how calls are made.
+    /// The value of every setting that applies, by its key in a study and in a study's notation. Settings that end a
+    /// trial are left out, since a trial's length does not change how calls are made.
     pub settings: BTreeMap<String, String>,
     /// The live service that is called.
     pub service: Option<Service>,
-    /// All values of its link, whatever the link's name; absent on loopback.
+    /// All values of its link, without the link's name; absent on loopback.
     pub link: Option<String>,
-    /// The maximum number of calls in flight, if each needs its own connection; absent if a connection
-    /// carries many.
+    /// The maximum number of calls in flight if each needs its own connection; absent if a connection
+    /// supports many.
     pub at_a_time: Option<u32>,
 }
 
-/// A live service, and what it is sent.
+/// A live service, and what is sent to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Service {
@@ -70,19 +70,19 @@ impl HowItCalls {
         }
     }
 
-    /// Whether it is a codec, which encodes and decodes messages and calls nothing.
+    /// Whether it is a codec, which encodes and decodes messages without making calls.
     pub fn is_codec(&self) -> bool {
         self.settings.contains_key("codec")
     }
 
-    /// Whether a stack's client makes the calls rather than the engine.
+    /// Whether a stack's client makes the calls instead of the engine.
     pub fn is_by_stack(&self) -> bool {
         self.settings
             .get("client")
             .is_some_and(|client| client != ENGINE)
     }
 
-    /// Whether calls are due at a rate, so that the client can be late with them.
+    /// Whether calls are due at a rate, so that the client can send them late.
     pub fn is_at_a_rate(&self) -> bool {
         self.settings.contains_key("rate")
     }

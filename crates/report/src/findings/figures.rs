@@ -1,7 +1,7 @@
-//! The figures of a cell's measured trials together.
+//! The merged figures of a cell's measured trials.
 //!
-//! Times are nanoseconds, sizes bytes, shares 0 to 1 (above 1 only if a measured part exceeds
-//! its whole by noise). What could not be measured is absent, never 0.
+//! Times are in nanoseconds, sizes in bytes, and shares from 0 to 1 (above 1 only if a measured part exceeds
+//! its whole by noise). A figure that could not be measured is absent, never 0.
 
 use rpcgauge_study::histogram::Times;
 use rpcgauge_study::record::{
@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::link::LinkFindings;
 use super::timeline::TimelineFindings;
 
-/// The figures of all measured trials of a cell together.
+/// The merged figures of all measured trials of a cell.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Figures {
@@ -21,14 +21,14 @@ pub struct Figures {
     pub calls: Calls,
     /// At a rate: calls that were due in the warm-up but not yet sent when the measured part began.
     pub unsent_at_start: u64,
-    /// Calls at the starts of slices, which are in no other count.
+    /// Calls at the starts of slices, which no other count includes.
     pub left_out: u64,
-    /// How many of those failed.
+    /// How many of the left-out calls failed.
     pub left_out_failed: u64,
-    /// Whether `memory`, `threads` and the time to start are those of a process that other variants share.
+    /// Whether `memory`, `threads` and the start-up time are those of a process that other variants share.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub shared_process: bool,
-    /// Measured time of all trials together.
+    /// The total measured time of all trials.
     pub elapsed_ns: u64,
     /// Whether idle states were actually disabled; two values if trials differ.
     pub idle: Vec<Idle>,
@@ -45,7 +45,7 @@ pub struct Figures {
     pub send_delay: Option<Distribution>,
     /// The client's stages in order, then the spans that overlap them.
     pub stages: Vec<StageFindings>,
-    /// The part of the mean call that no stage accounts for.
+    /// The time of the mean call that no stage accounts for.
     pub between_stages_ns: Option<f64>,
     /// The floor: the round trip that no client could beat on this machine.
     pub floor: Option<Floor>,
@@ -64,21 +64,21 @@ pub struct Figures {
     pub cold: Option<Cold>,
     /// The share of its core that the client used: the median over trials.
     pub client_share: Option<f64>,
-    /// The maximum of that share over trials.
+    /// The maximum of the client's share over trials.
     pub client_share_max: Option<f64>,
-    /// Whether generated or dynamic code encoded and decoded the messages.
+    /// The kinds of code that encoded and decoded the messages; two values if trials differ.
     pub code: Vec<CodeKind>,
     /// Connections opened in the measured parts, per call.
     pub connections_per_call: Option<f64>,
     /// Connections of all trials.
     pub connections: Connections,
-    /// Responses that came uncompressed although a compression was asked for.
+    /// Responses that were uncompressed although compression was requested.
     pub uncompressed_responses: u64,
-    /// Calls that began late because the client had not made their body in time.
+    /// Calls that started late because the client had not built their body in time.
     pub bodies_late: u64,
     /// Calls in flight; absent without a closed loop, or if they were not recorded.
     pub in_flight: Option<InFlight>,
-    /// The trials in time slices, one trial after the other.
+    /// The consecutive trials as one timeline of slices.
     pub timeline: TimelineFindings,
     /// A ramp, step by step; empty for other schedules.
     pub steps: Vec<StepFindings>,
@@ -86,7 +86,7 @@ pub struct Figures {
     pub errors: Vec<ErrorSample>,
     /// Distinct error texts beyond those listed.
     pub errors_left_out: u64,
-    /// Failures whose text was not recorded: a trial keeps a limited number of distinct texts.
+    /// Failures whose text was not recorded, since a trial records a limited number of distinct texts.
     pub errors_without_sample: u64,
 }
 
@@ -94,25 +94,25 @@ pub struct Figures {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Connections {
-    /// The minimum over trials of those open when the measured part began.
+    /// Connections open when the measured part began: the minimum over trials.
     pub fewest_at_start: Option<u64>,
-    /// Opened in the measured parts.
+    /// Connections opened in the measured parts.
     pub opened: Option<u64>,
-    /// How many of those resumed the TLS session of an earlier one.
+    /// How many of the opened connections resumed the TLS session of an earlier one.
     pub tls_resumed: u64,
-    /// Failed attempts to open one, including those of the warm-ups.
+    /// Failed attempts to open a connection, including those of the warm-ups.
     pub failed: u64,
-    /// Closed by the server between slices, and opened again outside the figures.
+    /// Connections that the server closed between slices and the client reopened outside the measured time.
     pub reopened: u64,
 }
 
-/// Calls in flight at a time.
+/// The number of calls in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct InFlight {
-    /// The number that the variant asks for, or a trial's number of calls if that is lower.
+    /// The number that the variant requests, or a trial's number of calls if that is lower.
     pub asked: u64,
-    /// The maximum that was reached, in the trial that reached the fewest.
+    /// The maximum number in a trial: the minimum over trials.
     pub reached: u64,
 }
 
@@ -125,7 +125,7 @@ pub struct Distribution {
     pub count: u64,
     /// Arithmetic mean.
     pub mean_ns: f64,
-    /// Smallest.
+    /// Minimum.
     pub min_ns: f64,
     /// Median.
     pub p50_ns: f64,
@@ -137,7 +137,7 @@ pub struct Distribution {
     pub p99_ns: Option<f64>,
     /// 99.9th percentile.
     pub p999_ns: Option<f64>,
-    /// Largest.
+    /// Maximum.
     pub max_ns: f64,
     /// The merged histogram: base64 of HdrHistogram's compressed V2 format. Values are nanoseconds, or
     /// picoseconds with the prefix `ps:`.
@@ -165,7 +165,7 @@ impl Distribution {
 
 /// A quantile, if at least one value lies beyond it. The median and lower quantiles are always given.
 pub(crate) fn supported(histogram: &Times, quantile: f64) -> Option<f64> {
-    // 100 values are enough for the 99th percentile, although 100 × (1 − 0.99) is computed as a little below 1.
+    // 100 values are enough for the 99th percentile, although 100 × (1 − 0.99) is slightly below 1 in floating point.
     let beyond = histogram.len() as f64 * (1.0 - quantile);
     (beyond > 1.0 - 1e-6 || quantile <= 0.5).then(|| histogram.quantile(quantile))
 }
@@ -176,15 +176,15 @@ pub(crate) fn supported(histogram: &Times, quantile: f64) -> Option<f64> {
 pub struct StageFindings {
     /// The stage.
     pub stage: Stage,
-    /// Mean time over the calls that had it.
+    /// Mean time over the calls that had the stage.
     pub mean_ns: f64,
     /// Median time over the same calls.
     pub p50_ns: f64,
-    /// Its part of the mean call. A call without one of the client's stages spent no time in it, so rare
-    /// stages count for less than their mean. Spans count in full, since nothing is known about a call
+    /// The stage's part of the mean call. A call without one of the client's stages spent no time in it, so the part
+    /// of a rare stage is less than its mean. The part of a span is its mean, since nothing is known about a call
     /// without handler marks.
     pub per_call_ns: f64,
-    /// That part divided by the mean call.
+    /// `per_call_ns` divided by the mean call.
     pub share: f64,
 }
 
@@ -197,9 +197,9 @@ pub struct Floor {
     pub round_trip_ns: f64,
     /// The mean round trip of all blocks.
     pub mean_ns: f64,
-    /// The median of the lowest block.
+    /// The lowest median round trip of a block.
     pub lowest_round_trip_ns: f64,
-    /// The median of the highest block: shows how much the machine's speed varied.
+    /// The highest median round trip of a block. The range shows how much the machine's speed varied.
     pub highest_round_trip_ns: f64,
     /// The number of measured blocks.
     pub blocks: u64,
@@ -209,13 +209,12 @@ pub struct Floor {
     pub client_cpu_ns: Option<f64>,
     /// Bytes sent per call, in the first block.
     pub request_bytes: u64,
-    /// Bytes received per call.
+    /// Bytes received per call, in the first block.
     pub response_bytes: u64,
-    /// The kernel's share of a call: the median over blocks of the floor's median round trip divided by
-    /// the median call. Absent for load trials, whose calls wait for each other, and if the floor took longer
-    /// than the call.
+    /// The kernel's share of a call: the floor's median round trip divided by the median call, as the median over
+    /// blocks. Absent for load trials, whose calls wait for each other, and if the floor took longer than the call.
     pub share: Option<f64>,
-    /// Its 95% interval; absent with fewer than two invocations.
+    /// The 95% interval of `share`; absent with fewer than two invocations.
     pub share_interval: Option<[f64; 2]>,
 }
 
@@ -230,7 +229,7 @@ pub struct BytesPerCall {
 }
 
 impl BytesPerCall {
-    /// Both directions together, without the marks.
+    /// The sum of both directions, without the marks.
     pub fn total(&self) -> f64 {
         self.sent.total() + self.received.total()
     }
@@ -246,7 +245,7 @@ pub struct TrafficPerCall {
     pub bodies: f64,
     /// Frames, chunking, message prefixes, connection set-up.
     pub overhead: f64,
-    /// The handler marks' header fields, which are in none of the others.
+    /// The handler marks' header fields, which the other fields do not include.
     pub marks: f64,
 }
 
@@ -276,13 +275,13 @@ pub struct CpuPerCall {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CpuSide {
-    /// User and system together.
+    /// The sum of user and system mode.
     pub total_ns: f64,
-    /// User mode, over the trials in which it is known; if there are none, it and `system_ns` are absent.
+    /// User mode, over the trials in which it is known; absent with `system_ns` if there are no such trials.
     pub user_ns: Option<f64>,
     /// System (kernel) mode, over the same trials.
     pub system_ns: Option<f64>,
-    /// User and system together, over the trials that do not tell them apart; absent if all do.
+    /// The sum of both, over the trials that do not tell them apart; absent if there are no such trials.
     pub unsplit_ns: Option<f64>,
 }
 
@@ -290,40 +289,41 @@ pub struct CpuSide {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StepFindings {
-    /// The target rate at its start, calls per second.
+    /// The target rate at the start of the step, calls per second.
     pub from: f64,
-    /// The target rate at its end, calls per second.
+    /// The target rate at the end of the step, calls per second.
     pub to: f64,
-    /// When it began, counted from the start of the ramp.
+    /// When the step began, from the start of the ramp.
     pub start_ns: u64,
-    /// Its planned length.
+    /// The planned length.
     pub time_ns: u64,
-    /// Its actual length: shorter if the load ended within it, 0 if the load ended before it. Time in which
-    /// the client was stalled is left out.
+    /// The actual length: shorter if the load ended within the step, 0 if it ended before the step. Time in which the
+    /// client was stalled is left out.
     pub lasted_ns: u64,
-    /// Calls that were due in it.
+    /// Calls that were due in the step.
     pub started: u64,
-    /// How many of them were sent, during the step or later.
+    /// How many of the started calls were sent, during the step or later.
     pub sent: u64,
-    /// How many succeeded, during the step or later.
+    /// How many of the started calls succeeded, during the step or later.
     pub answered: u64,
-    /// Calls that succeeded while it lasted, whenever they were due.
+    /// Calls that succeeded during the step, no matter when they were due.
     pub answered_within: u64,
-    /// How many failed. Calls that neither succeeded nor failed were in flight when the ramp ended.
+    /// How many of the started calls failed. Calls that neither succeeded nor failed were in flight when the ramp
+    /// ended.
     pub failed: u64,
-    /// How many of the failed ones were due while the client was stalled; absent if none were.
+    /// How many of the failed calls were due while the client was stalled; absent if none were.
     #[serde(skip_serializing_if = "super::caution::is_zero")]
     pub stalled: u64,
-    /// Calls that succeeded while it lasted, per second of that time.
+    /// `answered_within` per second of `lasted_ns`.
     pub goodput: f64,
-    /// Latency of those that succeeded.
+    /// Latency of the started calls that succeeded.
     pub latency: Option<Distribution>,
     /// The send delay: the time from when a call was due until it was sent, or failed before that.
     pub send_delay: Option<Distribution>,
 }
 
 impl StepFindings {
-    /// Whether the load ended before this step, which is not a pause.
+    /// Whether the load ended before this step. Pauses are never unreached.
     pub(crate) fn is_not_reached(&self) -> bool {
         let is_pause = self.from == 0.0 && self.to == 0.0;
         self.lasted_ns == 0 && self.started == 0 && !is_pause
@@ -336,21 +336,21 @@ impl StepFindings {
 pub struct Parts {
     /// The mean call.
     pub call_ns: f64,
-    /// The minimum time that the link takes: its delays, and the sending of the same bytes; absent on loopback.
+    /// The minimum time on the link: its delays, and the time to send the same bytes; absent on loopback.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<Part>,
     /// The floor: the mean round trip of two bare loops with the same bytes, beyond the network.
     pub kernel: Part,
-    /// The client's time beyond the floor and its codec. If its CPU time is not known, this is absent and counted
-    /// in `server`.
+    /// The client's time beyond the floor and its codec. Absent if its CPU time is unknown; `server` then includes
+    /// this part.
     pub client: Option<Part>,
-    /// Encoding and decoding of both messages, as far as it is known.
+    /// Encoding and decoding of both messages, as far as known.
     pub codec: Part,
     /// The rest.
     pub server: Part,
-    /// The client's share of the codec part; if absent, it is counted in `client`.
+    /// The client's share of the codec part; if absent, `client` includes it.
     pub codec_of_client_ns: Option<f64>,
-    /// The server's share of the codec part; if absent, it is counted in `server`.
+    /// The server's share of the codec part; if absent, `server` includes it.
     pub codec_of_server_ns: Option<f64>,
     /// The variants that measured the codecs.
     pub codecs: Vec<String>,
@@ -360,8 +360,8 @@ pub struct Parts {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Part {
-    /// Its time.
+    /// The time of the part.
     pub ns: f64,
-    /// That time divided by the mean call.
+    /// `ns` divided by the mean call.
     pub share: f64,
 }

@@ -1,7 +1,7 @@
-//! The types of the findings, which `report.json` holds (docs/report-schema.md).
+//! The types of the findings, which are the content of `report.json` (docs/report-schema.md).
 //!
-//! Times are nanoseconds, sizes bytes, shares 0 to 1 (above 1 only if a measured part exceeds
-//! its whole by noise), unless a name says otherwise. What could not be measured is absent, never 0.
+//! Times are in nanoseconds, sizes in bytes, and shares from 0 to 1 (above 1 only if a measured part exceeds
+//! its whole by noise), unless a name indicates otherwise. A figure that could not be measured is absent, never 0.
 
 pub mod capacity;
 pub mod caution;
@@ -58,7 +58,7 @@ pub struct Findings {
     pub environment: Option<Environment>,
     /// Cautions about the whole run: about the machine's state, or a live service.
     pub cautions: Vec<Caution>,
-    /// Warnings about the machine, and about what the run directory lacks, one line each.
+    /// Warnings about the machine and about missing parts of the run directory, one line each.
     pub warnings: Vec<String>,
     /// The verdicts, in the study's order.
     pub comparisons: Vec<Comparison>,
@@ -67,16 +67,16 @@ pub struct Findings {
     pub sweeps: Vec<Sweep>,
     /// The published figures, and whether this run reproduces them.
     pub claims: Vec<ClaimFindings>,
-    /// The objectives, and whether the variants reached them.
+    /// The objectives, and whether the variants met them.
     pub objectives: Vec<ObjectiveFindings>,
-    /// The highest rate that holds all objectives, if there was a search for it. The variant's figures are
-    /// then those at that rate, or at the lowest rate that was tried if none holds.
+    /// The highest rate that meets all objectives, if there was a search for it. The variant's figures are then those
+    /// at this rate, or at the lowest rate that was tried if none meets them.
     pub capacity: Option<CapacityFindings>,
-    /// A comparison of the study's servers, and one of its clients, if it has several.
+    /// The costs of the study's servers and of its clients, if it compares several stacks.
     pub stacks: Vec<StackFindings>,
     /// The variants and their figures, in the study's order.
     pub variants: Vec<VariantFindings>,
-    /// The number of requests sent to each live service; without services whose records do not have it.
+    /// The number of requests sent to each live service, except services whose records lack this number.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub requests_sent: Vec<RequestsSent>,
     /// Trials that could not be measured, in the order they ran.
@@ -109,7 +109,7 @@ pub struct StudyFindings {
     pub confidence: f64,
     /// The decoding limits of both sides.
     pub limits: Limits,
-    /// Which variants share processes, and why others that were to share have their own, a sentence each.
+    /// Which variants share processes, and why other variants that should share have their own. One sentence each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<String>,
 }
@@ -124,9 +124,9 @@ pub struct PlanProgress {
     pub measured: u64,
     /// Trials that failed.
     pub failed: u64,
-    /// Trials that did not run: the run was interrupted, or continues.
+    /// Trials that did not run: the run was interrupted or is still running.
     pub missing: u64,
-    /// The process that is writing the run; present while the run continues.
+    /// The process that is writing the run; absent once the run has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub running: Option<Writing>,
     /// When the first trial started, milliseconds since the Unix epoch.
@@ -148,18 +148,18 @@ impl PlanProgress {
 pub struct VariantFindings {
     /// Its name in the study.
     pub name: String,
-    /// The group of the study it belongs to.
+    /// The group of the study that it belongs to.
     pub group: Option<String>,
-    /// The variant that this one repeats as its control (A/A); absent if it is no control.
+    /// The variant that this one repeats as its A/A control; absent if it is not a control.
     pub repeats: Option<String>,
     /// How it calls.
     pub how: HowItCalls,
     /// How its calls were timed: stage by stage or under load.
     pub timing: Timing,
-    /// Its trials and figures, one cell for each placement it was planned under.
+    /// Its trials and figures, with one cell for each placement that it was planned under.
     pub cells: Vec<Cell>,
-    /// Why no trial of it was measured: the distinct reasons, of which only the first are listed and the
-    /// others counted. Empty if a trial was measured.
+    /// The distinct reasons why none of its trials was measured: the first ones, and the number of the others. Empty
+    /// if a trial was measured.
     pub not_run: Vec<String>,
 }
 
@@ -173,7 +173,7 @@ pub struct Cell {
     pub trials: TrialCounts,
     /// Cautions about its figures.
     pub cautions: Vec<Caution>,
-    /// The figures of all measured trials together.
+    /// The merged figures of all measured trials.
     pub figures: Option<Box<Figures>>,
     /// Where the time of a call goes; absent without a floor, and with several calls in flight.
     pub parts: Option<Parts>,
@@ -195,13 +195,13 @@ pub struct TrialCounts {
     pub client_bound: u64,
     /// Whether more than half of the measured trials are client-bound.
     pub is_client_bound: bool,
-    /// Measured trials with responses that came uncompressed although a compression was asked for.
+    /// Measured trials with responses that were uncompressed although compression was requested.
     pub uncompressed: u64,
     /// Measured trials in which attempts to open a connection failed.
     pub connects_failed: u64,
     /// Measured trials with calls that were due but never begun.
     pub never_begun: u64,
-    /// Measured trials that the user interrupted; their figures are of the part before that.
+    /// Measured trials that the user interrupted; their figures cover the part before that.
     pub interrupted: u64,
     /// Measured trials that ended early because all calls failed for too long.
     pub gave_up: u64,
@@ -219,7 +219,7 @@ pub struct TrialCounts {
 pub struct RequestsSent {
     /// The service.
     pub target: String,
-    /// All requests: the first call of each variant, and those of all trials, measured or failed, including
+    /// All requests: the first call of each variant, and the requests of all trials, measured or failed, including
     /// warm-ups, calls that slices leave out, and retries. Server reflection requests are not included.
     pub requests: u64,
 }
@@ -273,7 +273,7 @@ impl Findings {
         })
     }
 
-    /// Whether a variant's figures include a trial: in a search only trials at the rate that is shown count.
+    /// Whether a variant's figures include a trial. In a search, they include only trials at the rate that is shown.
     pub fn rest_on(&self, trial: &TrialRow) -> bool {
         let shown = self
             .capacity
@@ -310,7 +310,7 @@ pub(crate) fn named<'v>(
 }
 
 impl VariantFindings {
-    /// Whether it calls a live service, which was running before.
+    /// Whether it calls a live service, which rpcgauge did not start.
     pub fn is_live(&self) -> bool {
         self.how.service.is_some()
     }

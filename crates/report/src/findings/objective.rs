@@ -1,4 +1,4 @@
-//! The objectives of a run, and whether they were reached.
+//! The objectives of a run, and whether they were met.
 
 use rpcgauge_study::objective::Objective;
 use serde::Serialize;
@@ -11,13 +11,13 @@ pub struct ObjectiveFindings {
     pub variant: String,
     /// The objective, as it was written.
     pub objective: Objective,
-    /// The step of a ramp that decides it, from 0: the first that does not reach it, or the one nearest to
-    /// missing it. Absent for other schedules.
+    /// The step of a ramp that decides the outcome, from 0: the first that does not meet the objective, or the one
+    /// nearest to missing it. Absent for other schedules.
     pub step: Option<usize>,
     /// The measured figure, in the unit of the objective's bound: ns, a share, calls per second.
     pub figure: Option<f64>,
-    /// The share of calls that never succeeded, if the percentile falls on one of them: then `figure` is
-    /// absent, and the objective is missed.
+    /// The share of calls that never succeeded, if the percentile falls on such a call: then `figure` is absent, and
+    /// the objective is missed.
     pub unanswered: Option<f64>,
     /// The outcome.
     #[serde(flatten)]
@@ -29,9 +29,9 @@ pub struct ObjectiveFindings {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "outcome", rename_all = "kebab-case")]
 pub enum ObjectiveOutcome {
-    /// The figure meets it.
+    /// The figure meets the objective.
     Reached,
-    /// The figure does not meet it.
+    /// The figure does not meet the objective.
     Missed,
     /// There were too few calls to tell.
     TooFewCalls {
@@ -43,7 +43,7 @@ pub enum ObjectiveOutcome {
 }
 
 impl ObjectiveFindings {
-    /// Whether it was reached; false with too few calls.
+    /// Whether the objective was met; false with too few calls.
     pub fn is_reached(&self) -> bool {
         self.outcome == ObjectiveOutcome::Reached
     }

@@ -8,7 +8,7 @@ use serde::Serialize;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
-    /// The runtime of client or server collected garbage: it was stopped, or its collector continued after the pause.
+    /// The runtime of client or server collected garbage: it was paused, or its collector continued after the pause.
     GcPause,
     /// The runtime was stopped for another reason.
     Safepoint,
@@ -20,7 +20,7 @@ pub enum Cause {
     Compilation,
     /// Compiled code was discarded.
     Deoptimization,
-    /// The cause is not known.
+    /// The cause is unknown.
     Unexplained,
 }
 
@@ -41,13 +41,13 @@ impl Cause {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SpikeCauses {
-    /// Spikes of all causes; each slow call without its own record counts as one spike.
+    /// Spikes of all causes; each slow call without a record of its own counts as one spike.
     pub spikes: u64,
-    /// The time that their calls took beyond the usual, together.
+    /// The total time that the slow calls took beyond the usual time.
     pub lost_ns: u64,
     /// The share of the lost time that has a known cause.
     pub explained: f64,
-    /// The causes that occurred, including the unexplained, by descending lost time.
+    /// The causes that occurred, including `unexplained`, by descending lost time.
     pub causes: Vec<OfCause>,
     /// The number of event records, one per watched process.
     pub runtimes: u64,
@@ -61,16 +61,16 @@ pub struct SpikeCauses {
 pub struct OfCause {
     /// The cause.
     pub cause: Cause,
-    /// Its spikes.
+    /// The number of its spikes.
     pub spikes: u64,
-    /// Their lost time.
+    /// The lost time of its spikes.
     pub lost_ns: u64,
-    /// Its share of all lost time.
+    /// The cause's share of all lost time.
     pub share: f64,
 }
 
-/// A runtime event, or several of one kind close together. Times count over the measured time of all trials so
-/// far.
+/// A runtime event, or several events of one kind that are close together. Times are positions in the measured time
+/// of all trials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EventMark {

@@ -1,4 +1,4 @@
-//! Comparisons of servers with servers and of clients with clients: the cost of the same message in each stack.
+//! Comparisons of servers with servers, and of clients with clients: the cost of the same message in each stack.
 
 use rpcgauge_study::features::Role;
 use serde::Serialize;
@@ -17,7 +17,7 @@ pub struct StackFindings {
     pub called: String,
     /// The variant with few calls in flight.
     pub few: Option<StackVariant>,
-    /// The variant with many; the same one if the study has no other number of calls in flight.
+    /// The variant with many calls in flight; the same as `few` if the study has only one number of calls in flight.
     pub many: Option<StackVariant>,
     /// Median latency with few calls in flight, ns.
     pub latency_p50: Option<Typical>,
@@ -27,9 +27,9 @@ pub struct StackFindings {
     pub goodput: Option<Typical>,
     /// Its own CPU time per call with many calls in flight, ns.
     pub cpu: Option<Typical>,
-    /// From the start of its process until it is ready, ns; absent for the engine.
+    /// The time from the start of its process until it is ready, ns; absent for the engine.
     pub startup: Option<Typical>,
-    /// The peak of its resident memory: the maximum over trials; absent for the engine.
+    /// Its peak resident memory: the maximum over trials; absent for the engine.
     pub peak_bytes: Option<u64>,
     /// The threads of its process at the end of a trial: the maximum over trials; absent for the engine.
     pub threads: Option<u64>,
@@ -43,7 +43,7 @@ pub struct StackFindings {
 pub struct StackVariant {
     /// Its name in the study.
     pub variant: String,
-    /// Calls in flight.
+    /// The number of calls in flight.
     pub in_flight: u32,
 }
 
@@ -53,6 +53,6 @@ pub struct StackVariant {
 pub struct Typical {
     /// The median.
     pub value: f64,
-    /// Its interval over fresh starts; absent with fewer than two.
+    /// The interval of the median over fresh starts; absent with fewer than two starts.
     pub interval: Option<[f64; 2]>,
 }

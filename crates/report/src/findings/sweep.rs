@@ -1,4 +1,5 @@
-//! Sweeps: variants that differ only in the size of their message, and the sizes at which another becomes better.
+//! Sweeps: variants that differ only in the size of their message, and the sizes at which another variant becomes
+//! the better one.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +18,7 @@ pub struct Sweep {
     pub sized_by: &'static str,
     /// The ways to call.
     pub series: Vec<Series>,
-    /// Pairs of them, compared at several sizes.
+    /// Pairs of the series, compared at several sizes.
     pub crossings: Vec<Crossing>,
 }
 
@@ -92,11 +93,11 @@ pub struct Turn {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Stretch {
-    /// The smallest of them.
+    /// The smallest size.
     pub from: u32,
-    /// The largest of them.
+    /// The largest size.
     pub to: u32,
-    /// Their verdict.
+    /// The verdict at these sizes.
     pub verdict: SizeVerdict,
 }
 
@@ -111,7 +112,7 @@ pub enum SizeVerdict {
     Slower,
     /// The whole interval lies inside the margin.
     NoDifference,
-    /// The figures do not decide, or there are none.
+    /// The figures are inconclusive, or there are none.
     NotResolved,
 }
 
@@ -135,7 +136,7 @@ impl SizeVerdict {
 }
 
 impl Swept {
-    /// The stretches to mention besides the turns: those without a direction that lie within no turn.
+    /// The stretches to mention in addition to the turns: those without a direction that are not within a turn.
     pub(crate) fn beside(&self) -> impl Iterator<Item = &Stretch> {
         let is_within = |turn: &Turn, stretch: &Stretch| {
             turn.between[0] < stretch.from && stretch.to < turn.between[1]

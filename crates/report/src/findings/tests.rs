@@ -1,4 +1,4 @@
-//! Tests of findings, from runs of known content: which records count, and that counts add up.
+//! Tests of the findings of runs with known content: which records are used, and that counts add up.
 
 mod figures;
 mod notes;
@@ -146,7 +146,7 @@ fn an_empty_run_says_that_nothing_was_measured() {
     );
     assert_eq!(
         findings.variants[0].not_run,
-        ["no trial of it was recorded"]
+        ["none of its trials was recorded"]
     );
 }
 

@@ -1,10 +1,10 @@
-//! The trials of a cell in time slices, one trial after the other, and the spikes in them.
+//! The consecutive trials of a cell as one timeline of slices, and the spikes in it.
 
 use serde::Serialize;
 
 use super::spikes::SpikeCauses;
 
-/// The trials of a cell one after the other, in the order they ran.
+/// The timeline of a cell: its trials end to end, in the order they ran.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TimelineFindings {
@@ -15,14 +15,14 @@ pub struct TimelineFindings {
     pub trial_starts_ns: Vec<u64>,
     /// The number of spikes in all trials; neighbouring slices are one spike.
     pub spikes_found: u64,
-    /// The highest of them, in order of time.
+    /// The highest spikes, in order of time.
     pub spikes: Vec<Spike>,
     /// Trials too short to be searched.
     pub trials_not_searched: u64,
     /// The median of the slices' longest calls: half of the slices have a call that took this long or longer.
     /// It shows spikes that occur in most slices, which the search for spikes cannot find.
     pub usual_longest_ns: Option<u64>,
-    /// The slow calls by cause; absent unless the study asks for it.
+    /// The slow calls by cause; absent unless the study requests it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub causes: Option<SpikeCauses>,
 }
@@ -31,7 +31,7 @@ pub struct TimelineFindings {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Bin {
-    /// When it begins, counted over the measured time of all trials so far.
+    /// When it begins in the measured time of all trials.
     pub start_ns: u64,
     /// Its length.
     pub length_ns: u64,
@@ -39,9 +39,9 @@ pub struct Bin {
     pub answered: u64,
     /// Calls that failed.
     pub failed: u64,
-    /// Mean latency of those that succeeded.
+    /// Mean latency of the successful calls.
     pub mean_ns: Option<f64>,
-    /// The longest of them.
+    /// Maximum latency of the successful calls; 0 without any.
     pub max_ns: u64,
 }
 
@@ -51,18 +51,17 @@ pub struct Bin {
 pub struct Spike {
     /// The trial's place in the plan.
     pub trial: u32,
-    /// When it began, counted over the measured time of all trials so far.
+    /// When it began in the measured time of all trials.
     pub start_ns: u64,
-    /// When it began, counted from the trial's first measured call.
+    /// When it began, from the trial's first measured call.
     pub offset_ns: u64,
-    /// The same moment on the wall clock, milliseconds since the Unix epoch, to compare with the subject's
-    /// log. It may be early by the time that the trial took to prepare and to open its connections, which
-    /// is not recorded.
+    /// When it began on the wall clock, milliseconds since the Unix epoch, for comparison with the subject's log. It
+    /// may be early by the time that the trial took to prepare and to open its connections, which is not recorded.
     pub at_ms: u64,
     /// Its length, in whole slices.
     pub length_ns: u64,
-    /// The longest call in it.
+    /// The latency of its longest call.
     pub max_ns: u64,
-    /// That call divided by the median of the slices' longest calls.
+    /// `max_ns` divided by the median of the slices' longest calls.
     pub factor: f64,
 }

@@ -1,4 +1,4 @@
-//! One row per measured trial: the CSV file and comparisons of two runs use these.
+//! One row per measured trial, for the CSV file and for comparisons of two runs.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use rpcgauge_study::settings::{Idle, Placement, Timing};
 use rpcgauge_study::words::Named as _;
 use serde::{Serialize, Serializer};
 
-/// The figures of one measured trial. Times are nanoseconds.
+/// The figures of one measured trial. Times are in nanoseconds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TrialRow {
@@ -36,15 +36,15 @@ pub struct TrialRow {
     pub settled: bool,
     /// Whether the client used more than 80% of its core.
     pub client_bound: bool,
-    /// Whether it went over a link that was not held.
+    /// Whether it used a link that was not held.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub link_not_held: bool,
-    /// What its link did; absent on loopback.
+    /// The counts of its link; absent on loopback.
     #[serde(skip)]
     pub link: Option<LinkCounts>,
     /// The share of its core that the client used.
     pub client_share: Option<f64>,
-    /// Calls begun.
+    /// Calls that were due.
     pub started: u64,
     /// Calls that succeeded.
     pub answered: u64,
@@ -66,7 +66,7 @@ pub struct TrialRow {
     pub connections_opened: Option<u64>,
     /// Failed attempts to open a connection, including those of the warm-up.
     pub connects_failed: u64,
-    /// Responses that came uncompressed although a compression was asked for.
+    /// Responses that were uncompressed although compression was requested.
     pub uncompressed_responses: u64,
     /// Failures whose text was not recorded.
     pub errors_without_sample: u64,
@@ -74,26 +74,26 @@ pub struct TrialRow {
     pub retried: u64,
     /// How many of the successful calls were sent more than once.
     pub answered_after_retry: u64,
-    /// Calls that began late because their body was not made in time.
+    /// Calls that started late because their body was not built in time.
     pub bodies_late: u64,
-    /// The time from when calls were due until they were sent; absent if none was sent.
+    /// The time from when calls were due until they were sent; absent if no call was sent.
     pub send_delay: Option<SendDelay>,
     /// How long the server's process took to start; absent for a live service and a codec.
     pub server_startup_ns: Option<u64>,
-    /// How long the process of a client or codec took to start; absent if the engine calls.
+    /// How long the process of a client or codec took to start; absent if the engine makes the calls.
     pub client_startup_ns: Option<u64>,
     /// The floor in the trial's block; absent if it was not measured.
     pub floor: Option<FloorBeside>,
-    /// The figures that pairs and claims compare, as far as the trial has them.
+    /// The figures that pairs and claims compare, as far as they were measured.
     pub figures: RowFigures,
 }
 
-/// Why a trial says nothing about a metric.
+/// Why a trial is unfit for a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unfit {
     /// The client was at its limit.
     ClientBound,
-    /// The link did not do what it was set to.
+    /// The link did not meet its settings.
     LinkNotHeld,
 }
 
@@ -115,11 +115,11 @@ pub struct SendDelay {
     pub p50_ns: f64,
     /// 99th percentile; absent with fewer than 100 calls.
     pub p99_ns: Option<f64>,
-    /// Longest.
+    /// Maximum.
     pub max_ns: f64,
 }
 
-/// The figures of one trial that can be compared, as far as it has them.
+/// The figures of one trial that can be compared, as far as they were measured.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RowFigures(pub(crate) BTreeMap<Metric, f64>);
 

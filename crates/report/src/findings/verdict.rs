@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::caution::{Caution, CautionKind};
 
-/// A pair of variants compared on one metric, under each placement it was planned for.
+/// A comparison of a pair of variants on one metric, under each placement that it was planned for.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Comparison {
@@ -28,8 +28,8 @@ pub struct Comparison {
     pub headline: bool,
     /// Whether it is an A/A pair: a variant and its control.
     pub a_a: bool,
-    /// Whether both are called in one server process, by one client process: the chance of a start is the same for
-    /// both, and only their interval over invocations holds it.
+    /// Whether both variants are called in one server process, by one client process. Both then share the variation
+    /// between process starts, which shows only in the interval over invocations.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub one_process: bool,
     /// The verdict under each placement; the first is the study's own.
@@ -46,15 +46,15 @@ pub struct PlacementVerdict {
     pub placement: Placement,
     /// How its calls were timed: stage by stage or under load.
     pub timing: Timing,
-    /// The metric of `of`, over all its trials there.
+    /// The metric of `of`, over all its trials under this placement.
     pub of_value: Option<f64>,
-    /// The metric of `against`, over all its trials there.
+    /// The metric of `against`, over all its trials under this placement.
     pub against_value: Option<f64>,
     /// The median of the blocks' ratios of/against, with its interval.
     pub estimate: Option<Estimate>,
     /// The outcome.
     pub outcome: Outcome,
-    /// The blocks it rests on, and those that are left out.
+    /// The blocks that it is based on, and the blocks that are left out.
     pub blocks: BlockCounts,
     /// The A/A pair that it is compared with.
     pub control: Option<Control>,
@@ -72,14 +72,14 @@ pub struct PlacementVerdict {
 pub struct Estimate {
     /// The median ratio over all blocks.
     pub ratio: f64,
-    /// The interval's ends; absent with fewer than two invocations. For live services it is over blocks instead,
-    /// and absent with fewer than two of these.
+    /// The interval's ends; absent with fewer than two invocations. For live services, the interval is over blocks
+    /// instead, and absent with fewer than two blocks.
     pub interval: Option<[f64; 2]>,
     /// The confidence level of the interval.
     pub confidence: f64,
-    /// Invocations it rests on.
+    /// The number of invocations that it is based on.
     pub invocations: u64,
-    /// Blocks it rests on.
+    /// The number of blocks that it is based on.
     pub blocks: u64,
 }
 
@@ -114,11 +114,11 @@ pub enum Outcome {
     Slower,
     /// The whole interval lies inside the margin.
     NoDifference,
-    /// The figures do not decide it.
+    /// The figures are inconclusive.
     NotResolved {
         /// Why not.
         reason: Unresolved,
-        /// How much more measuring would probably decide it.
+        /// How much more measuring would probably resolve it.
         more: Option<More>,
     },
     /// There is no verdict.
@@ -135,21 +135,21 @@ pub enum Outcome {
 pub enum Withheld {
     /// No block has figures for both variants.
     NotMeasured,
-    /// More than half of the blocks were unfit, and most of these were client-bound: they say nothing about the
-    /// server.
+    /// More than half of the blocks were unfit, and most of the unfit blocks were client-bound, so they show nothing
+    /// about the server.
     ClientBound,
-    /// More than half of the blocks were unfit, and in most of these the link was not held: it was not the link that
-    /// was asked for.
+    /// More than half of the blocks were unfit, and in most of the unfit blocks the link was not held, so it was not
+    /// the requested link.
     LinkNotHeld,
     /// The difference depends on how late calls were sent, or send delay is most of the latency.
     SendDelay,
-    /// The two have different shares of unsuccessful calls, and counting these could change the
+    /// The two variants have different shares of unsuccessful calls, and counting these calls could change the
     /// verdict.
     Unanswered,
 }
 
 impl PlacementVerdict {
-    /// Those of its two variants that run on dynamic code.
+    /// Which of its two variants run on dynamic code.
     pub(crate) fn on_dynamic_code(&self) -> Vec<&str> {
         let dynamic = self.cautions.iter();
         let dynamic = dynamic.filter(|caution| caution.kind == CautionKind::DynamicCode);
@@ -181,15 +181,15 @@ impl From<stats::Outcome> for Outcome {
 pub struct BlockCounts {
     /// Blocks that the plan has for both variants.
     pub planned: u64,
-    /// Blocks the estimate rests on.
+    /// Blocks that the estimate is based on.
     pub used: u64,
-    /// Blocks in which the trial of one of the two failed or did not run.
+    /// Blocks in which the trial of either variant failed or did not run.
     pub missing: u64,
-    /// Blocks in which one of the two has no figure above 0 for the metric.
+    /// Blocks in which either variant has no figure above 0 for the metric.
     pub no_value: u64,
-    /// Blocks left out because one of the two was client-bound.
+    /// Blocks left out because either variant was client-bound.
     pub client_bound: u64,
-    /// Blocks left out because the link of one of the two was not held.
+    /// Blocks left out because the link of either variant was not held.
     #[serde(skip_serializing_if = "super::caution::is_zero")]
     pub link_not_held: u64,
 }
@@ -200,9 +200,9 @@ pub struct BlockCounts {
 pub struct Control {
     /// The variant that was measured twice.
     pub of: String,
-    /// The control, which repeats it under a second name.
+    /// The control, which repeats `of` under a second name.
     pub again: String,
-    /// The ratio of the two.
+    /// The ratio of again/of.
     pub estimate: Estimate,
 }
 
@@ -212,7 +212,7 @@ pub struct Control {
 pub struct Unanswered {
     /// The share of the variant that the verdict is about.
     pub of: f64,
-    /// The share of the variant it is compared with.
+    /// The share of the variant that it is compared with.
     pub against: f64,
 }
 
@@ -221,13 +221,13 @@ pub struct Unanswered {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ClaimOutcome {
-    /// The measured direction, or lack of a difference, is the published one.
+    /// The measurement shows the published direction, or no difference if none was published.
     Reproduced,
     /// The measurement differs from the claim, on the stacks that the claim is about.
     Contradicted,
     /// The measurement differs from the claim, but on other stacks.
     NotReproduced,
-    /// The measurement does not decide it.
+    /// The measurement is inconclusive.
     NotResolved,
 }
 
@@ -249,7 +249,7 @@ pub struct ClaimFindings {
     pub metric: Metric,
     /// The published figures.
     pub published: Published,
-    /// Their ratio of/against; absent if it is not positive and finite.
+    /// The published ratio of/against; absent unless it is positive and finite.
     pub published_ratio: Option<f64>,
     /// The stacks that the publication measured, if rpcgauge has them.
     pub stacks: Vec<String>,
@@ -260,7 +260,7 @@ pub struct ClaimFindings {
     pub placements: Vec<ClaimMeasured>,
     /// The outcome of the resolved placements if they agree, otherwise not resolved.
     pub outcome: ClaimOutcome,
-    /// The resolved placements, if they agree but others are not resolved: those do not confirm the outcome.
+    /// The resolved placements, if they agree but other placements are not resolved and so do not confirm the outcome.
     pub only_under: Vec<Placement>,
     /// Whether placements give different resolved outcomes.
     pub depends_on_placement: bool,
@@ -270,10 +270,10 @@ pub struct ClaimFindings {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ClaimMeasured {
-    /// The comparison it rests on.
+    /// The comparison that it is based on.
     #[serde(flatten)]
     pub verdict: PlacementVerdict,
-    /// The outcome there.
+    /// The outcome under this placement.
     pub claim: ClaimOutcome,
     /// How the measured size compares with the published one; absent if one of them has no size.
     pub size: Option<SizeMatch>,

@@ -68,7 +68,7 @@ pub struct Spec {
     pub spike_every: u64,
     /// A kind of failure, its text, and `n` if one call in `n` fails.
     pub failing: Option<(FailureKind, &'static str, u64)>,
-    /// Responses of each trial that came uncompressed although a compression was asked for.
+    /// Responses of each trial that were uncompressed although compression was requested.
     pub uncompressed: u64,
     /// Failed attempts of each trial to open a connection.
     pub failed_connects: u64,

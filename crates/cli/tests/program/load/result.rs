@@ -170,7 +170,7 @@ fn an_interrupted_load_is_reported_as_far_as_it_came() {
     let finished = child.wait_with_output().expect("it ends");
     assert_eq!(finished.status.code(), Some(130));
     let shown = String::from_utf8_lossy(&finished.stdout);
-    assert!(shown.contains("Interrupted; the figures are of"), "{shown}");
+    assert!(shown.contains("Interrupted; the figures cover"), "{shown}");
     let report = report(&place.path().join("run"));
     assert_eq!(
         report["variants"][0]["cells"][0]["trials"]["interrupted"],

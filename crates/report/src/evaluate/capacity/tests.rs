@@ -1,4 +1,4 @@
-//! Tests of a search's result, from its records.
+//! Tests of the result of a search, computed from its records.
 
 use rpcgauge_study::record::FailureKind;
 
@@ -10,7 +10,7 @@ fn found(sample: &Sample) -> CapacityFindings {
     findings(sample).capacity.expect("a search")
 }
 
-/// The fixture's search, with the figures of the trials at rates that `which` selects changed.
+/// The fixture's search, with changed figures in the trials at the rates that `which` selects.
 fn changed(which: impl Fn(f64) -> bool, change: impl Fn(&mut TrialFigures)) -> Sample {
     let mut sample = capacity();
     for record in &mut sample.trials {
@@ -129,7 +129,7 @@ fn calls_without_a_response_that_no_objective_bounds_are_named() {
         sample
     };
     let of_latency = holding(&["p50<20ms"]);
-    let lost = "did not succeed, and no objective bounds that";
+    let lost = "did not succeed, and no objective limits errors";
     assert!(
         expected(&of_latency).contains(lost),
         "{}",

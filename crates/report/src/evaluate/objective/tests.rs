@@ -1,4 +1,4 @@
-//! Tests of objectives' outcomes.
+//! Tests of the outcomes of objectives.
 
 use rpcgauge_study::histogram::{Times, Unit};
 use rpcgauge_study::record::{FailureKind, Step, TrialOutcome};
@@ -7,7 +7,7 @@ use super::*;
 use crate::findings::Findings;
 use crate::fixture::{findings, live, quickstart, ramp};
 
-/// The findings of the fixture's load, of whose calls `percent` succeeded.
+/// The findings of the fixture's load if `percent` of its calls succeeded.
 fn answering(percent: u64, objectives: &[&str]) -> Findings {
     let mut sample = live();
     sample.plan.objectives = objectives
@@ -106,7 +106,7 @@ fn calls_of_a_stalled_client_are_held_against_no_service() {
         assert_eq!(found.outcome, ObjectiveOutcome::Reached, "{found:?}");
     }
 
-    // The client is stalled for half of a step's calls, and so for half of its time.
+    // The client is stalled for half of a step's calls, so for half of the step's time.
     let mut sample = ramp();
     if let TrialOutcome::Measured(measured) = &mut sample.trials[0].outcome {
         let step = &mut measured.steps[0];
@@ -177,7 +177,7 @@ fn a_ramp_must_reach_an_objective_in_every_step() {
         .iter()
         .map(|found| (found.step, found.outcome))
         .collect();
-    // Pauses are left out. For an objective that is reached, the step nearest to missing it is shown.
+    // Pauses are left out. For an objective that is met, the step nearest to missing it is shown.
     assert_eq!(
         found,
         [
@@ -196,7 +196,7 @@ fn a_ramp_must_reach_an_objective_in_every_step() {
     assert_eq!((found.step, found.outcome), (Some(0), too_few));
 }
 
-/// The findings of the fixture's ramp, which ends early as by --calls or Ctrl-C.
+/// The findings of the fixture's ramp if it ends early, as with --calls or Ctrl-C.
 fn cut_off_after(elapsed_ns: u64, change: impl FnOnce(&mut Step)) -> Findings {
     let mut sample = ramp();
     sample.plan.objectives = vec!["goodput>49".parse().unwrap()];
