@@ -1,4 +1,4 @@
-//! Writes the report of a synthetic run, to look at: `cargo run -p rpcgauge-report --example
+//! Writes the report of a synthetic run for inspection: `cargo run -p rpcgauge-report --example
 //! sample_report -- report.html`.
 
 #[path = "../tests/common/mod.rs"]
@@ -10,7 +10,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let is_name = |word: &OsString| !word.as_encoded_bytes().starts_with(b"-");
     let Some(path) = std::env::args_os().nth(1).filter(is_name) else {
-        eprintln!("sample_report: name the file to write, as in `sample_report report.html`");
+        eprintln!("sample_report: missing the file to write, as in `sample_report report.html`");
         return ExitCode::from(2);
     };
     let builder = common::Builder {

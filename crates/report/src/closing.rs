@@ -1,12 +1,11 @@
-//! The last line of a report on a terminal, for readers whose summary has scrolled away.
+//! The last line of a report on a terminal, for readers for whom the summary has scrolled away.
 
 use crate::findings::Findings;
 use crate::findings::verdict::Comparison;
 use crate::units;
 use crate::words::{self, Answer, LONGER};
 
-/// Counts the verdicts of each kind and, if most are open, says what to do; `None` if the run
-/// compares nothing.
+/// Counts the verdicts of each kind and, if most are open, adds advice. `None` if the run compares nothing.
 pub fn closing(findings: &Findings) -> Option<String> {
     let asked = findings.comparisons.iter().filter(|one| !one.a_a);
     let mut answers: Vec<(Answer, String)> = asked
@@ -15,7 +14,7 @@ pub fn closing(findings: &Findings) -> Option<String> {
     if answers.is_empty() {
         return None;
     }
-    // Answers that hold on one placement only come after those that hold on all.
+    // Answers under only one placement come after those under all placements.
     answers.sort();
     let kinds = answers.chunk_by(|one, other| one == other);
     let kinds = kinds.map(|same| format!("{} {}", same.len(), same[0].1));
@@ -32,7 +31,7 @@ pub fn closing(findings: &Findings) -> Option<String> {
     Some(text)
 }
 
-/// A comparison's answer, to follow a number.
+/// A comparison's answer, to append to a number.
 fn counted(comparison: &Comparison) -> String {
     match Answer::of(comparison) {
         Answer::Depends => "dependent on placement".to_owned(),
@@ -42,7 +41,7 @@ fn counted(comparison: &Comparison) -> String {
 }
 
 /// The advice if noise hides most answers.
-const MOSTLY_OPEN: &str = ". Most are not resolved: stop other programs, let `rpcgauge doctor` say how \
+const MOSTLY_OPEN: &str = ". Most are not resolved: stop other programs, check with `rpcgauge doctor` how \
                            quiet this machine is";
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! `trials.csv`: one row per trial of the plan that ended (RFC 4180, with a header).
 //!
-//! Columns are stable: new ones come at the end, none is renamed or removed within a schema.
-//! Times are nanoseconds, sizes bytes; a figure that the trial does not have is empty.
+//! Columns are stable: new ones are added at the end, and none is renamed or removed within a schema. Times are in
+//! nanoseconds and sizes in bytes. A figure that the trial lacks is empty.
 
 use rpcgauge_study::plan::Metric;
 use rpcgauge_study::record::{DirectionCounts, LinkCounts};
@@ -14,7 +14,7 @@ use crate::findings::trial::{TrialRow, field};
 use crate::metric::row;
 use crate::words::joined;
 
-/// The columns of every trial.
+/// The columns that every trial has.
 const TRIAL: [&str; 7] = [
     "trial",
     "variant",
@@ -71,7 +71,7 @@ const MEASURED: [Column; 27] = [
     ("rate_per_s", |t| shown(t.rate)),
 ];
 
-/// The columns after the metrics: what the link did, both directions together.
+/// The columns after the metrics: the figures of the link, with both directions together.
 const LINK: [Column; 10] = [
     ("link_held", |t| shown(t.link.map(|_| !t.link_not_held))),
     ("link_round_trip_ns", |t| {
@@ -111,7 +111,7 @@ pub fn columns() -> Vec<String> {
         .collect()
 }
 
-/// Writes the trials as CSV.
+/// Renders the trials as CSV.
 pub fn render(findings: &Findings) -> String {
     let measured = findings.trials.iter().map(|t| {
         let place = (t.index, &*t.variant, t.invocation, t.block, t.placement);
@@ -137,7 +137,7 @@ pub fn render(findings: &Findings) -> String {
     header + &rows.into_iter().map(|(_, row)| row).collect::<String>()
 }
 
-/// The line of a trial; `reason` says why it failed, if it did.
+/// The line of a trial; `reason` is why it failed, `None` if it was measured.
 fn line(
     (index, variant, invocation, block, placement): (u32, &str, u32, u32, Placement),
     reason: Option<&String>,

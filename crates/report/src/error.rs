@@ -1,28 +1,28 @@
-//! What can go wrong between a run directory and a report.
+//! Errors in making a report from a run directory.
 
 use std::io;
 use std::path::PathBuf;
 
 use rpcgauge_study::system::sentence;
 
-/// Why there is no report. Each message says what, where, and what to do.
+/// Why a report cannot be made. Each message states what failed, where, and what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReportError {
-    /// A record belongs to no trial of the plan.
+    /// A record does not belong to a trial of the plan.
     #[error(
         "trial {index} ({variant}) is not in the plan, which has {planned} trials: \
-         the run directory holds records of another run; run the study again"
+         the run directory contains records of another run; run the study again"
     )]
     NotInPlan {
         /// The record's trial.
         index: u32,
-        /// The variant the record names.
+        /// The variant that the record names.
         variant: String,
         /// How many trials the plan has.
         planned: usize,
     },
-    /// A pair or claim names a variant that the plan does not have.
+    /// A pair or claim names a variant that is not in the plan.
     #[error(
         "{place} names the variant {variant:?}, which the plan does not have: \
          the run directory's plan is damaged; run the study again"
@@ -30,7 +30,7 @@ pub enum ReportError {
     UnknownVariant {
         /// Which pair or claim.
         place: String,
-        /// The name it gives.
+        /// The unknown name.
         variant: String,
     },
     /// Two trials of a plan measure the same thing in the same block.
@@ -43,7 +43,7 @@ pub enum ReportError {
         first: u32,
         /// The second trial.
         second: u32,
-        /// The variant both measure.
+        /// The variant that both measure.
         variant: String,
     },
     /// A trial's histograms cannot be merged.

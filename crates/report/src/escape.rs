@@ -1,18 +1,18 @@
-//! Escapes text that somebody else wrote, for each output.
+//! Escapes foreign text for each output.
 //!
-//! Error texts, log lines and names come from servers and study files. Each output has its own
-//! rule, and no such text is written without it.
+//! Error texts, log lines and names come from servers and study files. Each output has its own escaping rule, which
+//! is applied to all foreign text.
 
 use rpcgauge_study::printable::is_printable;
 
-/// For a page: as [`terminal`], but keeps line ends. The page's template escapes markup.
+/// For a page: like [`terminal`], but keeps line ends. The page's template escapes markup.
 pub fn page(text: &str) -> String {
     let lines: Vec<String> = text.split('\n').map(terminal).collect();
     lines.join("\n")
 }
 
 /// For a cell of a Markdown table or a line of a list: one line, no markup, no HTML, no mention.
-/// Characters that GitHub shows literally are not escaped, so that the text reads well unrendered too.
+/// Characters that GitHub shows literally are not escaped, so that the text is also readable unrendered.
 pub fn markdown(text: &str) -> String {
     let text = terminal(text);
     let text = text.trim_start();
@@ -25,7 +25,7 @@ pub fn markdown(text: &str) -> String {
             }
             '<' => safe.push_str("&lt;"),
             '>' => safe.push_str("&gt;"),
-            // An entity, since a forge would make `@name` a mention even after a backslash.
+            // An entity, since a forge treats `@name` as a mention even after a backslash.
             '@' => safe.push_str("&#64;"),
             c => {
                 if is_markup(c, before, after) {
@@ -45,20 +45,20 @@ fn is_markup(character: char, before: &str, after: &str) -> bool {
     let ends_word = after.is_empty() || after.starts_with(' ');
     match character {
         '\\' | '`' | '|' | '*' | '~' | '$' => true,
-        // Inside a word it emphasises nothing.
+        // Inside a word, it does not mark emphasis.
         '_' => {
             !(before.ends_with(char::is_alphanumeric) && after.starts_with(char::is_alphanumeric))
         }
-        // A link definition, a footnote or a task starts a line. Elsewhere, brackets are a link only
-        // with what follows the closing one.
+        // A link definition, a footnote or a task starts a line. Elsewhere, what follows the closing bracket decides
+        // whether brackets are a link.
         '[' => before.is_empty(),
         ']' => follows(&['(', '[']),
-        // A heading, or the number of an issue.
+        // A heading or the number of an issue.
         '#' => before.is_empty() || after.starts_with(|c: char| c.is_ascii_digit()),
         // The items of a list and a rule across the page start a line.
         '-' => before.is_empty() && (ends_word || follows(&['-'])),
         '+' => before.is_empty() && ends_word,
-        // An address, or a list's number.
+        // A web address or the number of a list item.
         '.' => before.to_ascii_lowercase().ends_with("www") || is_number(before) && ends_word,
         ')' => is_number(before) && ends_word,
         ':' => after.starts_with("//") || is_emoji(after),
@@ -77,8 +77,8 @@ fn is_emoji(after: &str) -> bool {
     behind.len() < after.len() && behind.starts_with(':')
 }
 
-/// For a terminal: one line. White space becomes a plain space, and an unprintable character becomes
-/// its Unicode escape, so that a server can neither move the cursor nor colour, reorder or hide what follows.
+/// For a terminal: one line. White space is replaced with plain spaces and unprintable characters with their Unicode
+/// escapes, so that a server can neither move the cursor nor colour, reorder or hide what follows.
 pub fn terminal(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for character in text.chars() {

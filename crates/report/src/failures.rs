@@ -1,4 +1,4 @@
-//! Failed trials as reports list them, grouped by variant, placement and reason.
+//! Failed trials for the lists in reports, grouped by variant, placement and reason.
 
 use std::collections::BTreeMap;
 
@@ -8,15 +8,15 @@ use crate::findings::{FailedTrial, Findings};
 use crate::units;
 use crate::words::joined;
 
-/// At most this many failures are listed; the others are counted. Reasons can differ in a port or a path
-/// alone, and each has a log of some kilobytes.
+/// The maximum number of failures to list. The others are only counted, since reasons may differ only in a port or a
+/// path, and each has a log of some kilobytes.
 pub(crate) const MAX_LISTED: usize = 20;
 
 /// Trials that failed in the same way.
 pub(crate) struct Failure<'a> {
-    /// The first of them.
+    /// The first of these trials.
     pub(crate) first: &'a FailedTrial,
-    /// The numbers of all of them.
+    /// The numbers of all these trials.
     pub(crate) trials: Vec<u32>,
 }
 
@@ -30,14 +30,15 @@ impl Failure<'_> {
     }
 }
 
-/// The listed failures, in order of occurrence, and the number of trials that failed in other ways.
+/// The failures to list, in order of occurrence, and the number of trials that failed in other ways.
 pub(crate) struct Failures<'a> {
     pub(crate) listed: Vec<Failure<'a>>,
     pub(crate) others: usize,
 }
 
 impl<'a> Failures<'a> {
-    /// Failures of variants with a measured trial; [`crate::findings::VariantFindings::not_run`] explains the others.
+    /// The failures of variants with a measured trial. [`crate::findings::VariantFindings::not_run`] explains the
+    /// failures of other variants.
     pub(crate) fn of(findings: &'a Findings) -> Self {
         let mut places: BTreeMap<(&str, Placement, &str), usize> = BTreeMap::new();
         let mut listed: Vec<Failure<'a>> = Vec::new();
@@ -62,7 +63,7 @@ impl<'a> Failures<'a> {
         Self { listed, others }
     }
 
-    /// A note if not all are listed.
+    /// A note about the trials that are not listed; `None` if all are.
     pub(crate) fn left_out(&self) -> Option<String> {
         let others = units::counted(self.others as u64, "more trial");
         (self.others > 0).then(|| format!("{others} failed in other ways; trials.csv lists them"))
@@ -76,7 +77,7 @@ mod tests {
     use super::*;
     use crate::fixture::{Builder, Sample, findings, two};
 
-    /// A run in which all trials of `rest` but the first fail, for the reasons given.
+    /// A run in which all trials of `rest` except the first fail, for the given reasons.
     fn failing(reasons: impl Fn(usize) -> String) -> Sample {
         let builder = Builder {
             invocations: 20,

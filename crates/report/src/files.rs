@@ -1,4 +1,4 @@
-//! The report's files in a run's directory, each written whole or not at all.
+//! The report's files in a run's directory. Each is written completely or not at all.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
@@ -12,19 +12,18 @@ use crate::{csv, html, json, markdown};
 pub const JSON: &str = "report.json";
 /// The page, for people.
 pub const HTML: &str = "report.html";
-/// Verdicts and tables for a pull request.
+/// The verdicts and tables, for a pull request.
 pub const MARKDOWN: &str = "report.md";
 /// One row per trial.
 pub const CSV: &str = "trials.csv";
 
 /// Writes the four files of a report into `directory` and returns their paths.
 ///
-/// Each file is written under a temporary name and then renamed, so that a reader never sees half
-/// of one. All four are rendered before the first is written, and one that cannot be written does not
-/// prevent the others.
+/// Each file is written under a temporary name and then renamed, so that a reader never sees a partial file. All
+/// four are rendered before the first is written. A file that cannot be written does not prevent the others.
 ///
 /// # Errors
-/// [`ReportError::Write`] with the first file that cannot be written, or the error of rendering one.
+/// [`ReportError::Write`] for the first file that cannot be written, or the error from rendering a file.
 pub fn write_all(directory: &Path, findings: &Findings) -> Result<Vec<PathBuf>, ReportError> {
     let texts = [
         json::render(findings)?,
@@ -56,7 +55,7 @@ pub(crate) fn write_texts(
 }
 
 fn write(directory: &Path, path: &Path, text: &str) -> io::Result<()> {
-    // Opened here rather than by tempfile, whose errors also name the temporary file.
+    // Opened here instead of by tempfile, whose errors also name the temporary file.
     let open = |temporary: &Path| {
         OpenOptions::new()
             .write(true)
@@ -66,7 +65,7 @@ fn write(directory: &Path, path: &Path, text: &str) -> io::Result<()> {
     let mut file = tempfile::Builder::new()
         .prefix(".report-")
         .make_in(directory, open)?;
-    // Written to the inner file: the wrapper's errors name the temporary file.
+    // Written to the inner file, since the wrapper's errors name the temporary file.
     file.as_file_mut().write_all(text.as_bytes())?;
     file.persist(path).map_err(|error| error.error)?;
     Ok(())

@@ -8,8 +8,8 @@ use crate::error::ReportError;
 use crate::findings::Findings;
 use crate::words;
 
-/// Writes findings as one line of JSON: indentation would make timelines several times as long. Each
-/// comparison, claim and crossing also gets its sentence, which is not part of the findings.
+/// Renders findings as one line of JSON, since indentation would make timelines several times as long. Each
+/// comparison, claim and crossing also has its sentence, which is not part of the findings.
 ///
 /// # Errors
 /// [`ReportError::Json`] if the findings cannot be serialized.
@@ -41,18 +41,18 @@ fn add_sentences(list: &mut Value, sentences: impl Iterator<Item = String>) {
     }
 }
 
-/// A value as JSON in one line.
+/// A value as one line of JSON.
 pub(crate) fn line(value: &impl Serialize) -> Result<String, ReportError> {
     Ok(printable::json(object(value)?.to_string()) + "\n")
 }
 
-/// A value as JSON, indented, with a line end.
+/// A value as indented JSON with a final newline.
 pub(crate) fn pretty(value: &impl Serialize) -> Result<String, ReportError> {
     let text = serde_json::to_string_pretty(&object(value)?)?;
     Ok(printable::json(text) + "\n")
 }
 
-/// A value without its null fields: what could not be measured is absent.
+/// A value without its null fields, since a figure that could not be measured must be absent.
 fn object(value: &impl Serialize) -> Result<Value, ReportError> {
     fn strip(value: &mut Value) {
         match value {

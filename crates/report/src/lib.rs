@@ -9,9 +9,9 @@
 //! Findings of two runs ─► diff, and AppRun ─► app::AppFindings ─► the same document tree and renderers
 //! ```
 //!
-//! [`Findings`] are numbers and closed sets of values, which `evaluate` computes. `document` decides once what a
-//! report says about them; its sentences come from `words`, the names and units of metrics from `metric`. A renderer
-//! draws the tree and computes nothing. Every text from a server is escaped where it is written ([`escape`]).
+//! [`Findings`] consist of numbers and enums, which `evaluate` computes. `document` decides what a report states about
+//! them, for all formats; `words` provides its sentences, and `metric` the names and units of metrics. Renderers only
+//! draw the tree. Text from a server is always escaped where it is written ([`escape`]).
 
 pub mod app;
 mod closing;
@@ -64,6 +64,6 @@ mod tests;
 #[path = "../tests/common/mod.rs"]
 mod fixture;
 
-// The fixture is also compiled outside this crate, and refers to this crate by this name.
+// The fixture is also compiled outside this crate, so it refers to this crate by this name.
 #[cfg(test)]
 extern crate self as rpcgauge_report;

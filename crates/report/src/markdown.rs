@@ -1,4 +1,4 @@
-//! Markdown for a pull request: GitHub's flavour.
+//! Markdown for a pull request, in GitHub's flavour.
 
 use crate::document::{
     Answer, Block, Claim, Document, Item, MAX_IN_TEXTS, Question, SIGNS, Section, Shown, Table,
@@ -9,12 +9,12 @@ use crate::findings::Findings;
 use crate::units::NONE;
 use crate::words::{self, joined};
 
-/// Writes findings as Markdown.
+/// Renders findings as Markdown.
 pub fn render(findings: &Findings) -> String {
     whole(&Document::of(findings))
 }
 
-/// Writes a document as Markdown.
+/// Renders a document as Markdown.
 pub(crate) fn whole(document: &Document) -> String {
     let mut text = format!(
         "## rpcgauge: {}\n\n{}\n\n_{}_\n",
@@ -64,7 +64,7 @@ fn block(text: &mut String, block: &Block) {
         Block::Table(one) => table(text, one),
         Block::Verdicts(all) => verdicts(text, all),
         Block::Claims(all, _) => claims(text, all),
-        // Only the page draws charts; their figures are in the tables.
+        // Only the page draws charts. Their figures are also in the tables.
         Block::Chart(_) => {}
     }
 }

@@ -1,4 +1,4 @@
-//! The metrics: one table of how each is computed from a record, and of its words.
+//! The table of metrics: how each is computed from a record, and its words in a report.
 //!
 //! The name of a metric in a study, its direction and its question are in `study/src/plan/metric.rs`.
 
@@ -12,14 +12,14 @@ use rpcgauge_study::words::Named as _;
 use crate::findings::{Figures, supported};
 use crate::units;
 
-/// A report's row for a metric.
+/// The row of a metric in the table.
 pub(crate) struct Row {
     metric: Metric,
-    /// Its name in a heading.
+    /// The metric's name in a heading.
     pub(crate) name: &'static str,
-    /// Decides how it is judged, the unit in which it is shown, and its words for better and worse.
+    /// Determines how the metric is judged, its unit, and its words for better and worse.
     pub(crate) kind: Kind,
-    /// What a variant does better or worse: `responds` 2× faster.
+    /// The verb before a ratio, as in `responds` 2× faster.
     verb: &'static str,
     /// The words after two figures.
     phrase: &'static str,
@@ -52,20 +52,20 @@ impl<'a> UnpackedTrial<'a> {
 pub(crate) enum Kind {
     /// A quantile of the latency of the calls that succeeded, ns.
     Quantile(f64),
-    /// The mean of a time of those calls, ns: their latency, or a span of it.
+    /// The mean of a time of the calls that succeeded, ns: their latency or a span of it.
     Mean {
-        /// Whether it is the latency.
+        /// Whether the time is the latency.
         is_latency: bool,
     },
     /// Successful calls per second.
     Goodput,
-    /// Bytes: counted, and independent of the machine. With the words for fewer and more.
+    /// Bytes, which are counted and independent of the machine, with the words for fewer and more.
     Bytes([&'static str; 2]),
-    /// CPU time per call, ns. With the words for less and more.
+    /// CPU time per call, ns, with the words for less and more.
     Cpu([&'static str; 2]),
 }
 
-/// Every metric, in the order of the CSV columns. A new one comes last.
+/// All metrics, in the order of the CSV columns. New metrics must be added at the end.
 static TABLE: [Row; Metric::NAMES.len()] = [
     Row {
         metric: Metric::LatencyP50,
@@ -244,7 +244,7 @@ pub(crate) fn goodput(answered: u64, elapsed_ns: u64) -> Option<f64> {
     (elapsed_ns > 0).then(|| answered as f64 * 1e9 / elapsed_ns as f64)
 }
 
-// Every metric has its row, at its own place.
+// Each metric has a row at the index of its value.
 const _: () = {
     let mut place = 0;
     while place < TABLE.len() {
@@ -258,18 +258,18 @@ pub(crate) fn row(metric: Metric) -> &'static Row {
     &TABLE[metric as usize]
 }
 
-/// A figure over all trials of a cell together.
+/// The figure of a metric over all trials of a cell.
 pub(crate) fn of_cell(metric: Metric, cell: &Figures) -> Option<f64> {
     (row(metric).of_cell)(cell)
 }
 
-/// The smallest relative difference between a cell's figure and another: clocks and histograms count in steps.
+/// The smallest relative difference that a cell's figure can show, since clocks and histograms have discrete steps.
 pub(crate) fn resolution(metric: Metric, cell: &Figures) -> f64 {
     let unit = cell.latency.as_ref().map(|l| l.histogram.unit());
     let (unit, value) = (unit.unwrap_or(Unit::Ns), of_cell(metric, cell));
     match (row(metric).kind, value) {
         (Kind::Quantile(_), Some(value)) if value > 0.0 => unit.resolution(value),
-        // Each value represents those up to half a step around it.
+        // Each recorded value stands for all values up to half a step around it.
         (Kind::Mean { .. }, Some(_)) => RESOLUTION / 2.0,
         (Kind::Quantile(_) | Kind::Mean { .. }, _) => 0.0,
         (Kind::Goodput | Kind::Bytes(_) | Kind::Cpu(_), _) => 0.0,
@@ -285,7 +285,7 @@ pub(crate) fn better(metric: Metric) -> Better {
     }
 }
 
-/// Whether a metric is counted, and independent of the machine.
+/// Whether a metric is counted, and therefore independent of the machine.
 pub(crate) fn is_counted(metric: Metric) -> bool {
     match row(metric).kind {
         Kind::Bytes(_) => true,
@@ -293,8 +293,9 @@ pub(crate) fn is_counted(metric: Metric) -> bool {
     }
 }
 
-/// Whether a metric would be attributed to the server although a saturated client determined it. Stage
-/// trials measure the client's work too, and a saturated client does not change bytes and CPU time.
+/// Whether a metric would be attributed to the server even if a saturated client determined it. This is false for
+/// stage trials, which also measure the client's work, and for bytes and CPU time, which a saturated client does not
+/// change.
 pub(crate) fn is_about_server(metric: Metric, timing: Timing) -> bool {
     let timed = match row(metric).kind {
         Kind::Quantile(_) | Kind::Goodput => true,
@@ -305,7 +306,7 @@ pub(crate) fn is_about_server(metric: Metric, timing: Timing) -> bool {
 }
 
 impl Row {
-    /// The verb for a variant: that of calls, or a codec's operation.
+    /// The verb for a variant: the metric's own, or for the latency of a codec its operation.
     pub(crate) fn verb(&self, operation: Option<Operation>) -> &'static str {
         let is_latency = matches!(
             self.kind,
@@ -318,7 +319,7 @@ impl Row {
         }
     }
 
-    /// The words after two figures; for a codec they are about messages instead of calls.
+    /// The words after two figures. For a codec, they are about messages instead of calls.
     pub(crate) fn phrase(&self, operation: Option<Operation>) -> String {
         match operation {
             None => self.phrase.to_owned(),
@@ -329,7 +330,7 @@ impl Row {
         }
     }
 
-    /// The words for the better and the worse of two variants; for a codec they are about messages.
+    /// The words for the better and the worse of two variants. For a codec, they are about messages.
     pub(crate) fn sides(&self, operation: Option<Operation>) -> [&'static str; 2] {
         match self.kind {
             Kind::Quantile(_) | Kind::Mean { .. } => ["faster", "slower"],
@@ -341,7 +342,7 @@ impl Row {
         }
     }
 
-    /// The words for a change of one variant to the better or to the worse.
+    /// The words for a change of one variant for the better or for the worse.
     pub(crate) fn changes(&self) -> [&'static str; 2] {
         match self.kind {
             Kind::Quantile(_) | Kind::Mean { .. } => ["faster", "slower"],
@@ -351,7 +352,7 @@ impl Row {
         }
     }
 
-    /// A figure with its unit, where it has one.
+    /// A figure with its unit, if it has one.
     pub(crate) fn value(&self, value: f64) -> String {
         match self.kind {
             Kind::Goodput => units::number(value),
@@ -369,7 +370,7 @@ impl Row {
         }
     }
 
-    /// The suffix of a column's name that gives the figure's unit.
+    /// The suffix of a column's name for the figure's unit.
     pub(crate) fn suffix(&self) -> &'static str {
         match self.kind {
             Kind::Goodput => "_per_s",

@@ -7,7 +7,7 @@ use rpcgauge_study::printable::is_printable;
 use crate::fixture::{findings, linked, live, quickstart, two};
 use crate::{Style, csv, files, html, json, markdown, terminal};
 
-/// The fields of CSV (RFC 4180), which has the same number in each row.
+/// The fields of a CSV text (RFC 4180) whose rows must all have the same number of fields.
 fn fields(text: &str) -> Vec<Vec<String>> {
     assert!(text.ends_with("\r\n"), "it ends with a line end");
     let mut reader = ::csv::ReaderBuilder::new();
@@ -47,7 +47,7 @@ fn csv_has_one_row_per_trial_under_stable_columns() {
     }
 }
 
-/// So that a column comes into the documentation where it comes into the file.
+/// Ensures that a new column is documented at its position in the file.
 #[test]
 fn the_documentation_names_the_columns_of_csv_in_their_order() {
     const PAGE: &str = include_str!("../../../docs/report-schema.md");
@@ -96,7 +96,7 @@ fn a_reason_cannot_be_a_formula() {
     );
 }
 
-/// Puts control characters wherever a text of a server, a study or a machine can be.
+/// Puts control characters into every text that may come from a server, a study or a machine.
 #[test]
 fn no_output_holds_what_cannot_be_shown() {
     let steering = "\u{1b}[31m\u{7}\u{9b}\u{ad}\u{61c}\u{202e}\u{2028}\u{e0041}";

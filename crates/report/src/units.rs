@@ -1,37 +1,37 @@
-//! Formats numbers for people: three significant digits, a unit that fits, separated thousands.
+//! Formats numbers for people: three significant digits, a fitting unit, separated thousands.
 
 use std::time::{Duration, UNIX_EPOCH};
 
 use rpcgauge_study::clock::Utc;
 
-/// The units of time, each with its nanoseconds.
+/// The units of time, each with its length in nanoseconds.
 const TIME_UNITS: Units = [("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
 
-/// The units of size, each with its bytes: decimal, as networks and protocols count.
+/// The units of size, each with its number of bytes. They are decimal, as in networks and protocols.
 const SIZE_UNITS: Units = [("B", 1.0), ("kB", 1e3), ("MB", 1e6), ("GB", 1e9)];
 
-/// The text for a figure that was not measured.
+/// The text in place of a figure that was not measured.
 pub const NONE: &str = "–";
 
 pub(crate) fn none() -> String {
     NONE.to_owned()
 }
 
-/// Units from small to large, each with its size.
+/// Four units in ascending order, each with its size.
 type Units = [(&'static str, f64); 4];
 
-/// A number with three significant digits in the unit that fits it.
+/// A number with three significant digits in the fitting unit.
 fn in_unit(units: &Units, value: f64) -> String {
     let (unit, size) = fitting(units, value);
     let decimals = match size {
-        // Nanoseconds and bytes are shown as whole numbers, as they are measured.
+        // Nanoseconds and bytes are measured, and therefore shown, as whole numbers.
         1.0 => 0,
         size => decimals(value / size),
     };
     format!("{} {unit}", fixed(value / size, decimals))
 }
 
-/// The unit that fits a value, and its size.
+/// The fitting unit for a value, and its size.
 fn fitting(units: &Units, value: f64) -> (&'static str, f64) {
     // Three digits are shown, so 999.5 of a unit is shown as 1.00 of the next one.
     let fits = |(_, size): &&(&str, f64)| value >= size * 0.9995;
@@ -77,8 +77,8 @@ pub fn size(bytes: f64) -> String {
     in_unit(&SIZE_UNITS, bytes)
 }
 
-/// A target rate, per second: `500`, `0.5`, `1,414.2`. At least five significant digits, since a search
-/// computes its rates by division.
+/// A target rate, per second: `500`, `0.5`, `1,414.2`. It has at least five significant digits, since a search
+/// computes its rates.
 pub fn rate(per_second: f64) -> String {
     let decimals = (4.0 - per_second.abs().log10().floor()).clamp(0.0, 12.0);
     let text = fixed(per_second, decimals as usize);
@@ -164,7 +164,7 @@ pub(crate) fn counted(number: u64, one: &str) -> String {
 pub(crate) fn percent(share: f64) -> String {
     match share * 100.0 {
         percent if percent > 0.0 && percent < 0.1 => "< 0.1%".to_owned(),
-        // So that nearly all does not look like all.
+        // One decimal near 100%, so that nearly all does not look like all.
         percent if percent < 9.95 || (99.5..99.95).contains(&percent) => format!("{percent:.1}%"),
         percent if (99.95..100.0).contains(&percent) => "> 99.9%".to_owned(),
         percent => format!("{percent:.0}%"),
@@ -181,26 +181,26 @@ pub(crate) fn ratio_decimals(ratio: f64) -> usize {
     }
 }
 
-/// A ratio as a plain number.
+/// A ratio as a number with [`ratio_decimals`] decimals.
 pub(crate) fn ratio(ratio: f64) -> String {
     fixed(ratio, ratio_decimals(ratio))
 }
 
-/// An interval's end beyond this is shown without its value, which would mean nothing.
+/// An end of an interval beyond this is shown without its value, which would be meaningless.
 pub(crate) const MAX_RATIO: f64 = 1_000.0;
 
-/// Two ratios with at most `decimals` decimals; a large one has fewer.
+/// Two ratios with at most `decimals` decimals; large ratios have fewer.
 pub(crate) fn ratios(ratios: [f64; 2], decimals: usize) -> (String, String) {
     let [first, second] = ratios.map(|ratio| end(ratio, decimals.min(ratio_decimals(ratio))));
     (first, second)
 }
 
-/// An interval of ratios, its ends with the same decimals.
+/// An interval of ratios, with the same number of decimals at both ends.
 pub(crate) fn interval([low, high]: [f64; 2], decimals: usize) -> String {
     format!("[{}, {}]", end(low, decimals), end(high, decimals))
 }
 
-/// An end of an interval; beyond [`MAX_RATIO`] only that fact.
+/// An end of an interval; beyond [`MAX_RATIO`], only `over 1,000` or `under 1/1,000`.
 fn end(ratio: f64, decimals: usize) -> String {
     if ratio > MAX_RATIO {
         return format!("over {}", fixed(MAX_RATIO, 0));

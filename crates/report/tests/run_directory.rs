@@ -1,4 +1,4 @@
-//! Reads a run directory as the lab writes it, and writes the report's files into it.
+//! Tests that a run directory as written by the lab can be read, and that the report's files are written into it.
 
 mod common;
 

@@ -1,6 +1,6 @@
-//! The types of the findings of a study of an application, which its `report.json` holds.
+//! The types of the findings of a study of an application, which are the content of its `report.json`.
 //!
-//! Times are nanoseconds, sizes bytes, unless a name says otherwise.
+//! Times are in nanoseconds and sizes in bytes, unless a name indicates otherwise.
 
 use rpcgauge_stats::SizeMatch;
 use rpcgauge_study::app::{AppMetric, AppPlan, Configuration, JvmRecord, StartRecord};
@@ -25,31 +25,31 @@ pub struct AppFindings {
     pub starts: Vec<StartRecord>,
     /// The number of measured slices.
     pub measured: u64,
-    /// The process that is writing the run; present while the run continues.
+    /// The process that is writing the run; absent once the run has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub running: Option<Writing>,
     /// Warnings about these findings, one line each.
     pub warnings: Vec<String>,
-    /// The verdicts, the A/A pair's last.
+    /// The verdicts, with those of the A/A pair last.
     pub comparisons: Vec<AppComparison>,
     /// The published figures, and whether this run reproduces them.
     pub claims: Vec<AppClaimFindings>,
-    /// The figures of each variant, over all its slices.
+    /// The figures of each variant over all its slices.
     pub variants: Vec<AppVariantFindings>,
     /// Slices that failed.
     pub failures: Vec<FailedSlice>,
-    /// The measured slices, in the order in which they ended.
+    /// The measured slices, in the order they ended.
     pub slices: Vec<SliceRow>,
 }
 
-/// Two variants compared in one metric.
+/// A comparison of two variants on one metric.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AppComparison {
     /// The question it answers.
     pub question: String,
     /// The variant that the verdict is about.
     pub of: String,
-    /// The variant it is compared with.
+    /// The variant that it is compared with.
     pub against: String,
     /// The metric.
     pub metric: AppMetric,
@@ -88,14 +88,14 @@ pub struct AppVariantFindings {
     pub repeats: Option<String>,
     /// The number of its measured slices.
     pub slices: u64,
-    /// Their total time, including the time that requests at a rate took to end after them; shares of CPU are of
-    /// this time.
+    /// The total time of these slices, including the time after them until all requests at a rate ended. CPU shares
+    /// are relative to this time.
     pub seconds: f64,
-    /// All requests together; then each, by its name.
+    /// The figures of all requests together, then of each request, by its name.
     pub requests: Vec<RequestFigures>,
     /// The application's own metrics.
     pub inside: Vec<InsideFigures>,
-    /// Its processes, and those that all variants share.
+    /// Its processes, and the processes that all variants share.
     pub processes: Vec<ProcessFigures>,
     /// CPU time of all processes per successful request.
     pub cpu_per_request_ns: Option<f64>,
@@ -105,10 +105,10 @@ pub struct AppVariantFindings {
     pub bars: Vec<RequestBar>,
 }
 
-/// The figures of one request, or of all together, as users see them.
+/// The figures of one request, or of all requests together, as users see them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RequestFigures {
-    /// The request's name; `None` for all together.
+    /// The request's name; `None` for all requests together.
     pub name: Option<String>,
     /// Requests that succeeded.
     pub succeeded: u64,
@@ -119,13 +119,13 @@ pub struct RequestFigures {
     pub error: String,
     /// Requests that succeeded, per second.
     pub per_second: f64,
-    /// The mean response time of those that succeeded.
+    /// The mean response time of successful requests.
     pub mean_ns: Option<f64>,
-    /// The median of their response times.
+    /// The median response time of successful requests.
     pub p50_ns: Option<f64>,
-    /// The 90th percentile of their response times.
+    /// The 90th percentile of the response time of successful requests.
     pub p90_ns: Option<f64>,
-    /// The 99th percentile of their response times; absent with fewer than 100 requests.
+    /// The 99th percentile of the response time of successful requests; absent with fewer than 100.
     pub p99_ns: Option<f64>,
 }
 
@@ -140,7 +140,7 @@ pub struct InsideFigures {
     pub mean: Option<f64>,
     /// The number of observations.
     pub count: f64,
-    /// Observations per request of those that it happens in.
+    /// Observations per request, over the requests in which it occurs.
     pub per_request: Option<f64>,
 }
 
@@ -155,7 +155,7 @@ pub struct ProcessFigures {
     pub cores: Option<f64>,
     /// Its maximum memory.
     pub memory_bytes: Option<u64>,
-    /// The work of its JVM during that time, with the maximum of its heap; absent if it is not a JVM.
+    /// The work of its JVM during that time, and the maximum of its heap; absent if it is not a JVM.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jvm: Option<JvmRecord>,
 }
@@ -167,7 +167,7 @@ pub struct RequestBar {
     pub request: String,
     /// The mean response time as users see it.
     pub mean_ns: f64,
-    /// Its parts; each is followed by its own parts.
+    /// The parts of that time; each is followed by its own parts.
     pub parts: Vec<TimePart>,
 }
 
@@ -182,7 +182,7 @@ pub struct TimePart {
     pub depth: usize,
     /// Its time per request.
     pub ns: f64,
-    /// Its time without that of its own parts, which the bar shows.
+    /// Its time without the time of its own parts, which is what the bar shows.
     pub own_ns: f64,
 }
 

@@ -1,7 +1,7 @@
 //! Findings and reports of a study of an application.
 //!
-//! The verdicts are computed as in any study: paired by block, with an interval over fresh starts and the A/A pair as
-//! threshold. Each metric is treated as the most similar metric of a call (`like`).
+//! The verdicts are computed as in any study: paired by block, with an interval over fresh starts, and with the A/A
+//! pair as the threshold. Each metric is treated like the most similar metric of a call (`like`).
 
 mod diff;
 mod document;
@@ -66,13 +66,13 @@ fn shown(unit: MetricUnit) -> fn(f64) -> String {
     }
 }
 
-/// The mean of a metric in `unit`; `None` if nothing was counted.
+/// The mean of a metric in `unit`, as a text; `None` without observations.
 pub fn mean(unit: MetricUnit, told: &SumCount) -> Option<String> {
     let mean = told.sum / told.count * unit.ns().unwrap_or(1.0);
     (told.count > 0.0).then(|| shown(unit)(mean))
 }
 
-/// Whether memory was not sufficient for all sets of services at once.
+/// Whether memory was not sufficient for all sets of services at the same time.
 fn is_one_by_one(plan: &AppPlan, starts: &[StartRecord]) -> bool {
     let sets = plan.variants.len();
     starts.iter().any(|start| start.sets < sets)
@@ -89,7 +89,7 @@ impl AppFindings {
         Document::of_app(self)
     }
 
-    /// Writes them as JSON.
+    /// The findings as JSON.
     ///
     /// # Errors
     /// [`ReportError::Json`] if the findings cannot be serialized.
@@ -97,7 +97,7 @@ impl AppFindings {
         json::line(self)
     }
 
-    /// A row for each slice and request (RFC 4180, with a header).
+    /// CSV with a row for each slice and request (RFC 4180, with a header).
     pub fn csv(&self) -> String {
         self.slices_csv()
     }

@@ -1,4 +1,4 @@
-//! Tests with runs of known content.
+//! Tests of the findings and reports of runs with known content.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use super::{AppFindings, of_rate};
 use crate::findings::verdict::{Outcome, Withheld};
 use crate::terminal::Style;
 
-/// Blocks in each of the invocations.
+/// Blocks in each invocation.
 const BLOCKS: u32 = 4;
 
 /// Requests of a slice.
@@ -162,12 +162,12 @@ pub(super) fn run(invocations: u32, mut of: impl FnMut(&str, u32, u32) -> SliceF
     }
 }
 
-/// A pseudorandom factor of up to 2.5% either way.
+/// A pseudorandom factor that differs from 1 by up to 2.5%.
 pub(super) fn noise(seed: &mut u64) -> f64 {
     noise_of(0.025, seed)
 }
 
-/// A pseudorandom factor of up to `share` either way.
+/// A pseudorandom factor that differs from 1 by up to `share`.
 fn noise_of(share: f64, seed: &mut u64) -> f64 {
     *seed = seed
         .wrapping_mul(6_364_136_223_846_793_005)
@@ -217,7 +217,7 @@ fn a_request_s_time_is_all_in_its_parts() {
             )
         })
         .collect();
-    // The rest of 20 ms, the handler, its self time and the call in it.
+    // The rest of 20 ms, the handler, its self time, and the call within it.
     assert_eq!(
         parts,
         [(0, 4.0, 4.0), (0, 16.0, 0.0), (1, 8.0, 8.0), (1, 8.0, 8.0)]
@@ -424,14 +424,14 @@ fn a_jvm_that_stops_or_compiles_for_long_is_told() {
     };
     assert!(
         caution.contains(
-            "cores: grpc (gateway 40%), rest (gateway 40%), rest-again (gateway 40%); use"
+            "time: grpc (gateway 40%), rest (gateway 40%), rest-again (gateway 40%); use"
         ),
         "{caution}"
     );
 }
 
-/// The studies have three starts and the noise that `campus` had on a machine with two cores: the mean response times
-/// of two equal sets differ by 16% from slice to slice (standard deviation), and by 4% from start to start.
+/// The studies have three starts, and the noise of `campus` on a machine with two cores: the mean response times of two
+/// equal sets differ by 16% from slice to slice (standard deviation), and by 4% from start to start.
 #[test]
 fn two_equal_sets_are_told_apart_in_at_most_one_study_of_twenty() {
     const STUDIES: usize = 40;
@@ -451,8 +451,8 @@ fn two_equal_sets_are_told_apart_in_at_most_one_study_of_twenty() {
     assert!(told_apart * 20 <= STUDIES, "{told_apart} of {STUDIES}");
 }
 
-/// A run of two requests with everything that a report can hold: bytes, a wait, a metric without observations, claims,
-/// a machine, a failed slice.
+/// A run of two requests with everything that a report can contain: bytes, a wait, a metric without observations,
+/// claims, a machine, a failed slice.
 fn campus() -> AppRun {
     let mut seed = 3;
     let mut run = run(3, |variant, _, _| {
@@ -548,8 +548,7 @@ fn in_markdown() {
     insta::assert_snapshot!(AppFindings::from_run(&campus()).document().markdown());
 }
 
-/// Where the time goes, on the page: each part has a number in the bar and in the table, and a name for screen
-/// readers.
+/// On the page, each part of a bar has a number, which is repeated in the table, and a name for screen readers.
 #[test]
 fn the_bars_of_the_page() {
     let page = AppFindings::from_run(&campus()).document().html();
@@ -615,10 +614,10 @@ fn requests_per_second_at_a_rate_are_those_that_were_answered_in_time() {
         [200.0, 150.0]
     );
     assert_eq!(rest.requests[1].succeeded, 8 * REQUESTS);
-    // Metrics and CPU time are over twice the time.
+    // Metrics and CPU time cover twice the time.
     assert_eq!(rest.processes[0].cores, Some(0.25));
     assert_eq!(rest.cpu_per_request_ns, Some(2.5e6));
-    insta::assert_snapshot!(findings.warnings[0], @"rest: 200 requests per second were due and 150 succeeded: it did not keep up, so response times grow with the length of a slice; lower the rate");
+    insta::assert_snapshot!(findings.warnings[0], @"rest: 200 requests per second were due and 150 succeeded: the service did not keep up, so response times grow with the length of a slice; lower the rate");
     assert_eq!(findings.warnings.len(), 2, "of the second set, too");
 }
 

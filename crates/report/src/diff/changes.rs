@@ -1,4 +1,4 @@
-//! Changes other than those of figures: floors, verdicts, environment, settings and objectives.
+//! Changes of everything except figures: floors, verdicts, environment, settings and objectives.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,18 +20,18 @@ use crate::words::{self, Answer};
 pub struct FloorChange {
     /// Where the bare loops ran.
     pub placement: Placement,
-    /// After over before: the median over the variants that both runs have.
+    /// The ratio, after over before: the median over the variants that both runs have.
     pub ratio: f64,
     /// The number of these variants.
     pub variants: u64,
 }
 
-/// A verdict that has changed.
+/// A verdict that changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct VerdictChange {
     /// The variant that it is about.
     pub of: String,
-    /// The variant it is compared with.
+    /// The variant that it is compared with.
     pub against: String,
     /// The metric that is compared.
     pub metric: Metric,
@@ -50,9 +50,9 @@ pub struct VerdictChange {
 pub struct Difference {
     /// What differs: the key of a setting in a study, or a property of the machine or the programs.
     pub what: String,
-    /// Its value in the first run; empty if that has none.
+    /// Its value in the first run; empty if that run has none.
     pub before: String,
-    /// Its value in the second run; empty if that has none.
+    /// Its value in the second run; empty if that run has none.
     pub after: String,
 }
 
@@ -65,7 +65,7 @@ pub struct SettingsChange {
     pub differences: Vec<Difference>,
 }
 
-/// The changes of the floors, for each placement under which both runs measured some.
+/// The changes of the floors, for each placement under which both runs measured floors.
 pub(super) fn floors(before: &Findings, after: &Findings) -> Vec<FloorChange> {
     let mut ratios: BTreeMap<Placement, Vec<f64>> = BTreeMap::new();
     for (old, new) in common(before, after) {
@@ -90,7 +90,7 @@ pub(super) fn floors(before: &Findings, after: &Findings) -> Vec<FloorChange> {
     ratios.into_iter().filter_map(change).collect()
 }
 
-/// The verdicts that changed, and the number of those that did not. Verdicts without a common placement are neither.
+/// The verdicts that changed, and the number of those that did not. Verdicts without a common placement are ignored.
 pub(super) fn verdicts(before: &Findings, after: &Findings) -> (Vec<VerdictChange>, u64) {
     let key = |c: &Comparison| (c.of.clone(), c.against.clone(), c.metric);
     let (mut changes, mut unchanged) = (Vec::new(), 0);
@@ -122,7 +122,7 @@ pub(super) fn verdicts(before: &Findings, after: &Findings) -> (Vec<VerdictChang
 /// The answers by placement.
 type Answers = Vec<(Placement, Answer)>;
 
-/// The answers of two comparisons under the placements that both have: an additional placement does not change
+/// The answers of two comparisons under the placements that both have, since an additional placement does not change
 /// a verdict.
 fn common_answers(old: &Comparison, new: &Comparison) -> (Answers, Answers) {
     let common = old.placements.iter().filter_map(|was| {
@@ -208,7 +208,7 @@ pub(super) fn settings(before: &Findings, after: &Findings) -> Vec<SettingsChang
         .collect()
 }
 
-/// The objectives of both runs, in the first run's order. An objective may belong to one run only.
+/// The objectives of both runs, in the first run's order. An objective may belong to only one run.
 pub(super) fn objectives(
     before: &Findings,
     after: &Findings,
@@ -236,7 +236,7 @@ pub(super) fn objectives(
     changes
 }
 
-/// Whether two objectives are the same, however they are written.
+/// Whether two objectives are the same, even if they are written differently.
 fn asks_the_same(a: &Objective, b: &Objective) -> bool {
     (a.measure, a.sign, a.bound) == (b.measure, b.sign, b.bound)
 }

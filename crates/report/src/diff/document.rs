@@ -1,4 +1,4 @@
-//! Differences as a document.
+//! The differences between two runs as a document.
 
 use rpcgauge_study::plan::Metric;
 use rpcgauge_study::settings::Placement;
@@ -15,7 +15,7 @@ use crate::metric::{better, row};
 use crate::units;
 use crate::words::{self, Labels};
 
-/// The metrics in the table, from left to right, with the titles and ranks of their columns.
+/// The metrics in the table, from left to right, each with the title and rank of its column.
 const SHOWN: [(Metric, &str, u8); 6] = [
     (Metric::LatencyP50, "p50", 0),
     (Metric::LatencyP99, "p99", 1),
@@ -105,7 +105,7 @@ pub(crate) fn section(
     Section::new(id, title, Shown::Always, blocks)
 }
 
-/// A table; `None` without a row.
+/// A table; `None` without rows.
 pub(crate) fn filled(table: Table) -> Option<Block> {
     (!table.rows.is_empty()).then_some(Block::Table(table))
 }
@@ -137,7 +137,7 @@ fn capacity(diff: &Diff) -> Section {
     section("capacity", "Capacity", facts)
 }
 
-/// The outcomes of every objective, before and after.
+/// The outcome of every objective before and after.
 fn objectives(diff: &Diff) -> Section {
     let item = |change: &BeforeAfter<ObjectiveFindings>| {
         let (sign, answer) = turn(change);
@@ -147,7 +147,7 @@ fn objectives(diff: &Diff) -> Section {
     section("objectives", "Objectives", list)
 }
 
-/// The sign of an objective: whether its outcome changed, and in which direction.
+/// The sign for an objective, which shows whether its outcome changed and in which direction.
 fn turn(change: &BeforeAfter<ObjectiveFindings>) -> (char, Answer) {
     use ObjectiveOutcome::{Missed, Reached};
     let outcomes = [&change.before, &change.after].map(|o| o.as_ref().map(|o| o.outcome));
@@ -170,7 +170,7 @@ fn objective(change: &BeforeAfter<ObjectiveFindings>) -> String {
     format!("{name}: {after}; before, {before}")
 }
 
-/// Every resolved change in a sentence, and how it was judged.
+/// Every resolved change as a sentence, and how changes were judged.
 fn changes(diff: &Diff) -> Section {
     let resolved = diff
         .metrics
@@ -186,24 +186,24 @@ fn changes(diff: &Diff) -> Section {
             "No variant was measured under the same placement in both runs."
         } else if diff.metrics.iter().all(is_unshared) {
             "Nothing is judged: these runs share no floor, or no second variant that calls in the same \
-             way, or no A/A pair. The figures below hold only if the machine ran at the same speed."
+             way, or no A/A pair. The figures below are comparable only if the machine ran at the same speed."
         } else {
-            "No figure changed by more than these two runs can tell."
+            "No figure changed by more than these two runs can resolve."
         })
     });
     let method = Block::Note(format!(
-        "Each run has its own noise from the machine. So a figure is compared with its run's floor and with \
-         the variant that it is paired with, and counts as changed only if both agree: at most {} of \
-         diffs report a change by chance.",
+        "Each run has its own noise from the machine, so a figure is compared with its run's floor and with \
+         the variant that it is paired with. It counts as changed only if both agree: at most {} of diffs \
+         report a change by chance.",
         words::margin_percent(1.0 - diff.confidence)
     ));
     section("changes", "What changed", [found, method])
 }
 
-/// A resolved change in a sentence.
+/// A resolved change as a sentence.
 fn changed(diff: &Diff, change: &MetricChange) -> String {
     let against: Vec<String> = change.shifts.iter().map(|s| shift(change, s)).collect();
-    // A change without shifts is only judged if a service no longer answers most calls.
+    // A change without shifts is only judged if most calls to a service now fail.
     let phrase = if !change.shifts.is_empty() {
         against.join(", ")
     } else if change.ratio == 0.0 {
@@ -250,7 +250,7 @@ fn shift(change: &MetricChange, shift: &Shift) -> String {
     phrase + &interval + &against
 }
 
-/// The section of verdicts: those that changed, and the number of others.
+/// The section of verdicts: those that changed, and the number of the others.
 fn verdicts(diff: &Diff) -> Section {
     let item = |change: &VerdictChange| Item {
         below: vec![
@@ -259,7 +259,7 @@ fn verdicts(diff: &Diff) -> Section {
         ],
         ..Item::plain(
             format!(
-                "{} against {} in {}: was {}, is {}",
+                "{} against {} in {}: was {}, is now {}",
                 change.of,
                 change.against,
                 row(change.metric).name,
@@ -272,10 +272,10 @@ fn verdicts(diff: &Diff) -> Section {
     let changed = Block::list(diff.verdicts.iter().map(item));
     let rest = match (changed.is_none(), diff.verdicts_unchanged) {
         (_, 0) => None,
-        (true, 1) => Some("The only verdict is the same.".to_owned()),
-        (true, several) => Some(format!("All {several} verdicts are the same.")),
-        (false, 1) => Some("1 other is the same.".to_owned()),
-        (false, several) => Some(format!("{several} others are the same.")),
+        (true, 1) => Some("The only verdict is unchanged.".to_owned()),
+        (true, several) => Some(format!("All {several} verdicts are unchanged.")),
+        (false, 1) => Some("1 other is unchanged.".to_owned()),
+        (false, several) => Some(format!("{several} others are unchanged.")),
     };
     let blocks = changed.into_iter().chain(rest.map(paragraph));
     section("verdicts", "Verdicts", blocks)
@@ -315,7 +315,7 @@ fn figures(diff: &Diff, placement: Placement) -> Section {
                       difference, ? not resolved"
             .to_owned();
     if here().any(|m| m.outcome == Change::Unanswered) {
-        legend += ", F calls that did not succeed could have changed it";
+        legend += ", F unsuccessful calls could have changed the outcome";
     }
     if here().any(|m| m.shifts.is_empty()) {
         legend += ", ( ) not relative to the floor: includes the machine's noise";
@@ -324,14 +324,14 @@ fn figures(diff: &Diff, placement: Placement) -> Section {
         legend += ", C client-bound: says nothing about the server";
     }
     if here().any(|m| m.outcome == Change::LinkNotHeld) {
-        legend += ", L link not held: says nothing about the link that was asked for";
+        legend += ", L link not held: says nothing about the requested link";
     }
     table.notes.push(legend);
     let title = format!("After over before, {}", words::on(placement));
     section("figures", title, filled(table))
 }
 
-/// The sign of a change's outcome, to follow its ratio.
+/// The sign of a change's outcome, to append to its ratio.
 pub(crate) fn sign(change: Change) -> &'static str {
     match change {
         Change::Better => "▲",
@@ -356,7 +356,7 @@ fn or_none(text: &str) -> &str {
     if text.is_empty() { "none" } else { text }
 }
 
-/// The cautions about the figures. The dynamic-code caution is shown with each change.
+/// The cautions about the figures, except for dynamic code, which is shown with each change.
 fn cautions(diff: &Diff) -> Section {
     let fact = |cell: &CautionsChange| {
         let [before, after] = [&cell.before, &cell.after].map(|of| Labels::of(of).names);
@@ -375,7 +375,7 @@ fn cautions(diff: &Diff) -> Section {
 }
 
 /// The section of other differences: properties of the runs, settings of variants, and variants that only one run
-/// has. `does` is the words after a variant with different settings.
+/// has. `does` are the words after the name of a variant with different settings.
 pub(crate) fn others(
     terms: &[Difference],
     (does, settings): (&str, &[SettingsChange]),
@@ -404,7 +404,7 @@ pub(crate) fn others(
     section("others", "What else differs", facts)
 }
 
-/// Facts whose texts may come from other programs; `None` without facts.
+/// Facts with texts that may come from other programs; `None` without facts.
 fn filled_facts(facts: impl Iterator<Item = (String, String)>) -> Option<Block> {
     let facts = facts.map(|(label, text)| (label, Text::foreign(text)));
     let facts: Vec<(String, Text)> = facts.collect();

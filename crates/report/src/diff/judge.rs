@@ -11,10 +11,10 @@ use crate::findings::trial::Unfit;
 use crate::findings::{Figures, Findings};
 use crate::metric::{self, better, is_counted};
 
-/// A change that is not judged yet, and what it is judged by, if both runs have that.
+/// A change that is not judged yet, with the figures to judge it by if both runs have them.
 type Open = (MetricChange, Option<(Held, Option<Uneven>)>);
 
-/// All changes. Controls are not judged: they show the noise that the others are judged by.
+/// All changes. Controls are not judged, since they show the noise that the others are judged by.
 pub(super) fn metrics(before: &Findings, after: &Findings, margin: f64) -> Vec<MetricChange> {
     let mut open: Vec<Open> = Vec::new();
     for (old, new) in common(before, after).filter(|(old, _)| old.repeats.is_none()) {
@@ -42,9 +42,9 @@ pub(super) fn metrics(before: &Findings, after: &Findings, margin: f64) -> Vec<M
     judged.collect()
 }
 
-/// A metric of a variant in two runs; `None` if a run has no figure. A trial in which no call
-/// succeeded has a goodput of 0, which has no logarithm. If most trials of the second run are such trials, but
-/// not most of the first, goodput is worse; with any other number of them it is not resolved.
+/// A metric of a variant in two runs; `None` if either run has no figure. A trial in which no call succeeded has a
+/// goodput of 0, which has no logarithm. Goodput is worse if this is the case in most trials of the second run, but
+/// not in most trials of the first; with any other number of such trials it is not resolved.
 fn change(figure: Figure<'_>, runs: [&Findings; 2], figures: [&Figures; 2]) -> Option<Open> {
     let metric = figure.metric;
     let [was, is] = figures;
@@ -84,7 +84,7 @@ fn change(figure: Figure<'_>, runs: [&Findings; 2], figures: [&Figures; 2]) -> O
         .then_some((change, held.map(|held| (held, uneven))))
 }
 
-/// Judges a change as one of `comparisons`, so that chance changes stay rare over all of them.
+/// Judges a change as one of `comparisons`, so that changes by chance stay rare over all of them.
 fn judge(
     change: &mut MetricChange,
     held: &Held,

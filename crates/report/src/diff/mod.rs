@@ -1,9 +1,9 @@
 //! Compares two runs.
 //!
-//! The speed of the machine changes between two runs. So a figure is not compared with its earlier value, but
-//! relative to two bases that each run measured at the same time: the floor, and the variant that it is
-//! compared with ([`Base`]). It is better or worse if both bases show this beyond what the runs' A/A pairs
-//! show, with intervals that hold simultaneously ([`rpcgauge_stats::judge_changes`]).
+//! The speed of the machine changes between two runs. Therefore a figure is not compared with its earlier value
+//! directly, but relative to two bases that each run measured at the same time: the floor, and the variant that the
+//! figure's variant is compared with ([`Base`]). A figure is better or worse if both bases show a change that exceeds
+//! the differences of the runs' A/A pairs, with simultaneous intervals ([`rpcgauge_stats::judge_changes`]).
 
 mod changes;
 pub(crate) mod document;
@@ -42,23 +42,23 @@ pub struct Diff {
     pub before: RunLabel,
     /// The second run, which is judged.
     pub after: RunLabel,
-    /// The margin of "no difference": the larger one of the two runs.
+    /// The margin of "no difference": the larger margin of the two runs.
     pub margin: f64,
     /// The confidence level: the share of diffs of unchanged code that report no change.
     pub confidence: f64,
     /// Every metric of every variant and placement that both runs have.
     pub metrics: Vec<MetricChange>,
-    /// Cautions about those figures: client-bound or unsettled trials, failed calls and the like.
+    /// Cautions about these figures: client-bound or unsettled trials, failed calls and the like.
     pub cautions: Vec<CautionsChange>,
-    /// The highest rates that hold all objectives, if a run searched for one.
+    /// The highest rates that meet all objectives, if a run searched for one.
     pub capacity: Option<BeforeAfter<CapacityFindings>>,
-    /// The objectives of the runs, and whether they were reached.
+    /// The objectives of the runs, and whether they were met.
     pub objectives: Vec<BeforeAfter<ObjectiveFindings>>,
     /// The changes of the floors, which show how the machine's speed changed.
     pub floors: Vec<FloorChange>,
-    /// Verdicts that have changed.
+    /// The verdicts that changed.
     pub verdicts: Vec<VerdictChange>,
-    /// The number of verdicts that are the same.
+    /// The number of verdicts that did not change.
     pub verdicts_unchanged: u64,
     /// The differences between the machines and programs.
     pub environment: Vec<Difference>,
@@ -77,18 +77,18 @@ pub struct RunLabel {
     pub study: String,
     /// When its first trial started, milliseconds since the Unix epoch.
     pub started_at_ms: Option<u64>,
-    /// Trials that were measured.
+    /// The number of measured trials.
     pub measured: u64,
-    /// Trials of its plan.
+    /// The number of trials in its plan.
     pub planned: u64,
 }
 
-/// A finding of two runs that is not judged; at least one run has it.
+/// A finding of two runs that is not judged. At least one run has it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BeforeAfter<T> {
-    /// The first run's; absent if it has none.
+    /// The finding of the first run; absent if it has none.
     pub before: Option<T>,
-    /// The second run's; absent if it has none.
+    /// The finding of the second run; absent if it has none.
     pub after: Option<T>,
 }
 
@@ -111,19 +111,19 @@ pub struct MetricChange {
     pub before: f64,
     /// The second run's figure.
     pub after: f64,
-    /// The ratio of these two figures, after over before. It depends on both machines' speeds, and is only judged
-    /// for the goodput of a service on which most calls fail now.
+    /// The ratio of these two figures, after over before. It depends on both machines' speeds. It is judged only for
+    /// the goodput of a service on which most calls now fail.
     pub ratio: f64,
-    /// The ratios after over before relative to each shared base, which are judged. Empty if the runs do not share
+    /// The ratios that are judged: after over before, relative to each shared base. Empty if the runs do not share
     /// all bases, or if nothing is judged.
     pub shifts: Vec<Shift>,
-    /// Whether dynamic code encoded and decoded the messages in a run.
+    /// Whether dynamic code encoded and decoded the messages in either run.
     pub dynamic_code: bool,
     /// The outcome.
     pub outcome: Change,
 }
 
-/// The change of a figure's ratio to a base that both runs share, after over before.
+/// The change of a figure's ratio to a base that both runs share: after over before.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Shift {
     /// The base.
@@ -131,7 +131,7 @@ pub struct Shift {
     pub base: Base,
     /// The ratio of the ratios.
     pub ratio: f64,
-    /// Its interval; absent if a run has fewer than two invocations.
+    /// The interval of `ratio`; absent if a run has fewer than two invocations.
     pub interval: Option<[f64; 2]>,
 }
 
@@ -145,18 +145,16 @@ pub enum Change {
     Worse,
     /// The whole interval of each shift lies inside the margin.
     NoDifference,
-    /// The two runs do not decide it.
+    /// The two runs are inconclusive.
     NotResolved,
-    /// The runs do not share the bases: a floor, a paired variant that calls in the same way, and an A/A
-    /// pair.
+    /// The runs do not share all bases: a floor, a paired variant that calls in the same way, and an A/A pair.
     NoBase,
-    /// The runs have different shares of unsuccessful calls, and counting these could change the
-    /// verdict.
+    /// The runs have different shares of unsuccessful calls, and counting these calls could change the verdict.
     Unanswered,
-    /// Most trials of a run were unfit, the more of them because the client was at its limit under load: they say
-    /// nothing about the server.
+    /// Most trials of a run were unfit, most of them because the client was at its limit under load: they show nothing
+    /// about the server.
     ClientBound,
-    /// Most trials of a run were unfit, the more of them because the link was not held.
+    /// Most trials of a run were unfit, most of them because the link was not held.
     LinkNotHeld,
 }
 
@@ -211,8 +209,8 @@ pub fn share_a_variant(before: &Findings, after: &Findings) -> bool {
 }
 
 impl Diff {
-    /// Whether any latency or goodput could be judged: it has an interval for each shared base, or most calls
-    /// fail now.
+    /// Whether any latency or goodput could be judged: it has an interval for each shared base, or most calls now
+    /// fail.
     pub fn judges_speed(&self) -> bool {
         let has_intervals = |change: &MetricChange| {
             let shifts = &change.shifts;
@@ -222,7 +220,7 @@ impl Diff {
             .any(|change| has_intervals(change) || change.outcome == Change::Worse)
     }
 
-    /// The latencies and goodputs that are worse, by more than noise.
+    /// The latencies and goodputs that are worse by more than noise.
     pub fn slower(&self) -> impl Iterator<Item = &MetricChange> {
         self.speed()
             .filter(|change| change.outcome == Change::Worse)
@@ -238,7 +236,7 @@ impl Diff {
         Document::of_diff(self)
     }
 
-    /// The differences as JSON, indented, with a line end.
+    /// The differences as indented JSON with a final newline.
     ///
     /// # Errors
     /// [`ReportError::Json`] if they cannot be serialized.

@@ -1,8 +1,8 @@
 //! The bases that two runs share, and a figure relative to them.
 //!
-//! Blocks of two runs are not pairs, since the machine's speed differed. So each figure is divided, block
-//! by block, by a base that was measured in the same block, and these ratios are compared between the
-//! runs (docs/method.md).
+//! Blocks of two runs cannot be paired, since the machine's speed differed. Therefore each figure is divided, block by
+//! block, by a base that was measured in the same block, and these ratios are compared between the runs
+//! (docs/method.md).
 
 use std::collections::BTreeMap;
 
@@ -17,18 +17,18 @@ use crate::findings::Findings;
 use crate::findings::trial::{TrialRow, Unfit};
 use crate::metric::{is_counted, resolution};
 
-/// The base that a figure is divided by, so that the machine's speed cancels.
+/// The base that a figure is divided by, so that the machine's speed cancels out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "base", rename_all = "kebab-case")]
 pub enum Base {
-    /// No base: the figure is counted, and does not depend on the machine.
+    /// No base: the figure is counted and does not depend on the machine.
     Nothing,
-    /// The floor of a variant, in its own run.
+    /// The floor of a variant, in the same run.
     Floor {
-        /// The variant itself, or the one it is compared with if its own calls differ between the runs.
+        /// The figure's variant, or the variant that it is compared with if its own calls differ between the runs.
         of: String,
     },
-    /// The variant that it is compared with, in its own run.
+    /// The variant that the figure's variant is compared with, in the same run.
     Variant {
         /// Its name.
         name: String,
@@ -53,13 +53,12 @@ pub(super) struct Figure<'a> {
 /// A figure's trials in one run.
 pub(super) struct Trials<'a> {
     rows: Vec<&'a TrialRow>,
-    /// The rows that say something about the metric.
+    /// The rows that are fit for the metric.
     free: Vec<&'a TrialRow>,
 }
 
 impl Trials<'_> {
-    /// The more frequent reason why trials say nothing about the metric; `None` unless this holds for more than
-    /// half of them.
+    /// The most frequent reason why trials are unfit for the metric; `None` unless more than half of them are unfit.
     pub(super) fn unfit(&self, metric: Metric) -> Option<Unfit> {
         let reasons = || self.rows.iter().filter_map(|row| row.unfit(metric));
         let are_most = self.free.len() * 2 < self.rows.len();
@@ -69,12 +68,12 @@ impl Trials<'_> {
             .filter(|_| are_most)
     }
 
-    /// Whether no call succeeded in some of them.
+    /// Whether there are trials in which no call succeeded.
     pub(super) fn some_are_silent(&self) -> bool {
         self.silent() > 0
     }
 
-    /// Whether no call succeeded in most of them.
+    /// Whether no call succeeded in most of the trials.
     pub(super) fn most_are_silent(&self) -> bool {
         self.silent() * 2 > self.rows.len()
     }
@@ -105,7 +104,7 @@ impl<'a> Figure<'a> {
         }
     }
 
-    /// The pairs of the figure and its base, one per block that has both, by invocation.
+    /// The pairs of the figure and its base by invocation, one for each block that has both.
     fn beside(self, base: &Base, run: &Findings) -> Vec<Vec<Pair>> {
         let name = match base {
             Base::Nothing => self.variant,
@@ -159,7 +158,7 @@ impl<'a> Figure<'a> {
         })
     }
 
-    /// The ratio of a run's A/A pair, which shows its noise.
+    /// The ratio of a run's A/A pair, which shows the run's noise.
     fn a_a(self, run: &Findings) -> Option<Estimate> {
         let pairs = controls(&run.variants, run.variant(self.variant)?);
         pairs.into_iter().find_map(|pair| {
@@ -169,8 +168,8 @@ impl<'a> Figure<'a> {
     }
 }
 
-/// A figure in two runs, relative to its bases: a floor, and the first partner that both runs have. A counted
-/// figure has no base.
+/// A figure in two runs relative to its bases: a floor, and the first partner that both runs have. A counted figure
+/// has no base.
 pub(super) struct Held {
     pub(super) against: Vec<(Base, InRuns)>,
     /// The ratio of the bases to each other; `None` if there is only one.
@@ -220,8 +219,8 @@ fn calls_the_same(variant: &str, [before, after]: [&Findings; 2]) -> bool {
     how(before) == how(after)
 }
 
-/// The variants that the runs' pairs compare this one with, then those they compare with it: only variants that
-/// both runs have and that call in the same way.
+/// The variants that pairs of the runs compare this variant with, then the variants that they compare with this one.
+/// Only variants that both runs have and that call in the same way are included.
 fn partners<'a>(variant: &str, runs: [&'a Findings; 2]) -> Vec<&'a str> {
     let [before, after] = runs;
     let pairs = || {

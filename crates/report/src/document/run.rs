@@ -333,8 +333,8 @@ pub(super) fn reading(findings: &Findings) -> Section {
                 "Each variant ran once in each block; {}{restarts}; seed {}. Two variants are compared \
                  inside each block; the interval is {bootstrap}. Variants that are compared were measured \
                  in turn, slice by slice, in a new random order in each round; the first calls of each \
-                 slice are left out. In each group one variant was measured twice under two names (A/A): \
-                 a difference whose interval does not lie beyond that of this pair is not resolved.",
+                 slice are left out. In each group, one variant was measured twice under two names (A/A): \
+                 a difference whose interval does not lie beyond the interval of this pair is not resolved.",
                 design(findings, is_live),
                 study.seed
             ),

@@ -1,19 +1,19 @@
 //! Charts. A plot is an SVG that stretches with the page (`preserveAspectRatio="none"`, strokes that do
-//! not scale). Its labels are HTML, positioned in per cent, so they stay readable at every width.
+//! not scale). Its labels are HTML with positions in per cent, so they stay readable at every width.
 
 use super::page::{Page, filled, percent, rounded};
 use super::table;
 use crate::document::{Bar, Bars, Chart, Drawn, Named, Part, Plot, Size};
 use crate::words::joined;
 
-/// Width and height of a plot's coordinate system.
+/// The width and height of a plot's coordinate system.
 const WIDTH: f64 = 1_000.0;
 const HEIGHT: f64 = 300.0;
 
-/// The start and end of a spike's mark, in the plot's coordinates: above its upper edge.
+/// The start and end of a spike's mark in the plot's coordinates, above the upper edge of the plot.
 const SPIKE_MARK: [f64; 2] = [-6.0, -26.0];
 
-/// The height of the marks of runtime events: below the axis.
+/// The vertical position of the marks of runtime events, below the axis.
 const EVENT_MARK: f64 = HEIGHT + 5.0;
 
 pub(super) fn chart(page: &mut Page, chart: &Chart) {
@@ -168,8 +168,8 @@ fn legend(page: &mut Page, plot: &Plot) {
     page.raw("</tbody></table>");
 }
 
-/// A line through points. Coordinates are whole, since fractions are not visible, and relative to the previous
-/// point, since a page holds tens of thousands of them.
+/// A line through points. Coordinates are whole numbers, since fractions are not visible, and relative to the previous
+/// point, which is shorter: a page contains tens of thousands of points.
 fn path(page: &mut Page, points: &[(f64, f64)]) {
     let mut last: Option<(f64, f64)> = None;
     for (x, y) in points {

@@ -1,7 +1,7 @@
 //! `report.html`: a self-contained page.
 //!
-//! Plots are inline SVG and HTML. There is no script, and a content security policy forbids scripts and
-//! requests. `page::Page` takes markup only from this program's constants, and escapes everything else.
+//! Plots are inline SVG and HTML. The page has no scripts, and a content security policy forbids scripts and
+//! requests. `page::Page` accepts markup only as constants of this program and escapes everything else.
 
 mod chart;
 mod page;
@@ -16,7 +16,7 @@ use crate::findings::Findings;
 use crate::words;
 use page::{Page, filled};
 
-/// The size that a page should stay below, bytes.
+/// The size below which a page should stay, bytes.
 pub const LIMIT: usize = 600_000;
 
 const HEAD: &str = "<!DOCTYPE html>
@@ -30,11 +30,11 @@ const HEAD: &str = "<!DOCTYPE html>
 ";
 const STYLE: &str = include_str!("report.css");
 
-/// The highest weight of charts that a page shows; `None` if it shows none.
+/// The highest weight of charts that a page shows; `None` if it shows no charts.
 type Most = Option<Weight>;
 
-/// The possible reductions of a page, and the text for what each leaves out. Each is smaller than the previous
-/// one, and a page uses the first that fits.
+/// The possible reductions of a page, each with the text for what it leaves out. Each gives a smaller page than the
+/// one before it, and the first that fits is used.
 const REDUCTIONS: [(Most, Option<&str>); 5] = [
     (Some(Weight::Further), None),
     (
@@ -52,13 +52,13 @@ const REDUCTIONS: [(Most, Option<&str>); 5] = [
     (None, Some("all plots")),
 ];
 
-/// Writes findings as a page. If it would be larger than [`LIMIT`], plots are left out, and the page
-/// says which; verdicts and the tables of figures are always included.
+/// Renders findings as a page. If it would be larger than [`LIMIT`], plots are left out, and the page states which
+/// ones. Verdicts and the tables of figures are always included.
 pub fn render(findings: &Findings) -> String {
     whole(&Document::of(findings))
 }
 
-/// Writes a document as a page.
+/// Renders a document as a page.
 pub(crate) fn whole(document: &Document) -> String {
     let mut drawn = String::new();
     for (most, left_out) in REDUCTIONS {
@@ -89,7 +89,7 @@ fn page(document: &Document, most: Most, left_out: Option<&str>) -> String {
         &document.cautions,
     );
     page.each(
-        "<p class=\"warning\">To keep this page small it leaves out {}; <code>report.json</code> holds \
+        "<p class=\"warning\">To keep this page small, it leaves out {}; <code>report.json</code> has \
          their figures.</p>\n",
         left_out,
     );
@@ -192,7 +192,7 @@ fn item(page: &mut Page, item: &Item) {
         page.raw("</ul>");
     }
     page.each(
-        "<details class=\"data\"><summary>Its log</summary><pre>{}</pre></details>",
+        "<details class=\"data\"><summary>Log</summary><pre>{}</pre></details>",
         filled(&item.log),
     );
     page.raw("</li>\n");
@@ -219,14 +219,14 @@ fn table(page: &mut Page, table: &Table) {
                 let shape = if right {
                     "<td class=\"n\">{}</td>"
                 } else {
-                    // Its width on a phone is the span's.
+                    // The span determines the width on a phone.
                     "<td><span>{}</span></td>"
                 };
                 page.put(shape, &[cell]);
                 continue;
             }
             page.raw("<th scope=\"row\">");
-            // Rows without a colour get an empty swatch, so that all names are aligned.
+            // Rows without a colour have an empty swatch, so that all names are aligned.
             page.each(
                 "<span class=\"swatch {}\"></span>",
                 table.swatches.get(index),
@@ -254,7 +254,7 @@ fn table(page: &mut Page, table: &Table) {
     page.each("<p class=\"note\">{}</p>\n", filled(&notes.join(" ")));
 }
 
-/// The class that gives an answer its colour.
+/// The CSS class with the colour of an answer.
 fn class(answer: Answer) -> &'static str {
     match answer {
         Answer::Better => "better",

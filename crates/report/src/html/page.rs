@@ -1,5 +1,5 @@
-//! Builds the text of a page. Markup must be a constant of this program; every value may come from a server or
-//! a study, and is escaped.
+//! Builds the text of a page. Markup must be a constant of this program. Values may come from a server or a study, so
+//! they are always escaped.
 
 use std::fmt::Display;
 
@@ -10,12 +10,12 @@ use crate::escape;
 pub(super) struct Page(String);
 
 impl Page {
-    /// Markup without values.
+    /// Appends markup without values.
     pub(super) fn raw(&mut self, markup: &'static str) {
         self.0.push_str(markup);
     }
 
-    /// Markup with an escaped value for each `{}`.
+    /// Appends markup with an escaped value for each `{}`.
     pub(super) fn put(&mut self, markup: &'static str, values: &[&dyn Display]) {
         let mut parts = markup.split("{}");
         self.raw(parts.next().unwrap_or_default());
@@ -27,7 +27,7 @@ impl Page {
         }
     }
 
-    /// The same markup once for each value.
+    /// Appends the same markup once for each value.
     pub(super) fn each<T: Display>(
         &mut self,
         markup: &'static str,
@@ -66,7 +66,7 @@ pub(super) fn percent(share: f64) -> f64 {
     rounded(share * 100.0)
 }
 
-/// The text; `None` if it is empty.
+/// The text, or `None` if it is empty.
 pub(super) fn filled(text: &str) -> Option<&str> {
     Some(text).filter(|text| !text.is_empty())
 }

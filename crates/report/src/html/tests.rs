@@ -4,7 +4,7 @@ use super::*;
 use crate::fixture::quickstart::{self, HOSTILE};
 use crate::fixture::{Builder, Sample, Spec, findings, linked, two};
 
-/// Elements that have no end tag.
+/// Elements without an end tag.
 const VOID: [&str; 3] = ["meta", "br", "!DOCTYPE"];
 
 /// Checks that all elements are closed in the right order, and returns their names.
@@ -225,7 +225,7 @@ fn large() -> Sample {
 fn a_large_study_leaves_plots_out_and_says_so() {
     let page = render(&findings(&large()));
     assert!(page.len() < LIMIT, "{} bytes", page.len());
-    assert!(page.contains("To keep this page small it leaves out all plots"));
+    assert!(page.contains("To keep this page small, it leaves out all plots"));
     assert!(page.contains("variant-with-a-long-name n=149"));
     elements(&page);
 }

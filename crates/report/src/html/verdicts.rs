@@ -1,4 +1,4 @@
-//! The verdicts and the claims: tables of rows that unfold, each with a plot of its intervals.
+//! The verdicts and the claims: tables with rows that unfold, each with a plot of its intervals.
 
 use super::chart::ratio;
 use super::page::{Page, filled, rounded};
@@ -6,7 +6,7 @@ use super::{Most, blocks, class};
 use crate::document::{Answer, Claim, Question, Row, SIGNS, Verdict, Verdicts};
 use crate::words;
 
-/// All verdicts: the first thing on the page.
+/// All verdicts.
 pub(super) fn verdicts(page: &mut Page, all: &Verdicts, most: Most) {
     page.put(
         "<div class=\"rows places-{}\">",
@@ -135,7 +135,7 @@ fn card(page: &mut Page, verdict: &Verdict, several: bool) {
     page.raw("<div class=\"line\">");
     let place = several.then(|| words::capital(verdict.on));
     page.each("<p class=\"place\">{}</p>", place);
-    // The ratio is in its own element here.
+    // Here, the ratio has an element of its own, so the clause needs no punctuation before it.
     let clause = line.clause.trim_end_matches([',', ':']);
     page.put("<p class=\"clause\">{}", &[&clause]);
     page.each(" <span class=\"ratio\">{}</span>", filled(&line.ratio));

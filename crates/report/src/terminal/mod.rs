@@ -1,4 +1,4 @@
-//! The report in a terminal: the summary, the cautions and the figures; everything with `--verbose`.
+//! The report on a terminal: the summary, the cautions and the figures, or everything with `--verbose`.
 
 mod style;
 mod table;
@@ -17,12 +17,12 @@ use crate::escape::terminal as safe;
 use crate::findings::Findings;
 use crate::words;
 
-/// Writes findings for a terminal.
+/// Renders findings for a terminal.
 pub fn render(findings: &Findings, style: Style) -> String {
     whole(&Document::of(findings), style)
 }
 
-/// Writes a document for a terminal.
+/// Renders a document for a terminal.
 pub(crate) fn whole(document: &Document, style: Style) -> String {
     let mut page = Page::new(style);
     page.title(&format!("{}: {}", document.title, document.question));
@@ -38,20 +38,20 @@ pub(crate) fn whole(document: &Document, style: Style) -> String {
     page.text
 }
 
-/// The width of the column of facts' labels, including a gap.
+/// The width of the column of labels in a list of facts, including a gap.
 const LABEL: usize = 13;
 
-/// A question with less room than this beside its verdict is shown above it.
+/// A question is shown above its verdict if there is less room than this beside the verdict.
 const MIN_ROOM: usize = 34;
-/// The number of last lines of a failed subject's log that are printed without `--verbose`.
+/// The number of lines at the end of a failed subject's log that are printed without `--verbose`.
 const LOG_LINES: usize = 5;
 
 struct Page {
     style: Style,
     text: String,
-    /// The columns that were last named as dropped.
+    /// The dropped columns that were last listed.
     dropped: Vec<String>,
-    /// The log of the last item: without `--verbose` the same log is not printed twice in a row.
+    /// The log of the previous item: without `--verbose`, the same log is not printed twice in a row.
     log: String,
 }
 
@@ -88,7 +88,7 @@ impl Page {
         self.style.paint(paint(answer), &answer.sign().to_string())
     }
 
-    /// A coloured sign, a label, and a text beside them.
+    /// A coloured sign and a label, with a text beside them.
     fn signed(&mut self, paint: Paint, sign: char, label: &str, text: &str) {
         let indent = 4 + label.chars().count();
         let wrapped = self.style.wrap(&" ".repeat(indent), &safe(text));
@@ -102,7 +102,7 @@ impl Page {
             return;
         }
         match section.blocks.first() {
-            // The sections of verdicts and of failures have headings of their own.
+            // The sections of verdicts and failures have headings of their own.
             Some(Block::Verdicts(_) | Block::Heading(_)) => {}
             _ => self.heading(&section.title),
         }
@@ -178,7 +178,7 @@ impl Page {
         for note in table.legend.iter().chain(&table.notes) {
             self.paragraph(Paint::Quiet, "", note);
         }
-        // Only once for successive tables that drop the same columns.
+        // Consecutive tables that drop the same columns list them once.
         if !dropped.is_empty() && dropped != self.dropped {
             let more = format!("wider terminals also show {}", dropped.join(", "));
             self.paragraph(Paint::Quiet, "", &more);
@@ -195,7 +195,7 @@ impl Page {
         for line in &verdicts.below {
             self.paragraph(Paint::Quiet, "", &format!("{line}."));
         }
-        // Wide enough for the longest placement's name.
+        // Wide enough for the longest name of a placement.
         let width = match &verdicts.placements[..] {
             [_] => 0,
             several => several.iter().map(|place| place.len()).max().unwrap_or(0) + 2,
@@ -264,7 +264,7 @@ impl Page {
         self.line(&format!("{sign} {result:<widest$}  {}", &wrapped[indent..]));
     }
 
-    /// A line for each comparison and placement, with the reason below it if it is open.
+    /// A line for each comparison and placement, with the reason below it if there is one.
     fn answers(&mut self, question: &Question, width: usize) {
         for row in &question.rows {
             if row.answer == Answer::Depends {

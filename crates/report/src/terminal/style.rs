@@ -1,17 +1,17 @@
-//! Colour, width, and line wrapping.
+//! Colour, width and line wrapping.
 
 /// How to write for a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
     /// Whether to use colour.
     pub color: bool,
-    /// Columns of the terminal.
+    /// The width of the terminal in columns.
     pub width: usize,
     /// Whether to show everything instead of only the summary, the cautions and the figures.
     pub verbose: bool,
 }
 
-/// The width if the terminal's is not known.
+/// The width if the width of the terminal is unknown.
 const DEFAULT_WIDTH: usize = 100;
 /// The minimum and maximum width that lines are wrapped for.
 const NARROWEST: usize = 40;
@@ -55,7 +55,7 @@ impl Style {
         }
     }
 
-    /// Wraps text into lines that fit. The first line follows `first`, the others the same width of spaces. A
+    /// Wraps text into lines that fit. The first line follows `first`, and the others are indented by its width. A
     /// word longer than a line is not split.
     pub fn wrap(self, first: &str, text: &str) -> String {
         let indent = first.chars().count();
@@ -78,7 +78,7 @@ impl Style {
     }
 }
 
-/// The words of a text. An interval is one word, and so is a number with its unit.
+/// The words of a text. An interval is one word, as is a number with its unit.
 fn unbroken(text: &str) -> Vec<String> {
     const UNITS: [&str; 8] = ["ns", "µs", "ms", "s", "B", "kB", "MB", "GB"];
     let mut words: Vec<String> = Vec::new();

@@ -1,4 +1,4 @@
-//! Tables with aligned columns, of which the least important are dropped if they do not fit.
+//! Tables with aligned columns. The least important columns are dropped if they do not fit.
 
 use crate::document::{Column, MAX_IN_TEXTS, Table};
 use crate::escape::terminal as safe;
@@ -6,11 +6,10 @@ use crate::words::joined;
 
 /// Spaces between columns.
 const GAP: usize = 2;
-/// The first column is not shortened below this.
+/// The minimum width to which the first column is shortened.
 const MIN_NAME: usize = 12;
 
-/// Returns lines of at most `width` columns if possible, the header first, and the titles of dropped
-/// columns.
+/// Returns lines of at most `width` columns if possible, with the header first, and the titles of the dropped columns.
 pub(crate) fn fitted(table: &Table, width: usize) -> (Vec<String>, Vec<String>) {
     let mut shown = columns(table);
     let mut dropped = Vec::new();
@@ -77,7 +76,7 @@ impl Fitted {
     }
 }
 
-/// The columns that a text shows, without empty ones, and a last column with the cautions' letters.
+/// The columns that a text shows, without empty ones, followed by a column with the letters of cautions.
 fn columns(table: &Table) -> Vec<Fitted> {
     let columns = table.columns.iter().enumerate();
     let columns = columns.filter(|(_, head)| head.rank <= MAX_IN_TEXTS);
@@ -95,7 +94,7 @@ fn columns(table: &Table) -> Vec<Fitted> {
     all
 }
 
-/// Pads one-letter units to two if other units have two letters, so that the numbers are aligned.
+/// Pads one-letter units if other units have two letters, so that the numbers are aligned.
 fn units_aligned(cells: Vec<String>) -> Vec<String> {
     let unit = |cell: &String| {
         let (number, unit) = cell.rsplit_once(' ')?;

@@ -91,7 +91,7 @@ fn stacks_stand_beside_each_other() {
         ),
         ("reference rest ", &["20.0 ms ±1%", "12.4 MB"][..]),
         ("go/grpc-go ", &["18.2 MB", "16.3 MB"][..]),
-        // Measured with one call in flight only, and of unknown size.
+        // Measured only with one call in flight, and of unknown size.
         ("python/http ", &["20.0 ms ±1%", crate::units::NONE][..]),
     ] {
         let row = row(stack);
@@ -150,7 +150,7 @@ fn how_late_calls_were_sent_is_said_at_any_width() {
         per_second: 5_000.0,
         arrivals: Arrivals::Poisson,
     };
-    // For calls due at a rate, the column is kept: their latency includes the delay.
+    // For calls due at a rate, the column is not dropped, since their latency includes the delay.
     assert!(header(&sample).contains("delay p99"));
 }
 

@@ -1,4 +1,4 @@
-//! Loads of one live service: at a rate, in a ramp, and in a search for its capacity.
+//! Loads on one live service: at a rate, in a ramp, and in a capacity search.
 
 use rpcgauge_report::PlannedSearch;
 use rpcgauge_study::histogram::Unpacked;
@@ -7,7 +7,7 @@ use rpcgauge_study::settings::RampPart;
 
 use super::*;
 
-/// A load of one live service, of which only the responses are known; a few calls failed.
+/// A load on one live service, in which a few calls failed. Only the responses of the service are known.
 pub fn live() -> Sample {
     let mut sample = two(2.0).build();
     let plan = &mut sample.plan;
@@ -91,7 +91,7 @@ pub fn live_schedule(variant: &mut Variant) -> &mut Schedule {
     }
 }
 
-/// Removes the figures that only a subject has: only the responses of a live service are known.
+/// Removes the figures that only a subject has, since only the responses of a live service are known.
 fn seen_from_outside(record: &mut TrialRecord) {
     record.timing = Timing::Load;
     if let TrialOutcome::Measured(measured) = &mut record.outcome {
@@ -144,14 +144,14 @@ pub fn ramp() -> Sample {
         .to_vec();
     let times = |count: u64, ns: u64| {
         let mut histogram = Unpacked::new(3).expect("three digits");
-        // The slowest takes ten times as long as the others.
+        // The slowest call takes ten times as long as the others.
         for call in 0..count {
             let slow = if call == 0 { 10 } else { 1 };
             histogram.record(ns * slow).expect("it grows");
         }
         Histogram::from(histogram)
     };
-    // Due, answered and failed calls, and the latency of most.
+    // The numbers of due, answered and failed calls, and the latency of most calls.
     let became = [
         (100, 100, 0, 1_000_000),
         (200, 199, 1, 1_200_000),
@@ -184,8 +184,8 @@ pub fn ramp() -> Sample {
     sample
 }
 
-/// A search on the same service, which responds in a millisecond up to 1,000 calls per second and queues calls
-/// beyond that. The client is saturated from 2,000 calls per second on. The third trial has a hiccup.
+/// A capacity search on the same service, which responds in a millisecond up to 1,000 calls per second and queues
+/// calls beyond that rate. The client is saturated from 2,000 calls per second on. The third trial has a hiccup.
 pub fn capacity() -> Sample {
     let mut sample = live();
     sample.plan.objectives = ["p99<20ms", "errors<0.1%"]
@@ -221,7 +221,7 @@ pub fn capacity() -> Sample {
             let mut latency = Unpacked::new(3).expect("three digits");
             let mut send_delay = latency.clone();
             for call in 0..calls {
-                // In slow trials one call in twenty waits.
+                // In slow trials, one in twenty calls waits.
                 let waits = is_slow && call % 20 == 0;
                 let ns = if waits { 80_000_000 } else { 1_000_000 };
                 latency.record(ns).expect("it grows");

@@ -1,13 +1,13 @@
 //! Synthetic runs of known distributions, for tests and for `examples/sample_report.rs`.
 //!
-//! Every figure passes through the same records and HDR histograms that the lab writes; only the
-//! clock is replaced, by a seeded generator.
+//! Every figure passes through the same records and HDR histograms that the lab writes. Only the clock is replaced by a
+//! seeded generator.
 
 #![allow(
     dead_code,
     missing_docs,
     unreachable_pub,
-    reason = "a fixture that several test programs share; each uses a part of it"
+    reason = "several test programs share this fixture, and each uses only a part of it"
 )]
 
 mod live_service;
@@ -25,7 +25,7 @@ use rpcgauge_study::settings::*;
 
 #[allow(
     unused_imports,
-    reason = "not every program has samples of live services"
+    reason = "not every program uses samples of live services"
 )]
 pub use live_service::{capacity, live, live_schedule, ramp, versus};
 
@@ -57,9 +57,9 @@ pub struct Spec {
     pub spread: f64,
     /// The factor of the latency on one core.
     pub one_core: f64,
-    /// Encoding, then decoding, as shares of the call.
+    /// The shares of the call spent on encoding and decoding.
     pub codec: (f64, f64),
-    /// Request, then response, bytes.
+    /// The sizes of request and response, bytes.
     pub bytes: (u64, u64),
     pub client_share: f64,
     pub code: CodeKind,
@@ -70,23 +70,23 @@ pub struct Spec {
     pub failing: Option<(FailureKind, &'static str, u64)>,
     /// Responses of each trial that were uncompressed although compression was requested.
     pub uncompressed: u64,
-    /// Failed attempts of each trial to open a connection.
+    /// Failed attempts to open a connection in each trial.
     pub failed_connects: u64,
     /// Additional calls of each trial that were due but never begun.
     pub never_begun: u64,
     /// Retries of each trial's calls.
     pub retried: u64,
-    /// The maximum number of calls in flight that each trial reached; `None` if it reached what it asks for.
+    /// The maximum number of calls in flight in each trial; `None` if it is the requested number.
     pub most_in_flight: Option<u64>,
-    /// Calls of each trial whose body was made late.
+    /// Calls of each trial whose body was built late.
     pub bodies_late: u64,
     /// How many of each trial's 80 calls that slices leave out failed.
     pub left_out_failed: u64,
     /// Connections that the server closed between a trial's slices.
     pub reopened: u64,
-    /// Why no trial of it can be measured.
+    /// Why none of the variant's trials can be measured.
     pub cannot_run: Option<&'static str>,
-    /// Measured under every placement, not only the first.
+    /// Whether the variant is measured under every placement instead of only the first.
     pub everywhere: bool,
 }
 
@@ -169,7 +169,7 @@ pub struct Builder {
     pub invocations: u32,
     pub blocks: u32,
     pub placements: Vec<Placement>,
-    /// Standard deviation of the logarithm between invocations, and between blocks.
+    /// The standard deviations of the logarithm between invocations and between blocks.
     pub noise: (f64, f64),
     pub calls: u64,
     pub seed: u64,
@@ -382,7 +382,7 @@ pub fn environment() -> Environment {
     }
 }
 
-/// Two variants, of which the second is `ratio` times as slow, and an A/A pair.
+/// Two variants, the second of which is `ratio` times as slow, and an A/A pair.
 pub fn two(ratio: f64) -> Builder {
     Builder {
         calls: 200,
@@ -398,7 +398,7 @@ pub fn two(ratio: f64) -> Builder {
     .a_a("grpc-again", "grpc")
 }
 
-/// Two variants over an emulated link, which was not held in this many trials of the first.
+/// Two variants over an emulated link, which was not held in `not_held` trials of the first variant.
 pub fn linked(not_held: usize) -> Sample {
     let mut sample = two(1.5).build();
     let link = rpcgauge_study::link::named("wlan").unwrap();
@@ -453,7 +453,7 @@ fn link_counts(p99_ns: u64) -> LinkCounts {
     }
 }
 
-/// Servers of three subjects; two of them are also called with many calls in flight.
+/// Servers of three subjects, two of which are also called with many calls in flight.
 pub fn stacks() -> Sample {
     let spec = |name, latency_ns, in_flight| Spec {
         in_flight,

@@ -1,4 +1,4 @@
-//! A run like one of the quickstart study: five questions, every kind of answer.
+//! A run like those of the quickstart study: five questions with every kind of answer.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,4 @@
-//! Calls of known distributions, as records that a lab would write.
+//! Calls with known distributions, as records that the lab would write.
 
 use hdrhistogram::Histogram as Hdr;
 

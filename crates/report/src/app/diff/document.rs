@@ -42,15 +42,15 @@ fn changes(diff: &AppDiff) -> Section {
     let found = Block::list(diff.gains.iter().filter_map(item)).unwrap_or_else(|| {
         paragraph(if diff.gains.iter().all(|gain| gain.shift.is_none()) {
             "Nothing is judged: these runs share no pair whose second variant has the same settings in both, or no A/A \
-             pair. The figures below hold only if the machine ran at the same speed."
+             pair. The figures below are comparable only if the machine ran at the same speed."
         } else {
-            "No pair's ratio changed by more than these two runs can tell."
+            "No pair's ratio changed by more than these two runs can resolve."
         })
     });
     let method = Block::Note(format!(
-        "An application has no floor that would separate its speed from the machine's. So variants are not judged, only \
-         the ratio of each pair, which was measured in the same blocks: if neither the application nor the machine \
-         changed, at most {} of diffs report a change.",
+        "An application has no floor that would separate its speed from the machine's, so variants are not judged. \
+         Only the ratio of each pair is judged, since its variants were measured in the same blocks: if neither the \
+         application nor the machine changed, at most {} of diffs report a change.",
         words::margin_percent(1.0 - diff.confidence)
     ));
     section("changes", "What changed", [found, method])

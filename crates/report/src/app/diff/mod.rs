@@ -1,9 +1,9 @@
 //! Compares two runs of one application.
 //!
-//! An application has no floor, and another build of it changes all of its variants. So a variant's figures of both
-//! runs are shown side by side, but not judged. Only the ratio of each pair is judged, which was measured in the same
-//! blocks: whether it changed beyond what both runs' A/A pairs show, with intervals that hold simultaneously. The
-//! judgement does not say whether the application or the machine caused the change.
+//! An application has no floor, and another build of it changes all its variants. Therefore a variant's figures in both
+//! runs are shown side by side, but not judged. Only the ratio of each pair is judged, since its variants were measured
+//! in the same blocks: whether the ratio changed beyond the A/A pairs of both runs, with simultaneous intervals. The
+//! judgment does not tell whether the application or the machine caused the change.
 
 mod document;
 #[cfg(test)]
@@ -34,15 +34,16 @@ pub struct AppDiff {
     pub before: RunLabel,
     /// The second run, which is judged.
     pub after: RunLabel,
-    /// The margin of "no difference": the larger one of the two runs.
+    /// The margin of "no difference": the larger margin of the two runs.
     pub margin: f64,
-    /// The confidence level: the share of diffs without a change of the application or the machine that report none.
+    /// The confidence level: of the diffs without a change of the application or the machine, the share that report
+    /// no change.
     pub confidence: f64,
     /// The change of the ratio of each pair that both runs have.
     pub gains: Vec<GainChange>,
     /// Every metric of every variant that both runs have, as measured.
     pub figures: Vec<FigureChange>,
-    /// The differences in how both were measured, by the names of the plan.
+    /// The differences in how both runs were measured, by the names of the plan.
     pub plan: Vec<Difference>,
     /// The differences between the machines, the builds and the load generators.
     pub environment: Vec<Difference>,
@@ -64,7 +65,7 @@ pub struct GainChange {
     pub before: AppComparison,
     /// The second run's comparison.
     pub after: AppComparison,
-    /// The two ratios, after over before; absent if they are not judged.
+    /// The ratio of the two runs' ratios, after over before; absent if it is not judged.
     pub shift: Option<Shift>,
     /// The outcome.
     pub outcome: Change,
@@ -83,7 +84,7 @@ pub struct FigureChange {
     pub before: f64,
     /// The second run's figure.
     pub after: f64,
-    /// After over before.
+    /// The ratio of the two figures, after over before.
     pub ratio: f64,
 }
 
@@ -128,7 +129,7 @@ impl AppDiff {
         !self.figures.is_empty()
     }
 
-    /// The differences as JSON, indented, with a line end.
+    /// The differences as indented JSON with a final newline.
     ///
     /// # Errors
     /// [`ReportError::Json`] if they cannot be serialized.
@@ -167,7 +168,7 @@ fn only_in(here: &AppFindings, there: &AppFindings) -> Vec<String> {
     names.filter(|name| !is_there(name)).cloned().collect()
 }
 
-/// How a run measures, by the names of its plan, with the sources of its metrics.
+/// How a run measures, by the names of its plan, including the sources of its metrics.
 fn terms(plan: &AppPlan) -> BTreeMap<String, String> {
     /// Fields that are not about how a run measures, or are compared elsewhere.
     const NOT_TERMS: [&str; 11] = [
@@ -195,7 +196,7 @@ fn terms(plan: &AppPlan) -> BTreeMap<String, String> {
     terms.chain(metrics).collect()
 }
 
-/// A gain with both runs' ratios and A/A pairs, if it can be judged.
+/// A gain, with both runs' ratios and A/A pairs if it can be judged.
 type Open = (GainChange, Option<(InRuns, [stats::Estimate; 2])>);
 
 fn gains(
@@ -237,7 +238,7 @@ fn gains(
     judged.collect()
 }
 
-/// A pair in both runs; `None` if it has no ratio in one of them.
+/// A pair in both runs; `None` if either run has no ratio of it.
 fn gain(
     blocks: &[Blocks<'_>; 2],
     runs: [&AppFindings; 2],

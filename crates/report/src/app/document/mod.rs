@@ -1,4 +1,4 @@
-//! The report of an application as a document: the users' gain, where a request's time goes, the figures.
+//! The report about an application as a document: what users gain, where a request's time goes, and the figures.
 
 mod parts;
 mod saturation;
@@ -105,7 +105,8 @@ fn or_none(value: Option<f64>, shown: fn(f64) -> String) -> String {
     value.map_or_else(units::none, shown)
 }
 
-/// A table with a column for each measured variant. If there is little room, the control's is dropped first.
+/// A table with a column for each measured variant. If there is too little room, the control's column is dropped
+/// first.
 fn beside_each_other(findings: &AppFindings, head: &'static str) -> Table {
     let column = |variant: &AppVariantFindings| Column {
         title: Cow::Owned(variant.name.clone()),
@@ -183,7 +184,7 @@ fn inside(findings: &AppFindings) -> Section {
         let never = words::joined(never, "; ");
         table
             .notes
-            .push(format!("Never counted under load: {never}"));
+            .push(format!("No observations under load: {never}"));
     }
     let table =
         (findings.measured > 0 && !findings.plan.metrics.is_empty()).then_some(Block::Table(table));
@@ -257,10 +258,10 @@ fn reading(findings: &AppFindings) -> Section {
     let [settle, slice, warm_up] = [plan.settle_ms, plan.slice_ms, plan.warm_up_ms]
         .map(|ms| units::round_time(ms as f64 * 1e6));
     let in_turn = if is_one_by_one(plan, &findings.starts) {
-        "Memory was not sufficient for all sets at once: each was measured alone, with all its slices of an \
+        "Memory was not sufficient for all sets at the same time: each was measured alone, with all its slices of an \
              invocation in a row"
     } else {
-        "All sets are up at once, and load goes to one at a time, in a new random order for each block"
+        "All sets run at the same time, and load goes to one at a time, in a new random order for each block"
     };
     let (own, at_rate) = match &plan.load {
         AppLoad::Users { .. } => (" and its own users", String::new()),
@@ -268,17 +269,17 @@ fn reading(findings: &AppFindings) -> Section {
             "",
             format!(
                 " rpcgauge's engine sends {}, evenly spaced, without waiting for earlier responses. A response time \
-                 runs from when its request was due, so it includes waiting, and requests per second count those that \
-                 succeeded while others were due.",
+                 runs from when its request was due, so it includes waiting. Requests per second are those that \
+                 succeeded while others were still due.",
                 plan.load
             ),
         ),
     };
     let text = format!(
         "Each variant has its own set of services{own}; their backing services are shared. {in_turn}.{at_rate} In each \
-         turn, {settle} are left out and {slice} measured. Ratios compare slices of one block; the interval is over {} \
-         of the services, each warmed up for {warm_up}. The A/A pair is a second set of one configuration: a \
-         difference that does not lie beyond that of this pair is not resolved.",
+         turn, the first {settle} is left out, and {slice} is measured. Ratios compare slices of one block; the \
+         interval is over {} of the services, each warmed up for {warm_up}. The A/A pair is a second set of one \
+         configuration: a difference that does not exceed the difference of this pair is not resolved.",
         units::counted(u64::from(plan.invocations()), "fresh start")
     );
     Section::new(

@@ -1,6 +1,6 @@
-//! Where a request's time goes: for each request a bar for each variant, and below them a table of the parts.
+//! Where a request's time goes: for each request, a bar for each variant and a table of the parts below.
 //!
-//! Each segment of a bar has a number, which is also in its row of the table.
+//! Each segment of a bar has a number, which is repeated in its row of the table.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use crate::document::{
 };
 use crate::units;
 
-/// Classes for the parts of bars, used in turn, so that neighbours differ.
+/// Classes for the parts of bars, used in rotation so that neighbours differ.
 const CLASSES: [&str; 7] = [
     "encode",
     "decode",
@@ -39,11 +39,11 @@ type OfVariant<'a> = (&'a AppVariantFindings, &'a RequestBar);
 
 /// Where a request's time goes.
 pub(super) fn section(findings: &AppFindings) -> Section {
-    // Without the control.
+    // The control is left out.
     let variants = findings.variants.iter().filter(|one| one.repeats.is_none());
     let all = variants.flat_map(|variant| variant.bars.iter().map(move |bar| (variant, bar)));
     let all: Vec<OfVariant<'_>> = all.collect();
-    // The most frequent one first.
+    // The most frequent request is first.
     let requests = by_key(all.iter().map(|(variant, bar)| {
         let is_it = |one: &&RequestFigures| one.name.as_ref() == Some(&bar.request);
         let count = variant
@@ -101,7 +101,7 @@ fn numbered(parts: &[TimePart]) -> Vec<Option<(usize, &'static str)>> {
     parts.iter().enumerate().map(&mut number).collect()
 }
 
-/// A part's title without its context: self time is named with the enclosing part.
+/// A part's title for use outside the table: self time is prefixed with the title of the enclosing part.
 fn alone(parts: &[TimePart], place: usize) -> String {
     let part = &parts[place];
     let around = parts[..place].iter().rfind(|one| one.depth < part.depth);
@@ -111,7 +111,7 @@ fn alone(parts: &[TimePart], place: usize) -> String {
     }
 }
 
-/// The sum of a request's parts: longer than the request if some run concurrently.
+/// The sum of a request's parts, which is longer than the request if some run concurrently.
 fn whole(bar: &RequestBar) -> f64 {
     let parts = bar.parts.iter().map(|one| one.own_ns).sum();
     bar.mean_ns.max(parts)
@@ -151,7 +151,7 @@ fn chart(request: &str, bars: &[OfVariant<'_>]) -> Option<Chart> {
     Chart::new(Weight::Bars, request, "", Some(bars), Vec::new())
 }
 
-/// The same as a table with a column for each variant.
+/// The parts as a table, with a column for each variant.
 fn table(request: &str, bars: &[OfVariant<'_>]) -> Table {
     let column = |name: &str| Column {
         title: Cow::Owned(name.to_owned()),

@@ -1,4 +1,4 @@
-//! Saturation: of the cores, and of the resources that requests wait for within the application.
+//! Saturation of the cores and of the resources that requests wait for within the application.
 
 use rpcgauge_study::app::Metric;
 
@@ -8,19 +8,19 @@ use crate::document::{Block, Column, Section, Shown, Table, with_head};
 use crate::units;
 use crate::words;
 
-/// Beyond this share of use the machine's cores count as saturated: queues grow before all cores are fully used.
+/// The utilization above which the machine's cores are saturated: queues grow before all cores are fully used.
 const SATURATED: f64 = 0.9;
 
-/// The use of cores at which a process may be limited by a single thread.
+/// The number of cores in use at which a process may be limited by a single thread.
 const ABOUT_A_CORE: std::ops::RangeInclusive<f64> = 0.9..=1.05;
 
-/// A wait of at most this share of the mean response time of its requests is left out.
+/// A wait is left out if it is at most this share of the mean response time of its requests.
 const MIN_WAIT: f64 = 0.05;
 
-/// The maximum number of processes that are named after the sum of all.
+/// The maximum number of processes to name after their sum.
 const MAX_NAMED: usize = 3;
 
-/// The use of cores, and long waits.
+/// The cores in use, and long waits.
 pub(super) fn section(findings: &AppFindings) -> Section {
     let own = measured(findings).filter(|variant| variant.repeats.is_none());
     let cores = findings
@@ -35,7 +35,7 @@ pub(super) fn section(findings: &AppFindings) -> Section {
     Section::new("saturation", "Saturation", Shown::Always, blocks)
 }
 
-/// The number of cores that all processes used together; `None` if one of them is not known.
+/// The number of cores that all processes used together; `None` if it is unknown for one of them.
 fn all_cores(variant: &AppVariantFindings) -> Option<f64> {
     let of_services: Option<f64> = variant.processes.iter().map(|one| one.cores).sum();
     Some(of_services? + variant.load_generator_share)
@@ -138,8 +138,8 @@ pub(super) fn processes(findings: &AppFindings) -> Section {
     used.rows.push(with_head("together".to_owned(), together));
     let mut held = table("memory of", memory);
     held.notes.push(
-        "Measured while the variant had load; a process that all variants share counts for each. Memory is the maximum \
-         at the end of a slice"
+        "Measured while the variant was under load; a process that all variants share is included for each. Memory is \
+         the maximum at the end of a slice"
             .to_owned(),
     );
     let tables = first.map(|_| [used, held, jvms(findings)]);
@@ -163,9 +163,9 @@ fn jvms(findings: &AppFindings) -> Table {
             Column::number("heap", 2),
         ],
         notes: vec![
-            "From the JVMs' own counters, while the variant had load: garbage collections, all stops including these, \
-             and the work of the compilers, as shares of the time. The heap is its maximum at the end of a slice, as of \
-             the last collection."
+            "From the JVMs' own counters, while the variant was under load: garbage collections, all stops including \
+             collections, and the work of the compilers, as shares of the time. The heap is the maximum at the end of \
+             a slice, as of the last collection."
                 .to_owned(),
         ],
         ..Table::default()

@@ -1,4 +1,4 @@
-//! The users' gain, the verdicts and the published figures.
+//! What users gain, the verdicts and the published figures.
 
 use std::collections::BTreeSet;
 
@@ -150,7 +150,7 @@ fn row(findings: &AppFindings, comparison: &AppComparison) -> Row {
     }
 }
 
-/// The comparisons of a pair; none for the A/A pair.
+/// The comparisons of a pair, without those of the A/A pair.
 fn of_pair<'a>(
     findings: &'a AppFindings,
     pair: &'a AppPair,
@@ -159,7 +159,7 @@ fn of_pair<'a>(
     all.filter(|one| !one.a_a && (&one.of, &one.against) == (&pair.of, &pair.against))
 }
 
-/// The users' gain: a sentence for requests per second, and one for response time.
+/// What users gain: for each pair, a sentence about requests per second and one about response time.
 pub(super) fn gain(findings: &AppFindings) -> Section {
     let item = |of_metric: &[&AppComparison]| {
         let is_whole = |one: &&&AppComparison| one.request.is_none();

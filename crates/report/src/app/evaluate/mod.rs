@@ -22,28 +22,28 @@ use super::is_one_by_one;
 use crate::findings::SCHEMA;
 use crate::units;
 
-/// With fewer requests a 99th percentile would be the slowest of them.
+/// The minimum number of requests for a 99th percentile. With fewer, it would be the slowest request.
 const MIN_FOR_P99: u64 = 100;
 
-/// A load generator that uses more than this share of a core may limit the load itself.
+/// A load generator that uses more than this share of a core may itself limit the load.
 const MAX_CORE_SHARE: f64 = 0.8;
 
-/// A JVM that is stopped for more than this share of the time makes its users wait; docs/measure-an-application.md
-/// explains this limit and the next one.
+/// A JVM that is stopped for more than this share of the time delays requests noticeably;
+/// docs/measure-an-application.md explains this limit and the next one.
 const MAX_STOPPED: f64 = 0.05;
 
-/// A JVM whose compilers work for more than this share of the time is not warmed up.
+/// A JVM whose compilers work for more than this share of the time is not yet warmed up.
 const MAX_COMPILING: f64 = 0.2;
 
-/// The warning about a run whose sets were not up at once.
+/// The warning about a run whose sets did not run at the same time.
 const ONE_BY_ONE: &str = "memory was not sufficient for all sets of services at once: each was measured alone, with all \
-     slices of an invocation in a row, so changes of the machine's speed during that time count as differences between \
-     variants";
+     slices of an invocation in a row, so changes in the machine's speed during that time appear as differences \
+     between variants";
 
 /// The slices of a variant, by invocation and block.
 type Slices<'a> = BTreeMap<(u32, u32), &'a SliceFigures>;
 
-/// The metric that is compared, and the request; `None` for all requests together.
+/// The metric that is compared, and the request (`None` for all requests together).
 pub(super) type About<'a> = (&'a AppMetric, Option<&'a str>);
 
 /// The measured slices of a run, by variant and block.
@@ -90,7 +90,7 @@ impl AppFindings {
         Self {
             schema: SCHEMA,
             run: run.info.clone(),
-            // A report names no folder of this machine.
+            // A report must not contain a folder of this machine.
             plan: AppPlan {
                 folder: None,
                 ..plan.clone()
@@ -116,7 +116,7 @@ impl AppFindings {
 /// Warnings about figures under load.
 fn cautions(blocks: &Blocks<'_>, variants: &[AppVariantFindings]) -> Vec<String> {
     let mut cautions = Vec::new();
-    // One caution for all JVMs, grouped by variant: an application has many, and all need the same.
+    // An application has many JVMs, which all need the same advice: one caution covers them, grouped by variant.
     let mut cold: Vec<String> = Vec::new();
     for variant in variants {
         let name = &variant.name;
@@ -176,7 +176,7 @@ fn cautions(blocks: &Blocks<'_>, variants: &[AppVariantFindings]) -> Vec<String>
     }
     if !cold.is_empty() {
         cautions.push(format!(
-            "JVM compilers still worked, for this share of the time, on the application's cores: {}; use a longer \
+            "JVM compilers were still working on the application's cores for this share of the time: {}; use a longer \
              \"warm-up\"",
             cold.join(", ")
         ));
@@ -217,7 +217,7 @@ fn of_users<'a>(slices: impl Iterator<Item = &'a SliceFigures> + Clone) -> Vec<R
 fn together(of: &[&RequestRecord]) -> (Times, f64) {
     let mut times = Times::new(Unit::Ns);
     for one in of {
-        // Cannot fail: both are in ns, and the counts are too small to overflow.
+        // This cannot fail: both are in ns, and the counts are too small to overflow.
         let _ = times.add(&one.times.unpack());
     }
     (times, of.iter().map(|one| one.sum_us).sum())
@@ -231,7 +231,7 @@ fn sum<'a>(slices: impl Iterator<Item = &'a SliceFigures>, metric: &str) -> SumC
     })
 }
 
-/// The number of requests of this name, or of all, that succeeded in time in these slices.
+/// The number of requests of this name (`None`: of all requests) that succeeded in time in these slices.
 fn answered<'a>(slices: impl Iterator<Item = &'a SliceFigures>, request: Option<&str>) -> u64 {
     slices.map(|slice| slice.answered(request)).sum()
 }
@@ -240,7 +240,7 @@ fn succeeded(slice: &SliceFigures) -> u64 {
     slice.requests.iter().map(|one| one.times.count()).sum()
 }
 
-/// CPU time of all processes; `None` if one of them is not known.
+/// The CPU time of all processes; `None` if it is unknown for one of them.
 fn cpu_ns(slice: &SliceFigures) -> Option<u64> {
     slice.processes.iter().map(|process| process.cpu_ns).sum()
 }
@@ -336,7 +336,7 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// The figure of a metric over these slices together; `None` unless it is positive and finite.
+    /// The figure of a metric over all these slices; `None` unless it is positive and finite.
     pub(super) fn value<'s>(
         &self,
         slices: impl Iterator<Item = &'s SliceFigures> + Clone,
@@ -375,7 +375,7 @@ impl<'a> Blocks<'a> {
     }
 }
 
-/// The number of requests of these names, including failed ones, which also take time within the application.
+/// The number of requests of these names. It includes failed requests, which also take time within the application.
 fn number_of(all: &[RequestFigures], names: &[String]) -> u64 {
     let is_named =
         |one: &&RequestFigures| one.name.as_ref().is_some_and(|name| names.contains(name));

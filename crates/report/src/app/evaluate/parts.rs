@@ -1,4 +1,4 @@
-//! Where the time of a request goes, from the metrics of the services on its way.
+//! Splits the time of a request by the metrics of the services on its path.
 
 use rpcgauge_study::app::{AppVariant, Metric};
 
@@ -73,7 +73,7 @@ fn add_parts(
         });
         add_parts(metrics, Some(&metric.name), depth + 1, ns, time, parts);
         if parts.len() > at + 1 {
-            // Its own parts cover all of its time.
+            // Its own parts cover all its time.
             parts[at].own_ns = 0.0;
         }
     }

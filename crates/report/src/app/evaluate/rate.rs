@@ -8,16 +8,16 @@ use crate::findings::caution::{Caution, CautionKind};
 use crate::units;
 use crate::words::caution::clause;
 
-/// If more than this share of the requests that succeeded did so only after their slice had ended, the service does
-/// not keep up.
+/// The service does not keep up if more than this share of the successful requests succeeded only after their slice
+/// had ended.
 const MAX_LEFT: f64 = 0.05;
 
-/// Warnings about figures of requests at a rate, one line each; empty for a load by users.
+/// Warnings about the figures of requests at a rate, one line each; empty for a load by users.
 pub fn of_rate(slices: &[&SliceFigures]) -> Vec<String> {
     let mut delays = Times::new(Unit::Ns);
     let mut stalled = 0;
     for at_rate in slices.iter().filter_map(|slice| slice.at_rate.as_ref()) {
-        // Cannot fail: both are in ns, and the counts are too small to overflow.
+        // This cannot fail: both are in ns, and the counts are too small to overflow.
         let _ = delays.add(&at_rate.send_delay.unpack());
         stalled += at_rate.stalled;
     }
@@ -35,8 +35,8 @@ pub fn of_rate(slices: &[&SliceFigures]) -> Vec<String> {
     if times.len().saturating_sub(answered) as f64 > MAX_LEFT * times.len() as f64 {
         let rate = |count: u64| units::number(count as f64 / seconds);
         cautions.push(format!(
-            "{} requests per second were due and {} succeeded: it did not keep up, so response times grow with the \
-             length of a slice; lower the rate",
+            "{} requests per second were due and {} succeeded: the service did not keep up, so response times grow \
+             with the length of a slice; lower the rate",
             rate(times.len() + failed),
             rate(answered)
         ));

@@ -13,7 +13,8 @@ use crate::findings::verdict::{
     BlockCounts, ClaimOutcome, Control, Estimate, Outcome, PlacementVerdict, Unanswered, Withheld,
 };
 
-/// If more than this share of a variant's requests fail, its response times say nothing: failures are often quick.
+/// If more than this share of a variant's requests fail, its response times are meaningless, since failures are often
+/// quick.
 const MAX_FAILED_SHARE: f64 = 0.05;
 
 impl<'a> Blocks<'a> {
@@ -153,7 +154,7 @@ impl<'a> Blocks<'a> {
         (verdict, judged.ok())
     }
 
-    /// The requests that a pair compares in a metric; `None` stands for all requests together.
+    /// The requests that a pair compares in a metric. `None` stands for all requests together.
     fn requests_of<'p>(&'p self, pair: &'p AppPair, metric: &AppMetric) -> Vec<Option<&'p str>> {
         if !metric.is_of_request() {
             return vec![None];
@@ -224,7 +225,7 @@ impl<'a> Blocks<'a> {
             },
             claim: match check.and_then(|check| check.is_reproduced) {
                 Some(true) => ClaimOutcome::Reproduced,
-                // Never contradicted: the machine and the build are not the published ones.
+                // Never `Contradicted`: the machine and the build are not the published ones.
                 Some(false) => ClaimOutcome::NotReproduced,
                 None => ClaimOutcome::NotResolved,
             },

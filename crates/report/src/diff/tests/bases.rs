@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Multiplies most times of a run by `factor`, as on a slower machine.
+/// Multiplies most times of a run by `factor`, as if the machine were slower.
 fn slow_down(sample: &mut crate::fixture::Sample, factor: f64) {
     let scaled = |histogram: &rpcgauge_study::record::Histogram| {
         let mut scaled = rpcgauge_study::histogram::Unpacked::new(3).unwrap();
@@ -84,7 +84,7 @@ fn a_figure_is_held_against_the_floor_and_the_variant_it_is_compared_with() {
 #[test]
 fn only_the_variant_that_got_slower_is_said_to_be() {
     let before = findings(&two(2.0).build());
-    // First the variant that others are compared with, then one that is compared with it.
+    // First the variant that others are compared with, then a variant that is compared with it.
     for (slow, name) in [(vec![1], "rest"), (vec![0, 2], "grpc")] {
         let mut later = two(2.0);
         later.seed = 99;

@@ -1,4 +1,4 @@
-//! Tests of runs under load: client-bound trials, and calls without a response.
+//! Tests of differences between runs under load: client-bound trials, and unsuccessful calls.
 
 use rpcgauge_study::record::FailureKind;
 
@@ -31,7 +31,7 @@ fn objectives_stand_beside_each_other() {
         findings(&sample)
     };
     let before = run(&["p50<1s", "max<1s", "p99<1s", "mean<1s"]);
-    // The first is the same, written differently; the last is a different one.
+    // The first objective is the same, but written differently. The last is a different one.
     let mut after = run(&["p50<1000ms", "max<1s", "p99<1s", "mean<2s"]);
     after.objectives[1].outcome = ObjectiveOutcome::Missed;
     let diff = compare(&before, &after);
@@ -56,8 +56,8 @@ fn objectives_stand_beside_each_other() {
     assert!(!none.contains("Objectives"), "{none}");
 }
 
-/// The change of goodput of a load variant between two runs, of which the second is half as fast. `shares` are the
-/// client's shares of its core.
+/// The change of goodput of a load variant between two runs, the second of which is half as fast. `shares` are the
+/// client's shares of its core in the two runs.
 fn load_goodput(shares: [f64; 2]) -> (Diff, MetricChange) {
     let run = |latency_ns: f64, client_share| {
         let spec = crate::fixture::Spec {
@@ -120,7 +120,7 @@ fn some_client_bound_trials_are_left_out() {
         let load = sample.trials.iter_mut().filter(|t| t.variant == "load");
         for trial in load.take(3) {
             if let rpcgauge_study::record::TrialOutcome::Measured(measured) = &mut trial.outcome {
-                // As if the client were four times too slow.
+                // As if the client were too slow by a factor of four.
                 measured.elapsed_ns *= 4;
                 measured.client_share = Some(client_share);
             }

@@ -9,7 +9,7 @@ use rpcgauge_study::record::TrialOutcome;
 mod bases;
 mod load;
 
-/// Differences as a wide terminal shows them.
+/// The differences as shown on a wide terminal.
 fn shown(diff: &Diff) -> String {
     let style = Style::new(false, None, Some(200));
     diff.document().terminal(style)
@@ -148,7 +148,7 @@ fn a_variant_that_calls_differently_is_shown_setting_by_setting() {
     let rest = &mut sample.plan.variants[1];
     call(rest).options.response_compression = Compression::GZIP;
     call(rest).options.deadline_ms = 5_000;
-    // A different length of trials is not a different way to call.
+    // Trials of a different length do not call in a different way.
     rest.settings.stop.time_ms = Some(7_000);
     let diff = compare(&before, &findings(&sample));
     let [change] = &diff.settings[..] else {
@@ -181,7 +181,7 @@ fn in_markdown() {
     insta::assert_snapshot!(compare(&before, &after).document().markdown());
 }
 
-/// The page has each section, and texts of other programs are escaped.
+/// The page has all sections, and texts from other programs are escaped.
 #[test]
 fn on_a_page() {
     let (before, mut after) = days();

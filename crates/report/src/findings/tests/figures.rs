@@ -8,7 +8,7 @@ use crate::fixture::Spec;
 
 #[test]
 fn percentiles_come_from_the_merged_histogram() {
-    // The halves differ: the median of all is neither that of one half nor the mean of both medians.
+    // The halves differ, so the median of all is neither the median of a half nor the mean of both medians.
     let builder = Builder {
         invocations: 2,
         blocks: 1,
@@ -83,7 +83,7 @@ fn a_stage_that_few_calls_had_is_a_small_part_of_the_mean_call() {
     let connect = figures.stages[0];
     assert_eq!(connect.stage, Stage::Connect);
     assert!(connect.mean_ns > 0.8 * call.mean_ns, "{connect:?}");
-    // One of the 200 calls of each trial had this stage.
+    // One of each trial's 200 calls had this stage.
     assert!((connect.per_call_ns - connect.mean_ns / 200.0).abs() < 1e-6);
     assert!((connect.share - connect.per_call_ns / call.mean_ns).abs() < 1e-12);
     let of_client = |s: &&StageFindings| Stage::CLIENT.contains(&s.stage);
@@ -93,7 +93,7 @@ fn a_stage_that_few_calls_had_is_a_small_part_of_the_mean_call() {
     assert!(between > 0.0 && (whole + between - call.mean_ns).abs() < 1e-6);
 }
 
-/// If the machine slows down, floor and call of the same block get longer, but their ratio stays.
+/// If the machine slows down, the floor and the call of a block take longer, but their ratio stays the same.
 #[test]
 fn the_kernels_share_is_of_floors_and_calls_in_the_same_block() {
     let mut sample = two(2.0).build();
@@ -129,7 +129,7 @@ fn the_kernels_share_is_of_floors_and_calls_in_the_same_block() {
     let floor = figures.floor.as_ref().unwrap();
     assert_eq!((floor.share, floor.share_interval), (None, None));
     sample.floors = usual;
-    // A variant without its own floor has none.
+    // A floor is only used for its own variants.
     for floor in &mut sample.floors {
         floor.variants.retain(|name| name == "grpc");
     }
@@ -209,7 +209,8 @@ fn a_trial_without_an_answer_knows_no_size_of_one() {
     assert_eq!(crate::metric::of_cell(Metric::ResponseBytes, figures), None);
 }
 
-/// The findings of a pair; the server's CPU time is split into user and system in the trials that `is_split` selects.
+/// The findings of a pair, with the server's CPU time split into user and system in the trials that `is_split`
+/// selects.
 fn with_server_split(is_split: impl Fn(usize) -> bool) -> Findings {
     let mut sample = two(2.0).build();
     for (index, trial) in sample.trials.iter_mut().enumerate() {

@@ -1,4 +1,4 @@
-//! Tests of cautions beside a verdict: client-bound, failed calls, unsettled, not as asked.
+//! Tests of cautions beside a verdict: client-bound, failed calls, unsettled, not as requested.
 
 use rpcgauge_study::plan::Metric;
 use rpcgauge_study::record::FailureKind;

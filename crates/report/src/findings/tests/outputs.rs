@@ -1,4 +1,4 @@
-//! Tests of what every output must say.
+//! Tests of what every output must state.
 
 use rpcgauge_study::plan::Metric;
 
@@ -42,7 +42,7 @@ fn every_output_says_how_a_verdict_stands_to_a_failing_a_a_pair() {
         builder.specs[2].latency_ns *= 1.2;
         for text in outputs(&findings(&builder.build())) {
             let (_, rest) = text.split_once(expected).expect(&text);
-            assert!(rest.contains("]), which is grpc measured twice"), "{rest}");
+            assert!(rest.contains("]; grpc measured twice)"), "{rest}");
         }
     }
 }
@@ -65,7 +65,7 @@ fn a_verdict_on_dynamic_code_says_so_in_its_own_line_in_every_output() {
     for (dynamic, expected) in [(&[1][..], one), (&[0, 1, 2], both)] {
         for text in text_of(dynamic, Metric::LatencyP50) {
             assert_eq!(text.matches(expected).count(), 1, "{text}");
-            // In the summary, if there is one, and with the published figure.
+            // It is in the summary, if there is one, and with the published figure.
             assert!(text.contains("] (dynamic code)"), "{text}");
             let is_json = text.starts_with('{');
             assert!(
@@ -85,7 +85,7 @@ fn a_verdict_on_dynamic_code_says_so_in_its_own_line_in_every_output() {
     }
 }
 
-/// Every output that has verdicts in words, without the escapes that would hide them.
+/// Every output that has verdicts in words, with the escapes within them removed.
 fn outputs(findings: &Findings) -> [String; 4] {
     let style = crate::Style {
         color: false,

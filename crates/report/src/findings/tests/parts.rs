@@ -8,8 +8,8 @@ use crate::document::Document;
 use crate::findings::Parts;
 use crate::fixture::{Spec, call};
 
-/// A stack that is called by the engine and by its own client, whose latency is `by_client_ns`. `codecs` operations of
-/// its codec are measured: 2 for the server's side alone, 4 for both sides.
+/// A stack that is called by the engine and by its own client, whose latency is `by_client_ns`. `codecs` is the number
+/// of measured operations of its codec: 2 for the server's side only, 4 for both sides.
 fn sample(by_client_ns: f64, codecs: usize) -> Sample {
     const CODECS: [(&str, f64, Operation, Message); 4] = [
         (
@@ -144,7 +144,7 @@ fn over_a_link_the_network_has_a_part_and_the_client_is_within_the_server() {
     let findings = findings(&sample);
     let grpc = parts(&findings, "grpc");
     let figures = findings.figures("grpc", Placement::TwoCores).unwrap();
-    // The time of the call's packets, one each way, at 125 bytes/µs.
+    // The time of the call's packets, one in each direction, at 125 bytes/µs.
     let sending = |bytes: f64| 3_000.0 + (bytes + 2.0 * (52.0 + 38.0)) * 8.0;
     let bytes = figures.bytes.unwrap();
     let own = bytes.sent.carried() + bytes.received.carried();

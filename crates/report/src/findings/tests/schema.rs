@@ -1,4 +1,4 @@
-//! docs/report.schema.json is generated from the types of the findings.
+//! Tests that docs/report.schema.json, which is generated from the types of the findings, is current.
 
 use std::borrow::Cow;
 use std::{env, fs};
@@ -14,7 +14,7 @@ use crate::json::render;
 
 const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/report.schema.json");
 
-/// The types to which `json.rs` adds a sentence, with the names of their lists in a report.
+/// The types to which `json.rs` adds a sentence, each with the name of its list in a report.
 const WITH_SENTENCE: [(&str, &str); 3] = [
     ("Comparison", "comparisons"),
     ("ClaimFindings", "claims"),
@@ -30,7 +30,7 @@ impl JsonSchema for trial::RowFigures {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         let metrics = Metric::all().map(|metric| (trial::field(metric), json!({"type": "number"})));
         json_schema!({
-            "description": "The figures of one trial that can be compared, as far as it has them.",
+            "description": "The figures of one trial that can be compared, as far as they were measured.",
             "type": "object",
             "properties": metrics.collect::<Map<String, Value>>(),
         })
@@ -45,8 +45,8 @@ fn schema() -> Value {
     without_nulls(&mut schema);
     schema["title"] = format!("rpcgauge findings (report.json), schema {SCHEMA}").into();
     schema["description"] =
-        "The findings of a run. Times are nanoseconds, sizes bytes, shares 0 to 1, unless a name says \
-                             otherwise. What could not be measured is absent. See report-schema.md."
+        "The findings of a run. Times are in nanoseconds, sizes in bytes, and shares from 0 to 1, unless a name \
+         indicates otherwise. A figure that could not be measured is absent. See report-schema.md."
             .into();
     for (name, _) in WITH_SENTENCE {
         let object = &mut schema["$defs"][name];
@@ -60,7 +60,7 @@ fn schema() -> Value {
     schema
 }
 
-/// Makes optional properties absent instead of null, and joins the lines of each description.
+/// Declares optional properties as absent instead of null, and joins the lines of each description.
 fn without_nulls(schema: &mut Value) {
     match schema {
         Value::Array(all) => all.iter_mut().for_each(without_nulls),
@@ -86,7 +86,7 @@ fn without_nulls(schema: &mut Value) {
     }
 }
 
-/// Removes null from the types of a property; returns whether it was there.
+/// Removes null from the types of a property. Returns whether null was one of them.
 fn take_null(property: &mut Value) -> bool {
     let null = json!("null");
     for keyword in ["type", "anyOf"] {
@@ -122,8 +122,8 @@ fn the_schema_is_that_of_the_types() {
     }
     assert!(
         fs::read_to_string(PATH).unwrap() == schema,
-        "docs/report.schema.json is not that of the types: run RPCGAUGE_UPDATE_GOLDEN=1 cargo test -p \
-         rpcgauge-report schema, and read its diff"
+        "docs/report.schema.json does not match the types: run RPCGAUGE_UPDATE_GOLDEN=1 cargo test -p \
+         rpcgauge-report schema, and review the diff"
     );
     assert!(
         !schema.contains("[`"),
@@ -131,7 +131,7 @@ fn the_schema_is_that_of_the_types() {
     );
 }
 
-/// Calls `visit` with a value and each value within it, and the name of each.
+/// Calls `visit` for a value and for each value within it, with the name of each.
 fn each(value: &Value, name: &str, visit: &mut dyn FnMut(&str, &Value)) {
     visit(name, value);
     match value {
@@ -143,8 +143,8 @@ fn each(value: &Value, name: &str, visit: &mut dyn FnMut(&str, &Value)) {
     }
 }
 
-/// Checks what the types do not ensure: unknown values are absent, and the parts that `json.rs` and `RowFigures`
-/// serialize themselves match the schema.
+/// Checks what the types do not ensure: unknown values are absent, and the parts with their own serialization
+/// (`json.rs`, `RowFigures`) match the schema.
 #[test]
 fn what_serde_does_not_derive_is_as_the_schema_says() {
     let schema = schema();

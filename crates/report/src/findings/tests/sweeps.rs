@@ -1,4 +1,4 @@
-//! Tests of sweeps: the sizes at which another variant becomes better.
+//! Tests of sweeps: the sizes at which another variant becomes the better one.
 
 use rpcgauge_message::workload::{OwnWorkload, WorkloadSpec};
 use rpcgauge_study::plan::Metric;
@@ -29,8 +29,8 @@ const NAMES: [[&str; 4]; 3] = [
     ],
 ];
 
-/// Three ways to call at four sizes, each with its cost per call and per item, µs. The first two are
-/// compared, with a question that names the size.
+/// Three ways to call at four sizes, each with a cost per call and per item, µs. The first two are compared, with a
+/// question that names the size.
 fn sized(costs: [(f64, f64); 3]) -> Builder {
     let mut builder = Builder {
         invocations: 8,

@@ -42,7 +42,7 @@ fn operations_of_parts_of_a_nanosecond_are_told_apart() {
     let estimate = verdict.estimate.unwrap();
     assert!((estimate.ratio * 23.0 / 20.0 - 1.0).abs() < 0.001);
     assert!((verdict.of_value.unwrap() - 20.0 / 3.0).abs() < 0.01);
-    // Figures on the same step in every block still have an interval as wide as the step.
+    // Even if the figures are on the same step in every block, the interval is as wide as the step.
     let [low, high] = estimate.interval.unwrap();
     assert!(high / low > 1.001, "{low} to {high}");
     assert!(verdict.smallest_difference.unwrap() > 1.000_5);
@@ -70,8 +70,8 @@ fn counted_bytes_are_held_against_an_a_a_interval_of_1_alone() {
     assert_eq!(verdict.outcome, verdict::Outcome::Slower);
 }
 
-/// The first pair's outcome and the sentences about it and about the A/A pair, if the second variant is
-/// `ratio` times as slow, and the A/A pair differs by a factor of 1.2.
+/// The first pair's outcome, its sentence and the A/A pair's sentence, if the second variant is `ratio` times as slow
+/// and the A/A pair differs by a factor of 1.2.
 fn beside_an_a_a_pair_that_differs(ratio: f64) -> (verdict::Outcome, String, String) {
     let mut builder = Builder {
         noise: (0.001, 0.001),
@@ -176,7 +176,7 @@ fn an_a_a_pair_in_one_process_is_no_control_of_variants_with_their_own() {
     let together = with_shared(&["grpc", "rest", "grpc-again"]);
     assert!(verdict(&together).control.is_some());
     assert!(together.comparisons[0].one_process);
-    // The memory and threads of a shared process are no variant's own.
+    // The memory and threads of a shared process belong to no single variant.
     let shares = |findings: &Findings, name: &str| {
         let cell = &findings.variant(name).unwrap().cells[0];
         cell.figures.as_ref().unwrap().shared_process
@@ -327,8 +327,8 @@ fn a_variant_whose_calls_all_fail_has_no_verdict() {
     assert!(figures.latency.is_none() && figures.goodput == 0.0);
 }
 
-/// The outcome and sentence for a metric if one call in `every` fails for each variant (0: none). The second
-/// variant is four times as slow.
+/// The outcome and sentence for a metric if one in `every` calls of each variant fails (0: none). The second variant
+/// is four times as slow.
 fn failing(metric: Metric, every: [u64; 2]) -> (verdict::Outcome, String) {
     let mut builder = Builder {
         calls: 1_000,
@@ -353,7 +353,7 @@ fn a_latency_that_unanswered_calls_could_have_changed_has_no_verdict() {
     let withheld = verdict::Outcome::NoVerdict { reason };
     for (metric, every) in [
         (Metric::LatencyP50, [2, 0]),
-        // The faster variant's slowest calls may be those that failed.
+        // The calls that failed may have been the faster variant's slowest.
         (Metric::LatencyP99, [50, 0]),
         (Metric::LatencyMean, [50, 0]),
         (Metric::RequestTime, [50, 0]),
@@ -408,7 +408,7 @@ fn a_latency_that_unanswered_calls_cannot_have_changed_stands() {
             "{said}"
         );
     }
-    // The same share on both sides.
+    // Both variants have the same share.
     let (outcome, said) = failing(Metric::LatencyMean, [20, 20]);
     assert_eq!(outcome, verdict::Outcome::Faster);
     assert!(!said.contains("did not succeed"), "{said}");
