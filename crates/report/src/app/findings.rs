@@ -151,7 +151,7 @@ pub struct ProcessFigures {
     pub name: String,
     /// Whether all variants share it.
     pub is_shared: bool,
-    /// The number of cores that it used while the variant had load.
+    /// The number of cores that it used while the variant was under load.
     pub cores: Option<f64>,
     /// Its maximum memory.
     pub memory_bytes: Option<u64>,

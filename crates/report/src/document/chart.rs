@@ -6,7 +6,7 @@ use std::borrow::Cow;
 pub(crate) struct Chart {
     pub(crate) weight: Weight,
     pub(crate) title: String,
-    /// How to read it.
+    /// How to read the chart.
     pub(crate) intro: String,
     pub(crate) bars: Option<Bars>,
     pub(crate) plots: Vec<Plot>,

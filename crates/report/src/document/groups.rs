@@ -110,8 +110,8 @@ pub(crate) fn measured<'a>(
     members(groups).filter_map(|(variant, cell)| Some((variant, cell.figures.as_deref()?)))
 }
 
-/// The variants that were planned under a placement, in the study's order: grouped by the study's groups, and
-/// within each by comparison with each other.
+/// The variants that were planned under a placement, in the study's order. Each of the study's groups is split into
+/// variants that are compared with each other.
 pub(crate) fn groups<'a>(
     findings: &Findings,
     variants: impl IntoIterator<Item = &'a VariantFindings>,

@@ -197,7 +197,7 @@ fn client(figures: &Figures) -> String {
     format!("{cpu} of CPU per call, {memory} of memory at most, {share} of a core{bound}")
 }
 
-/// How responses were checked. Their messages are not, since the expected messages are unknown.
+/// How responses were checked. Messages are not checked, since the expected messages are unknown.
 fn checked(figures: &Figures) -> String {
     let answered = units::count(figures.calls.answered);
     format!("{answered} responses, by their status and headers; their messages are not decoded")

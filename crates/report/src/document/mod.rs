@@ -69,7 +69,7 @@ impl Section {
     }
 }
 
-/// Where a section is shown without being unfolded or asked for.
+/// Where a section is shown without being unfolded or requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shown {
     /// Everywhere.
@@ -197,7 +197,7 @@ pub(crate) struct Table {
     pub(crate) breaks: Vec<usize>,
     /// The meaning of the cautions' letters, for renderers that show letters.
     pub(crate) legend: Vec<String>,
-    /// How to read it.
+    /// How to read the table.
     pub(crate) notes: Vec<String>,
 }
 

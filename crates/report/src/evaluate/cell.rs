@@ -396,7 +396,7 @@ fn step(variant: &str, same: &[(&Step, u64)], start_ns: u64) -> Result<StepFindi
     // A load can end before its ramp (--calls, Ctrl-C).
     let lasted = |(step, elapsed_ns): &(&Step, u64)| {
         let lasted = step.time_ns.min(elapsed_ns.saturating_sub(start_ns));
-        // The client is assumed to have run for the share of this time that equals its share of the step's calls.
+        // The client is assumed to have run for the same share of this time as of the step's calls.
         let running = step.started.saturating_sub(step.stalled);
         let part = u128::from(lasted) * u128::from(running) / u128::from(step.started.max(1));
         match step.stalled {

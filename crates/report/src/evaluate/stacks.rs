@@ -238,7 +238,7 @@ impl<'a> Study<'a> {
     }
 }
 
-/// The values of the first settings that distinguish a way from the others of its stack.
+/// The values of the first settings that distinguish a way from the other ways of its stack.
 fn words(way: &Way<'_>, ways: &[Way<'_>]) -> String {
     const FIRST: [&str; 3] = ["protocol", "encoding", "transport"];
     let mut others: Vec<&Way<'_>> = ways

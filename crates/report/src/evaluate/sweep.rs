@@ -252,7 +252,7 @@ fn turns(
         (!paired.invocations.is_empty()).then_some((*size, c.metric, *verdict, paired.invocations))
     });
     let paired: Vec<_> = paired.collect();
-    // A lower cost is better. For a metric of which more is better, the cost is the inverse.
+    // A lower cost is better, so for a metric that is better when higher, the cost is its inverse.
     let cost = |metric: Metric, pair: &Costs| match better(metric) {
         Better::Lower => *pair,
         Better::Higher => Costs {

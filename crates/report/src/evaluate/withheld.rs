@@ -244,8 +244,8 @@ mod tests {
         }
     }
 
-    /// The reach for 1,000 calls, each 1 µs slower than the one before, of which the last `unanswered` do not
-    /// succeed with the first variant.
+    /// The reach for 1,000 calls, each 1 µs slower than the one before. The last `unanswered` of them do not succeed
+    /// with the first variant.
     fn reach_of(metric: Metric, unanswered: u64) -> Option<[f64; 2]> {
         let findings = findings(&two(1.0).build());
         let against = findings.figures("rest", Placement::TwoCores).unwrap();

@@ -18,7 +18,7 @@ pub struct Comparison {
     pub question: String,
     /// The variant that the verdict is about.
     pub of: String,
-    /// The variant it is compared with.
+    /// The variant that it is compared with.
     pub against: String,
     /// The metric that is compared.
     pub metric: Metric,
@@ -241,9 +241,9 @@ pub struct ClaimFindings {
     pub source: String,
     /// What was published, in the study's words.
     pub says: String,
-    /// The variant the claim is about.
+    /// The variant that the claim is about.
     pub of: String,
-    /// The variant it was compared with.
+    /// The variant that it was compared with.
     pub against: String,
     /// The metric that was compared.
     pub metric: Metric,

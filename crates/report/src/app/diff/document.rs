@@ -29,7 +29,7 @@ impl Document {
     }
 }
 
-/// Every resolved change in a sentence, and how it was judged.
+/// Every resolved change as a sentence, and how changes were judged.
 fn changes(diff: &AppDiff) -> Section {
     let item = |gain: &GainChange| {
         let (sign, answer) = match gain.outcome {
