@@ -79,12 +79,8 @@ fn calls(figures: &Figures) -> String {
         format!(", {} failed", units::count(calls.failed_total())),
         some(calls.abandoned, ", ", " open at the end"),
         some(calls.answered_after_retry, "; ", " succeeded after a retry"),
-        some(calls.sent_late, "; ", " sent when no more were due"),
-        some(
-            calls.answered_late,
-            "; ",
-            " succeeded when no more were due",
-        ),
+        some(calls.sent_late, "; ", " sent after the load ended"),
+        some(calls.answered_late, "; ", " succeeded after the load ended"),
     ]
     .concat()
 }

@@ -8,7 +8,7 @@ use crate::{units, words};
 
 /// The causes of slow calls of each variant that was watched, placement by placement.
 pub(super) fn sections(findings: &Findings) -> Vec<Section> {
-    groups::tables(findings, "spikes", "Slow calls by their cause", table)
+    groups::tables(findings, "spikes", "Slow calls by cause", table)
 }
 
 fn table(groups: &[Group<'_>]) -> Option<Table> {
@@ -50,7 +50,7 @@ fn table(groups: &[Group<'_>]) -> Option<Table> {
     let unknown = variants.iter().filter(is_open).map(|(name, _)| name);
     let unknown = words::joined(unknown, ", ");
     if !unknown.is_empty() {
-        let note = format!("No runtime events are known of {unknown}.");
+        let note = format!("The runtime events of {unknown} are unknown.");
         table.notes.push(note);
     }
     (!table.rows.is_empty()).then_some(table)
