@@ -32,7 +32,7 @@ const MAD_TO_DEVIATION: f64 = 1.4826;
 /// A trial with fewer slices in which a call succeeded is not searched for spikes.
 const MIN_SLICES: usize = 20;
 
-/// The merged timeline has at most this many bins; each holds whole slices.
+/// The merged timeline has at most this many bins, each of whole slices.
 const MAX_BINS: usize = 240;
 
 /// The maximum number of spikes to list. The highest are listed, and all are counted.

@@ -135,7 +135,7 @@ pub(crate) fn meanings() -> impl Iterator<Item = (&'static str, &'static str)> {
         .map(|(.., name, meaning)| (name, meaning))
 }
 
-/// A caution as a clause, without a full stop. `named` says whether the clause names the variant.
+/// A caution as a clause, without a full stop. `named` is whether the clause names the variant.
 pub(crate) fn clause(caution: &Caution, named: bool) -> String {
     let (count, of) = (units::count(caution.count), units::count(caution.of));
     let variant = caution.variant.as_deref().unwrap_or_default();

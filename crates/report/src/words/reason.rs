@@ -103,7 +103,7 @@ fn unanswered(about: About<'_>, verdict: &PlacementVerdict) -> Option<String> {
     ))
 }
 
-/// A note that a verdict rests on dynamic code.
+/// A note that a verdict is based on dynamic code.
 fn dynamic_code(verdict: &PlacementVerdict) -> Option<String> {
     match verdict.on_dynamic_code()[..] {
         [] => None,
