@@ -424,7 +424,7 @@ fn sets_that_memory_does_not_carry_at_once_are_measured_one_by_one() {
     );
     let printed = run(&place, &["run", "study.toml", "--out", "run", "--quiet"]).well();
     assert!(
-        printed.contains("! memory was not sufficient for all sets of services at once"),
+        printed.contains("! memory was not sufficient for all sets of services at the same time"),
         "{printed}"
     );
     let names = slices(&place)

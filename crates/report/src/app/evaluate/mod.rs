@@ -36,9 +36,9 @@ const MAX_STOPPED: f64 = 0.05;
 const MAX_COMPILING: f64 = 0.2;
 
 /// The warning about a run whose sets did not run at the same time.
-const ONE_BY_ONE: &str = "memory was not sufficient for all sets of services at the same time: each was measured alone, \
-     with all slices of an invocation in a row, so changes in the machine's speed during that time appear as differences \
-     between variants";
+const ONE_BY_ONE: &str = "memory was not sufficient for all sets of services at the same time: each was measured \
+     alone, with all slices of an invocation in a row, so changes in the machine's speed during that time appear as \
+     differences between variants";
 
 /// The slices of a variant, by invocation and block.
 type Slices<'a> = BTreeMap<(u32, u32), &'a SliceFigures>;
