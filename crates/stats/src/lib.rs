@@ -15,8 +15,8 @@
 //! ```
 //! use rpcgauge_stats::{Better, Bootstrap, Outcome, Pair, PairedRatios, VerdictRule, compare, judge};
 //!
-//! Microseconds per call, two blocks in each of three invocations. The first variant is about twice
-//! as fast throughout.
+//! // Microseconds per call, two blocks in each of three invocations. The first variant is about twice
+//! // as fast throughout.
 //! let pair = |of, against| Pair { of, against };
 //! let ratios = PairedRatios::from_pairs(&[
 //!     vec![pair(40.0, 80.0), pair(41.0, 81.0)],

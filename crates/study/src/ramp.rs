@@ -117,7 +117,7 @@ mod tests {
         insta::assert_snapshot!(why("1e-300..1e-200:1s"), @r#""1e-300..1e-200:1s" is not a ramp: the number of calls in a ramp must be at least 1; write it like 100,200,400:10s or 0..1000:30s,1000:1m"#);
         let long = format!("{}1..2:1s", "1..2,".repeat(20));
         assert!(
-            why(&long).contains("a ramp's steps must be at most 200"),
+            why(&long).contains("the number of steps in a ramp must be at most 200"),
             "{}",
             why(&long)
         );

@@ -221,7 +221,7 @@ fn a_database_that_does_not_start_is_told_with_its_log() {
             [
                 "  the disk is full",
                 "store could not be seeded: `sh -c ",
-                "ended with exit status: 3",
+                "failed with exit status: 3",
             ],
         ),
         (

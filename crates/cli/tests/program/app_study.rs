@@ -151,7 +151,7 @@ fn a_slow_inner_call_is_found_where_it_is() {
             .run(&["diff", "run", "run", "--format", format])
             .well();
         for part in [
-            "ratio changed by more than these two runs can tell",
+            "ratio changed by more than these two runs can resolve",
             "slow against quick",
             "What users saw, after over before",
         ] {
@@ -321,7 +321,7 @@ fn a_service_is_not_ready_by_what_an_earlier_start_of_it_logged() {
         ended
             .stderr
             .contains("was not ready after 3 s: no line of ")
-            && ended.stderr.contains("log holds \"up\""),
+            && ended.stderr.contains("log contains \"up\""),
         "{ended:?}"
     );
     // Earlier measurements are kept.

@@ -98,7 +98,7 @@ fn messages() -> Vec<Case> {
         ),
         saying(
             case(
-                "compression that was not asked for",
+                "compression that was not requested",
                 fail(&["content-encoding"]),
             ),
             vec![|id| {

@@ -192,7 +192,7 @@ fn others() -> Vec<Case> {
         ),
         repeating(
             case(
-                "content coding that was not asked for",
+                "content coding that was not requested",
                 fail(&["content-encoding"]),
             ),
             &[

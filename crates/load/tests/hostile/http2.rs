@@ -227,7 +227,7 @@ fn others() -> Vec<Case> {
                 "HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n",
                 |_, _| Then::Close,
             ))
-            .saying("HTTP/1.x only"),
+            .saying("speaks only HTTP/1.x"),
         case("not HTTP", fail(&["wrong-protocol"]))
             .server(http2("SSH-2.0-OpenSSH_9.6\r\n", |_, _| Then::Close)),
         case("response byte by byte", Outcome::Answered).server(http2(

@@ -234,7 +234,7 @@ pub(crate) fn machine_facts(environment: &Environment) -> [(&'static str, String
         ("Memory", units::size(environment.memory_bytes as f64)),
         ("Virtual machine", or_unknown(&environment.virtualization)),
         ("Frequency governor", or_unknown(&environment.governor)),
-        ("Idle states", idle_text),
+        ("Idle", idle_text),
     ]
 }
 

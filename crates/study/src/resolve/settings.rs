@@ -177,7 +177,7 @@ impl<'r, 'a> Check<'r, 'a> {
             )?;
         }
         if call.link.is_some() && call.transport == Transport::Unix {
-            let message = "a Unix socket cannot go over a link; write transport = \"tcp\" or link = \"loopback\", \
+            let message = "a Unix socket cannot be used over a link; write transport = \"tcp\" or link = \"loopback\", \
                 or exclude it by [[exclude]] with transport = \"unix\"";
             return Err(self.error(Some(Key::Link), message));
         }

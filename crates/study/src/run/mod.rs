@@ -82,10 +82,10 @@ pub struct RunInfo {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RunKind {
-    /// Calls: the plan is a [`Plan`].
+    /// Calls, whose plan is `Plan`.
     #[default]
     Calls,
-    /// An application, whose plan and records are defined in [`crate::app`].
+    /// An application, which has a plan and records of its own.
     App,
 }
 

@@ -224,7 +224,7 @@ fn flags_that_would_come_nowhere_are_refused() {
             "{flags}",
             "gc = \"g1\",",
             "gc = \"zgc\",",
-            "\"usual\" has a \"gc\"",
+            "\"usual\" sets a \"gc\"",
         ),
         (
             "{flags}",

@@ -78,7 +78,7 @@ fn a_service_that_is_not_what_was_meant_is_said_before_anything_is_written() {
         assert_eq!(server.calls.load(Ordering::Relaxed), 1, "{answer}");
     }
     let http1_only = format!("grpc://{}/a.B/C", old.address);
-    refused(&http1_only, &[], &["HTTP/2", "HTTP/1.1 only"]);
+    refused(&http1_only, &[], &["HTTP/2", "speaks only HTTP/1.x"]);
     let prior = format!("http://{}/", old.address);
     refused(
         &prior,

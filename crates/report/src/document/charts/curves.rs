@@ -39,8 +39,8 @@ fn curve(
 ) -> Plot {
     let is_codec = curves.iter().all(|(variant, _)| variant.how.is_codec());
     let timing = match timing {
-        Timing::Stages if is_codec => "one message after the other",
-        Timing::Stages => "one call after the other",
+        Timing::Stages if is_codec => "one message at a time",
+        Timing::Stages => "one call at a time",
         Timing::Load => "under load",
     };
     let title = group.map_or_else(|| timing.to_owned(), |group| format!("{group}, {timing}"));

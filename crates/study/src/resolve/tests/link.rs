@@ -153,7 +153,7 @@ fn what_is_no_link_is_refused_where_it_stands() {
     assert_snapshot!(wrong("{ delay = \"1ms\", congestion = \"cubik\" }"), @r#"my.toml:6:38: unknown value "cubik"; did you mean "cubic"?"#);
     assert_snapshot!(wrong("{ delay = \"1ms\", initial-window = 0 }"), @"my.toml:6:42: the initial window must be 1 to 1,000 segments");
     assert_snapshot!(wrong("{ rate = \"1Mbit/s\", trace = \"x\" }"), @r#"my.toml:6:36: a link has either a "rate" or a "trace"; keep one of the two"#);
-    assert_snapshot!(one_with("protocol = \"rest\"\nlink = \"wlan\"\ntransport = \"unix\""), @r#"my.toml:6:8: variant "base": a Unix socket cannot go over a link; write transport = "tcp" or link = "loopback", or exclude it by [[exclude]] with transport = "unix""#);
+    assert_snapshot!(one_with("protocol = \"rest\"\nlink = \"wlan\"\ntransport = \"unix\""), @r#"my.toml:6:8: variant "base": a Unix socket cannot be used over a link; write transport = "tcp" or link = "loopback", or exclude it by [[exclude]] with transport = "unix""#);
     assert_snapshot!(one_with("codec = \"python/json\"\noperation = \"encode\"\nlink = \"wlan\""), @r#"my.toml:7:8: variant "base": "link" applies to calls, and a codec makes none; leave it out"#);
     assert_snapshot!(refused("# Fast?\n[service]\ntarget = \"grpc://127.0.0.1:1/a.B/C\"\n[base]\nlink = \"wlan\""), @r#"my.toml:5:8: variant "base": "link" is for subjects, but a live service is called here; leave it out"#);
     assert_snapshot!(refused(&format!("{TWO}[factors]\nlink = [\"wlan\", {{ preset = \"wlan\" }}]")), @"my.toml:13:17: duplicate value wlan in this list");

@@ -236,7 +236,7 @@ fn a_plan_is_held_to_the_bounds_of_a_study() {
     assert_snapshot!(plan_with("/invocations", json!(1)), @"trial 6 is for an invocation, block or placement that does not exist");
     let shared = |variants| {
         plan_with(
-            "/shared",
+            "/shared_processes",
             json!([{"variants": variants, "server": "reference"}]),
         )
     };
