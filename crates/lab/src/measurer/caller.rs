@@ -31,24 +31,14 @@ const SERVER_CALL_NS: u64 = 100;
 /// The number of calls used to estimate how long one takes if the plan has no warm-up.
 const PROBE_CALLS: u64 = 10;
 
-/// How a client or codec warms up.
-#[derive(Clone, Copy)]
-pub(crate) enum WarmUp {
-    /// No warm-up.
-    None,
-    /// Run to completion before the next variant warms up.
-    AtOnce(load::WarmupBounds),
-    /// In alternation with the variants that share its process.
-    InTurn(load::WarmupBounds),
-}
-
 /// Measures one variant with a client or codec subject.
 pub(crate) struct CallerMeasurer<'s> {
     caller: &'s mut Caller,
     settings: &'s Settings,
     /// The server that a client calls; `None` for a codec.
     server: Option<&'s Subject>,
-    warm_up: WarmUp,
+    /// `None` without a warm-up.
+    warm_up: Option<load::WarmupBounds>,
     rule: Rule,
     /// Whether the drift rule or a limit has ended the warm-up.
     is_warm: bool,
@@ -79,7 +69,7 @@ impl<'s> CallerMeasurer<'s> {
         caller: &'s mut Caller,
         server: Option<&'s Up>,
         settings: &'s Settings,
-        warm_up: WarmUp,
+        warm_up: Option<load::WarmupBounds>,
         slice: Option<Slice>,
         layout: &Layout,
         answer_timeout: Duration,
@@ -194,14 +184,13 @@ impl<'s> CallerMeasurer<'s> {
         let took = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.warmup.elapsed_ns = self.warmup.elapsed_ns.saturating_add(took);
         let elapsed = Duration::from_nanos(self.warmup.elapsed_ns);
-        // Once over, the warm-up continues only for the sake of other variants of the process.
-        let settling = if !self.is_warm && bounds.asks_rule(self.warmup.calls, elapsed) {
+        let settling = if bounds.asks_rule(self.warmup.calls, elapsed) {
             self.rule.push(self.each_ns)
         } else {
             load::Settling::GoOn
         };
-        self.warmup.settled |= settling == load::Settling::Settled;
-        self.is_warm |= settling != load::Settling::GoOn
+        self.warmup.settled = settling == load::Settling::Settled;
+        self.is_warm = settling != load::Settling::GoOn
             || self.warmup.calls >= bounds.max_calls
             || elapsed >= bounds.max_time;
         Ok(self.is_warm)
@@ -273,18 +262,16 @@ impl Measurer<TrialFigures> for CallerMeasurer<'_> {
         if let Some(server) = &self.server {
             server.meter().reset_peak();
         }
-        match self.warm_up {
-            WarmUp::None => self.probe(stop)?,
-            WarmUp::AtOnce(bounds) => while !self.warm_up(bounds, stop)? {},
-            WarmUp::InTurn(_) => {}
+        if self.warm_up.is_none() {
+            self.probe(stop)?;
         }
         Ok(())
     }
 
     fn warm_up_slice(&mut self, stop: &AtomicBool) -> TrialResult<bool> {
         match self.warm_up {
-            WarmUp::None | WarmUp::AtOnce(_) => Ok(true),
-            WarmUp::InTurn(bounds) => self.warm_up(bounds, stop),
+            Some(bounds) if !self.is_warm => self.warm_up(bounds, stop),
+            Some(_) | None => Ok(true),
         }
     }
 

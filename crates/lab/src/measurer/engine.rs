@@ -160,16 +160,28 @@ impl Measurer<TrialFigures> for EngineMeasurer<'_, '_> {
             let session = load::Session::open(self.trial, bodies, hooks, stop);
             self.part = Part::Slices(Some(Box::new(self.explained(session)?)));
         }
-        let shared = self.server.subject.is_some_and(Subject::has_other_parts);
-        // From here on, the processor time of a shared process includes that of other variants.
-        if let Some(server_cpu) = self.server_cpu.as_ref().filter(|_| !shared) {
-            server_cpu.start().map_err(unmeasured)?;
-        }
         Ok(())
     }
 
+    fn warm_up_slice(&mut self, stop: &AtomicBool) -> TrialResult<bool> {
+        match &mut self.part {
+            Part::Slices(Some(session)) => {
+                let is_over = session.warm_up_slice(stop);
+                self.explained(is_over)
+            }
+            Part::Slices(None) | Part::Whole(_) => Ok(true),
+        }
+    }
+
     fn slice(&mut self, stop: &AtomicBool) -> TrialResult<f64> {
-        self.measured_from.get_or_insert_with(SystemTime::now);
+        if self.measured_from.is_none() {
+            self.measured_from = Some(SystemTime::now());
+            let shared = self.server.subject.is_some_and(Subject::has_other_parts);
+            // From here on, the processor time of a shared process includes that of other variants.
+            if let Some(server_cpu) = self.server_cpu.as_ref().filter(|_| !shared) {
+                server_cpu.start().map_err(unmeasured)?;
+            }
+        }
         if let Part::Whole(_) = self.part {
             let (bodies, hooks) = (self.bodies()?, self.hooks());
             let measurement = load::measure_with(self.trial, bodies, hooks, stop);

@@ -16,7 +16,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rpcgauge_trial::Stop;
 
-pub(crate) use self::caller::{CallerMeasurer, WarmUp};
+pub(crate) use self::caller::CallerMeasurer;
 pub(crate) use self::engine::{EngineMeasurer, without_values};
 pub(crate) use self::floor::{FloorKey, FloorMeasurer, FloorUnder, note};
 pub(crate) use self::link::{LinkMeter, OverLink};
@@ -27,15 +27,14 @@ use crate::error::TrialResult;
 /// Measures one variant or floor, so that several can alternate on one thread. Implementations are the engine that
 /// calls a server, a client or codec subject, two bare loops and, in tests, plain values.
 pub(crate) trait Measurer<T> {
-    /// Connects and warms up. Afterwards, nothing happens until the first slice is requested.
+    /// Connects. Afterwards, nothing happens until a slice is requested.
     ///
     /// # Errors
     /// Why the variant cannot be measured. This also applies to all methods below. Other variants of the block are
     /// not affected.
     fn prepare(&mut self, stop: &AtomicBool) -> TrialResult;
 
-    /// Warms up for one more slice, if the variant alternates with others of its process during the warm-up. Returns
-    /// whether its warm-up is over. Called until the warm-ups of all variants are over.
+    /// Warms up for one more slice. Returns whether the warm-up is over; nothing happens once it is.
     fn warm_up_slice(&mut self, _stop: &AtomicBool) -> TrialResult<bool> {
         Ok(true)
     }

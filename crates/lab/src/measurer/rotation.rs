@@ -99,8 +99,8 @@ impl<'m> Rotation<'m> {
         self.floors.push(Member::new(floor, stop));
     }
 
-    /// Warms up in alternation the variants that share a process, until all have settled or reached their limits. No
-    /// variant of a process is measured while code of another one is still being compiled.
+    /// Warms up the variants in alternation, until all have settled or reached their limits. No variant is measured
+    /// while code of another one is still being compiled.
     pub(crate) fn warm_up(&mut self, stop: &AtomicBool) {
         let mut is_over = false;
         while !is_over && !stop.load(Ordering::Relaxed) {

@@ -21,7 +21,7 @@ use crate::machine::idle::IdleHold;
 use crate::machine::placement::{Bound, Layout};
 use crate::measurer::{
     CallerMeasurer, EngineMeasurer, FloorKey, FloorMeasurer, FloorUnder, LinkMeter, Measurer,
-    OverLink, Rotation, WarmUp, epoch_ms, note,
+    OverLink, Rotation, epoch_ms, note,
 };
 use crate::run::Event;
 use crate::variant::caller::Caller;
@@ -221,7 +221,7 @@ impl<'a> Run<'a> {
         match instance {
             Instance::Server(server) => {
                 let settings = &planned.variant.settings;
-                let mut trial = server.planned(self.plan, planned.spec, settings);
+                let mut trial = server.planned(self.plan, planned.spec, planned.variant);
                 if self.plan.slice(settings).is_some() {
                     // No call may be in flight while other variants are measured.
                     trial.drain = trial.deadline;
@@ -262,16 +262,11 @@ impl<'a> Run<'a> {
             }
             Ready::Caller(caller, server) => (caller, *server),
         };
-        let warm_up = match warmup::bounds(self.plan, &variant.settings) {
-            Some(bounds) if self.plan.shares_processes(variant) => WarmUp::InTurn(bounds),
-            Some(bounds) => WarmUp::AtOnce(bounds),
-            None => WarmUp::None,
-        };
         let measurer = CallerMeasurer::new(
             caller,
             server,
             &variant.settings,
-            warm_up,
+            warmup::bounds(self.plan, variant),
             slice,
             layout,
             self.options.answer_timeout,

@@ -8,9 +8,9 @@ use std::time::Duration;
 use rpcgauge_link::{Entered, Network};
 use rpcgauge_load as load;
 use rpcgauge_message::{Limits, Workload};
-use rpcgauge_study::plan::{Plan, TrialSpec};
+use rpcgauge_study::plan::{Plan, TrialSpec, Variant};
 use rpcgauge_study::record::{CodeKind, Cold, Fault};
-use rpcgauge_study::settings::{AtEnd, Settings, SubjectCall, Target};
+use rpcgauge_study::settings::{AtEnd, SubjectCall, Target};
 use rpcgauge_trial::{Address, Timing};
 
 use crate::error::{TrialFailure, TrialResult};
@@ -186,12 +186,8 @@ impl Server {
     }
 
     /// Builds the engine's trial for a trial of the plan.
-    pub(crate) fn planned(
-        &self,
-        plan: &Plan,
-        spec: &TrialSpec,
-        settings: &Settings,
-    ) -> load::Trial {
+    pub(crate) fn planned(&self, plan: &Plan, spec: &TrialSpec, variant: &Variant) -> load::Trial {
+        let settings = &variant.settings;
         let calls = match self {
             Self::Subject(up) => &up.calls,
             Self::Live(live) => &live.calls,
@@ -205,7 +201,7 @@ impl Server {
             connections: options.connections,
             timing: settings.timing(),
             keeps_slow: target.runtime().is_some_and(|runtime| runtime.events),
-            warmup: warmup::bounds(plan, settings),
+            warmup: warmup::bounds(plan, variant),
             stop: settings.stop,
             ..calls.trial()
         };

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use rpcgauge_load as load;
 use rpcgauge_stats::{Settling, WarmUp};
-use rpcgauge_study::plan::Plan;
-use rpcgauge_study::settings::{Settings, Target};
+use rpcgauge_study::plan::{Plan, Variant};
+use rpcgauge_study::settings::Target;
 use rpcgauge_trial::Stop;
 
 /// The number of slices in a warm-up of the maximum length: enough for the rule to decide early, while each
@@ -16,10 +16,10 @@ const SLICES: u32 = 100;
 const UNBOUNDED: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The bounds of a trial's warm-up; `None` if it has none.
-pub(crate) fn bounds(plan: &Plan, settings: &Settings) -> Option<load::WarmupBounds> {
-    let mut bounds = within(plan.warmup(settings), plan.warmup_least_calls(settings))?;
+pub(crate) fn bounds(plan: &Plan, variant: &Variant) -> Option<load::WarmupBounds> {
+    let mut bounds = within(plan.warmup(variant), plan.warmup_least_calls(variant))?;
     // The warm-up must leave some of the requests that the trial may send.
-    if let Target::Live(live) = &settings.target
+    if let Target::Live(live) = &variant.settings.target
         && let Some(most) = live.service.max_requests
     {
         bounds.max_calls = bounds.max_calls.min(most / 2);

@@ -39,8 +39,8 @@ pub struct Counted {
 }
 
 impl<'t, 'b, 'r> Session<'t, 'b, 'r> {
-    /// Opens the connections of `trial` and warms up, on the calling thread. The trial's own
-    /// [`rpcgauge_trial::Stop`] is ignored, since the caller decides how many slices there are.
+    /// Opens the connections of `trial`, on the calling thread. The trial's own [`rpcgauge_trial::Stop`] is
+    /// ignored, since the caller decides how many slices there are.
     ///
     /// # Errors
     /// Returns a [`LoadError`] if the trial cannot be run, or is not a closed loop.
@@ -57,6 +57,22 @@ impl<'t, 'b, 'r> Session<'t, 'b, 'r> {
         event_loop.engine.phases.slice();
         event_loop.run(stop)?;
         Ok(Session { event_loop })
+    }
+
+    /// Runs the next slice of the warm-up. Returns whether the warm-up is over; no calls are made once it is.
+    ///
+    /// # Errors
+    /// Returns a [`LoadError`] if the machine or the codec fails. Failed calls are not errors; they are counted.
+    pub fn warm_up_slice(&mut self, stop: &AtomicBool) -> Result<bool, LoadError> {
+        if self.is_over() || self.event_loop.engine.phases.warmup.is_finished() {
+            return Ok(true);
+        }
+        self.event_loop.engine.heartbeat = Heartbeat::start();
+        self.event_loop.catch_up()?;
+        let Engine { phases, ledger, .. } = &mut self.event_loop.engine;
+        phases.begin_warm_up_slice(clock::now(), ledger);
+        self.event_loop.run(stop)?;
+        Ok(self.is_over() || self.event_loop.engine.phases.warmup.is_finished())
     }
 
     /// Measures one slice of at most `max_calls` counted calls.

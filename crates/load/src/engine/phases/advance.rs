@@ -111,10 +111,10 @@ impl Phases<'_, '_> {
     fn start_calls(&mut self, now: u64, pool: &Pool<'_>, ledger: &mut Ledger<'_>) {
         self.failing = Failing::default();
         self.started_at = now;
-        if self.warmup.start(now) {
-            self.phase = Phase::WarmUp;
-        } else if self.slicing.is_some() {
+        if self.slicing.is_some() {
             self.pause(now);
+        } else if self.warmup.start(now) {
+            self.phase = Phase::WarmUp;
         } else {
             self.start_measuring(pool, ledger);
         }
@@ -124,7 +124,13 @@ impl Phases<'_, '_> {
 
     #[cold]
     pub(super) fn end_warmup(&mut self, settled: bool, at: u64) {
-        self.warmup.outcome.settled = settled;
+        self.warmup.finish(settled);
+        self.end_warmup_calls(at);
+    }
+
+    /// Ends the warm-up, or the slice of it that a session runs.
+    #[cold]
+    pub(super) fn end_warmup_calls(&mut self, at: u64) {
         self.phase = Phase::Switching;
         self.started_at = at;
     }

@@ -5,10 +5,10 @@
 //!    └── without a warm-up ────────────────▲
 //!
 //! A session:
-//!                                  ┌───────────── Session::slice ──────────────┐
-//! Opening ──► WarmUp ──► Switching ──► Paused ──► Resuming ──► Skipping ──► Measured ──► Draining ──┐
-//!                                        ▲                                                          │
-//!                                        └──────────────────────────────────────────────────────────┘
+//!     ┌──────── Session::warm_up_slice ───────┐
+//! Opening ──► Paused ──► WarmUp ──► Switching ──┐
+//!               ▲ │                             │
+//!               │ └──► Resuming ──► Skipping ──►│Measured ──► Draining ──┐
 //! ```
 //!
 //! The trial can end early in any phase: because it is stopped, the bodies are used up, or all calls have
@@ -245,9 +245,11 @@ impl<'t, 'r> Phases<'t, 'r> {
             return;
         }
         match self.warmup.call_ended(&call) {
-            Settling::GoOn => {}
-            Settling::Settled => self.end_warmup(true, call.done),
-            Settling::NeverSettled => self.end_warmup(false, call.done),
+            None => {}
+            Some(Settling::Settled) => self.end_warmup(true, call.done),
+            Some(Settling::NeverSettled) => self.end_warmup(false, call.done),
+            Some(Settling::GoOn) if self.slicing.is_some() => self.end_warmup_calls(call.done),
+            Some(Settling::GoOn) => {}
         }
     }
 

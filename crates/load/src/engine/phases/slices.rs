@@ -56,6 +56,14 @@ impl Phases<'_, '_> {
         self.slicing = Some(Slicing::default());
     }
 
+    /// Begins a slice of the warm-up of a paused session, which has one.
+    pub(crate) fn begin_warm_up_slice(&mut self, now: u64, ledger: &mut Ledger<'_>) {
+        self.warmup.start(now);
+        self.phase = Phase::WarmUp;
+        self.started_at = now;
+        ledger.due_times.start_again(now);
+    }
+
     /// Begins a slice of a paused session, with at most `max_calls` measured calls.
     pub(crate) fn begin_slice(
         &mut self,

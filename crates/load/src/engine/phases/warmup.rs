@@ -20,6 +20,8 @@ pub(crate) struct WarmUp<'r> {
     settling: Box<dyn FnMut(u64) -> Settling + 'r>,
     /// `Some` while the warm-up is running.
     meter: Option<SliceMeter>,
+    /// Whether the rule or a bound has ended it.
+    is_over: bool,
     pub(crate) outcome: Warmup,
     pub(crate) late: LateCalls,
     /// Calls of the warm-up that succeeded while measured calls were due (only at a rate).
@@ -35,26 +37,29 @@ impl<'r> WarmUp<'r> {
             bounds,
             settling,
             meter: None,
+            is_over: false,
             outcome: Warmup::default(),
             late: LateCalls::default(),
             answered_in_measured: 0,
         }
     }
 
-    /// Starts the warm-up at `now` (ns). Returns false if the trial has none.
+    /// Starts the warm-up at `now` (ns), or resumes it. Returns false if the trial has none.
     pub(super) fn start(&mut self, now: u64) -> bool {
-        self.meter = self.bounds.map(|bounds| SliceMeter::new(bounds, now));
+        let meter = |bounds| SliceMeter::new(bounds, now, &self.outcome);
+        self.meter = self.bounds.map(meter);
         self.meter.is_some()
     }
 
     /// Notes the end of a call. If the call completes a slice, returns the rule's decision.
-    pub(super) fn call_ended(&mut self, call: &EndedCall) -> Settling {
+    pub(super) fn call_ended(&mut self, call: &EndedCall) -> Option<Settling> {
         let latency = call.done.saturating_sub(call.due);
-        let meter = self.meter.as_mut();
-        match meter.and_then(|meter| meter.call_ended(call.done, latency)) {
-            Some(median) => (self.settling)(median),
-            None => Settling::GoOn,
-        }
+        let slice = self.meter.as_mut()?.call_ended(call.done, latency)?;
+        Some(if slice.asks_rule {
+            (self.settling)(slice.median)
+        } else {
+            Settling::GoOn
+        })
     }
 
     /// Notes the end of a warm-up call during the measured part.
@@ -94,7 +99,18 @@ impl<'r> WarmUp<'r> {
         self.meter.as_ref().map_or(0, SliceMeter::ends_by)
     }
 
-    /// Notes that the warm-up ended at `now` (ns).
+    /// Notes that the rule or a bound has ended the warm-up.
+    pub(super) fn finish(&mut self, settled: bool) {
+        self.is_over = true;
+        self.outcome.settled = settled;
+    }
+
+    /// Whether nothing of the warm-up is left, or there is none.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.is_over || self.bounds.is_none()
+    }
+
+    /// Notes that the warm-up ended, or was paused, at `now` (ns).
     pub(super) fn end(&mut self, now: u64) {
         if let Some(meter) = self.meter.take() {
             self.outcome.elapsed_ns = now.saturating_sub(meter.started_at);
@@ -102,10 +118,20 @@ impl<'r> WarmUp<'r> {
     }
 }
 
-/// The slices of a warm-up so far.
+/// A complete slice of a warm-up.
+#[derive(Debug, PartialEq, Eq)]
+struct CompleteSlice {
+    /// The median latency, ns.
+    median: u64,
+    /// Whether the warm-up has lasted long enough to apply the rule.
+    asks_rule: bool,
+}
+
+/// The slices of a warm-up since it was started or resumed.
 #[derive(Debug)]
 struct SliceMeter {
     bounds: WarmupBounds,
+    /// When it started, ns. The time during which it was paused is left out.
     started_at: u64,
     ended: u64,
     slice_started_at: u64,
@@ -116,11 +142,11 @@ struct SliceMeter {
 }
 
 impl SliceMeter {
-    fn new(bounds: WarmupBounds, now: u64) -> SliceMeter {
+    fn new(bounds: WarmupBounds, now: u64, earlier: &Warmup) -> SliceMeter {
         SliceMeter {
             bounds,
-            started_at: now,
-            ended: 0,
+            started_at: now.saturating_sub(earlier.elapsed_ns),
+            ended: earlier.calls,
             slice_started_at: now,
             slice_calls: 0,
             few: Vec::with_capacity(FEW),
@@ -128,9 +154,8 @@ impl SliceMeter {
         }
     }
 
-    /// Adds a call that ended. If the call completes a slice and the rule is to be applied, returns the
-    /// slice's median latency.
-    fn call_ended(&mut self, done: u64, latency: u64) -> Option<u64> {
+    /// Adds a call that ended. Returns the slice if the call completes it.
+    fn call_ended(&mut self, done: u64, latency: u64) -> Option<CompleteSlice> {
         self.ended += 1;
         self.slice_calls += 1;
         if self.few.len() == FEW {
@@ -145,8 +170,10 @@ impl SliceMeter {
         self.slice_started_at = done;
         let median = self.take_median();
         let elapsed = Duration::from_nanos(done.saturating_sub(self.started_at));
-        let asks_rule = self.bounds.asks_rule(self.ended, elapsed);
-        asks_rule.then_some(median)
+        Some(CompleteSlice {
+            median,
+            asks_rule: self.bounds.asks_rule(self.ended, elapsed),
+        })
     }
 
     /// Whether a bound has been reached.
@@ -192,7 +219,7 @@ mod tests {
             slice_calls: 3,
             slice_time: Duration::from_nanos(100),
         };
-        SliceMeter::new(bounds, 5000)
+        SliceMeter::new(bounds, 5000, &Warmup::default())
     }
 
     #[test]
