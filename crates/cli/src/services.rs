@@ -111,7 +111,7 @@ impl Prepared<'_> {
         };
         let (live, measured) = self.largest(plan);
         let extent = Extent {
-            warmup: plan.warmup,
+            warmup: plan.warmup(self.variant),
             measured,
             limits: plan.limits,
             prepared_bytes: Extent::PREPARED_BYTES,

@@ -95,6 +95,7 @@ fn study(
     let mut text = StudyText::new(&question(args, own, sizes, against));
     text.optional("seed", args.seed.map(number));
     text.key("budget", format_time(budget_ms));
+    text.key("processes", "shared");
     text.table("[workload]");
     inputs::write_schema(&mut text, &args.schema)?;
     text.key("method", args.method.as_str());

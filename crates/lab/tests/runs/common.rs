@@ -88,6 +88,7 @@ pub(crate) fn plan(variants: Vec<(&str, Settings)>, invocations: u32, blocks: u3
         group: None,
         repeats: None,
         scale: None,
+        warm_up: None,
         settings,
     };
     Plan {
@@ -95,8 +96,8 @@ pub(crate) fn plan(variants: Vec<(&str, Settings)>, invocations: u32, blocks: u3
         question: "Does a plan run to its end?".to_owned(),
         seed: 7,
         variants: variants.into_iter().map(variant).collect(),
-        shared: Vec::new(),
-        apart: BTreeMap::new(),
+        shared_processes: Vec::new(),
+        own_processes: BTreeMap::new(),
         pairs: Vec::new(),
         claims: Vec::new(),
         objectives: Vec::new(),

@@ -264,7 +264,7 @@ impl Recorded<'_> {
             .filter(|t| t.variant == index && t.placement == placement);
         let measured = trials.len() as u64;
         // Neither a ramp nor a trial without a warm-up can be unsettled.
-        let warmup = &self.plan.warmup;
+        let warmup = variant.warm_up.unwrap_or(self.plan.warmup);
         let has_warmup = [warmup.calls, warmup.time_ms]
             .into_iter()
             .flatten()

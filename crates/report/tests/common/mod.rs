@@ -318,6 +318,7 @@ impl Builder {
                     group: spec.group.map(str::to_owned),
                     repeats: spec.repeats.map(str::to_owned),
                     scale: None,
+                    warm_up: None,
                     settings: Settings {
                         target: spec.call().into(),
                         stop: Stop {
@@ -327,8 +328,8 @@ impl Builder {
                     },
                 })
                 .collect(),
-            shared: Vec::new(),
-            apart: BTreeMap::new(),
+            shared_processes: Vec::new(),
+            own_processes: BTreeMap::new(),
             pairs: self.pairs.clone(),
             claims: self.claims.clone(),
             objectives: Vec::new(),

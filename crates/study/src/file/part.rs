@@ -7,6 +7,7 @@ use toml::Spanned;
 
 use super::layer::{Exclude, Layer, Values, exclude, factors};
 use super::service::ServiceWritten;
+use super::top::WarmupWritten;
 use super::workload::WorkloadWritten;
 use crate::error::StudyError;
 use crate::plan::{Metric, Published};
@@ -27,6 +28,7 @@ pub(crate) struct Part {
     pub(crate) invocations: Option<Spanned<NonZeroU32>>,
     pub(crate) blocks: Option<Spanned<NonZeroU32>>,
     pub(crate) processes: Option<Processes>,
+    pub(crate) warm_up: Option<Spanned<WarmupWritten>>,
 }
 
 /// Whether variants share processes.
@@ -131,6 +133,7 @@ impl Part {
             invocations: table.take("invocations")?,
             blocks: table.take("blocks")?,
             processes: table.take("processes")?,
+            warm_up: table.take("warm-up")?,
         };
         let compared = part.pairs.iter().map(|pair| (&pair.of, &pair.against));
         let claimed = part.claims.iter().map(|claim| (&claim.of, &claim.against));

@@ -22,7 +22,6 @@ pub(crate) struct Top {
     pub(crate) idle: Option<Spanned<Idle>>,
     pub(crate) margin: Option<Spanned<f64>>,
     pub(crate) confidence: Option<Spanned<f64>>,
-    pub(crate) warm_up: Option<Spanned<WarmupWritten>>,
     /// How long a slice should last when variants take turns.
     pub(crate) slice: Option<Time>,
     pub(crate) a_a: Option<Spanned<Line>>,

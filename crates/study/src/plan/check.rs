@@ -47,8 +47,10 @@ impl Plan {
     pub(crate) fn check(&self) -> Result<(), String> {
         MARGIN.check(self.margin)?;
         CONFIDENCE.check(self.confidence)?;
-        let times = [Some(self.slice_us / 1_000), self.warmup.time_ms];
-        if self.slice_us == 0 || times.into_iter().flatten().any(|ms| ms > MAX_MS) {
+        let of_variants = self.variants.iter().filter_map(|one| one.warm_up);
+        let warm_ups = of_variants.chain([self.warmup]).map(|stop| stop.time_ms);
+        let times = warm_ups.chain([Some(self.slice_us / 1_000)]);
+        if self.slice_us == 0 || times.flatten().any(|ms| ms > MAX_MS) {
             return Err(
                 "a slice and a warm-up must be at most 24h, and a slice more than 0".to_owned(),
             );

@@ -82,10 +82,11 @@ impl Plan {
 
     /// Like [`Plan::estimate`], but takes the times of calls from `call`.
     pub(crate) fn estimate_of(&self, call: impl Fn(&Settings) -> Duration) -> Duration {
-        let settings = self.variants.iter().map(|variant| &variant.settings);
-        let each: Vec<(Duration, Duration)> = settings
-            .map(|settings| {
-                let trial = self.trial_time(settings, call(settings));
+        let variants = self.variants.iter();
+        let each: Vec<(Duration, Duration)> = variants
+            .map(|variant| {
+                let settings = &variant.settings;
+                let trial = self.trial_time(variant, call(settings));
                 (trial, self.start_time(&settings.target))
             })
             .collect();
@@ -171,13 +172,14 @@ impl Plan {
     }
 
     /// The time of one trial with its warm-up and overhead.
-    fn trial_time(&self, settings: &Settings, call: Duration) -> Duration {
-        let warmup = bounded(settings, self.warmup(settings), call);
+    fn trial_time(&self, variant: &Variant, call: Duration) -> Duration {
+        let settings = &variant.settings;
+        let warmup = bounded(settings, self.warmup(variant), call);
         // A slice of the warm-up has at least one call, so slow calls extend the warm-up to its bound.
         let slice = (warmup.as_secs_f64() / WARMUP_SLICES).max(call.as_secs_f64());
         let settling = Duration::from_secs_f64(slice * USUAL_WARMUP_SLICES);
         let least_calls = Stop {
-            calls: Some(self.warmup_least_calls(settings)),
+            calls: Some(self.warmup_least_calls(variant)),
             time_ms: None,
         };
         let compiling = bounded(settings, least_calls, call.mul_f64(guess::NOT_COMPILED));

@@ -86,27 +86,32 @@ impl Plan {
             .any(|variant| variant.settings.target.link().is_some())
     }
 
-    /// The bounds of the warm-up of a trial with these settings: the plan's time, or a longer time if one of its stacks
-    /// needs it. If the study bounds the number of calls or disables the warm-up, stacks do not change that.
-    pub fn warmup(&self, settings: &Settings) -> Stop {
-        let needed = self.needed(settings).map(|needed| needed.warm_up_ms).max();
+    /// The bounds of the warm-up of a variant's trials: those of its group or of the plan, or a longer time if one of
+    /// its stacks needs it. If the study bounds the number of calls or disables the warm-up, stacks do not change that.
+    pub fn warmup(&self, variant: &Variant) -> Stop {
+        let written = variant.warm_up.unwrap_or(self.warmup);
+        let needed = self.needed(variant).map(|needed| needed.warm_up_ms).max();
         Stop {
-            time_ms: self.warmup.time_ms.max(needed),
-            ..self.warmup
+            time_ms: written.time_ms.max(needed),
+            ..written
         }
     }
 
     /// The minimum number of warm-up calls, from the most demanding stack.
-    pub fn warmup_least_calls(&self, settings: &Settings) -> u64 {
-        let needed = self.needed(settings).map(|needed| needed.warm_up_calls);
+    pub fn warmup_least_calls(&self, variant: &Variant) -> u64 {
+        let needed = self.needed(variant).map(|needed| needed.warm_up_calls);
         needed.max().unwrap_or(0)
     }
 
     /// What the stacks of a trial need, if the study leaves the warm-up to them.
-    fn needed(&self, settings: &Settings) -> impl Iterator<Item = &StackNeeds> {
-        let is_left_to_stacks =
-            self.warmup.calls.is_none() && self.warmup.time_ms.is_some_and(|ms| ms > 0);
-        let stacks = settings.target.stacks().filter(move |_| is_left_to_stacks);
+    fn needed(&self, variant: &Variant) -> impl Iterator<Item = &StackNeeds> {
+        let written = variant.warm_up.unwrap_or(self.warmup);
+        let is_left_to_stacks = written.calls.is_none() && written.time_ms.is_some_and(|ms| ms > 0);
+        let stacks = variant
+            .settings
+            .target
+            .stacks()
+            .filter(move |_| is_left_to_stacks);
         stacks.filter_map(|stack| self.stack_needs.get(stack))
     }
 
@@ -211,6 +216,9 @@ pub struct Variant {
     /// The factor by which the response is longer than its sample, if the study gives one for a user's own method.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scale: Option<u32>,
+    /// The bounds of the warm-up, if its group sets its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warm_up: Option<Stop>,
     /// Everything that decides how it calls.
     pub settings: Settings,
 }

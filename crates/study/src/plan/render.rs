@@ -74,7 +74,7 @@ impl Plan {
             percent(self.margin),
             percent(self.confidence)
         );
-        let longest = self.variants.iter().map(|v| self.warmup(&v.settings));
+        let longest = self.variants.iter().map(|v| self.warmup(v));
         let longest = longest.max_by_key(|stop| stop.time_ms);
         let longest = longest.unwrap_or(self.warmup);
         let mut warmup = match self.warmup.time_ms {

@@ -152,6 +152,7 @@ mod tests {
             group: None,
             repeats: None,
             scale: None,
+            warm_up: None,
             settings: Settings::new(call),
         }
     }

@@ -102,7 +102,7 @@ impl Resolver<'_> {
                 "\"budget\" decides how many invocations and blocks there are; keep one of the two";
             return Err(self.at(written, message));
         }
-        if let Some(place) = place(&study.top.warm_up) {
+        if let Some(place) = study.sections().find_map(|s| place(&s.part.warm_up)) {
             let message = "\"budget\" decides how long warm-ups are; keep one of the two";
             return Err(self.source.error(place, message));
         }

@@ -80,6 +80,7 @@ impl Resolver<'_> {
                         group: section.group.map(str::to_owned),
                         repeats: None,
                         scale: merged.scale().map(Spanned::into_inner),
+                        warm_up: section.warm_up(),
                         settings,
                     },
                     layer: merged.layer,

@@ -205,12 +205,16 @@ impl Resolver<'_> {
     fn live_warmup(&self, combined: &[Combined], kept: usize) -> Result<Stop, StudyError> {
         const NONE: Stop = Stop::after_ms(0);
         if let Some(ramp) = combined.iter().find(|one| one.is_ramp()) {
-            let warm_up = &self.study.top.warm_up;
-            let stop = value(warm_up).and_then(|written| written.stop());
-            if stop.is_some_and(|stop| stop != NONE) {
+            let warm_ups = self
+                .study
+                .sections()
+                .filter_map(|one| one.part.warm_up.as_ref());
+            let mut warm_ups =
+                warm_ups.filter(|one| one.get_ref().stop().is_some_and(|stop| stop != NONE));
+            if let Some(warm_up) = warm_ups.next() {
                 let message = "a ramp has no separate warm-up; begin the ramp with one, as in \
                     100:5s,100..1000:30s, and leave this out";
-                return Err(self.at(place(warm_up), message));
+                return Err(self.source.error(warm_up.span(), message));
             }
             if kept > 1 {
                 let message = "a ramp cannot be compared; leave the other variants out";

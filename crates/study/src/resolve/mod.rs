@@ -118,6 +118,14 @@ struct Section<'a> {
     span: Range<usize>,
 }
 
+impl Section<'_> {
+    /// The bounds of the warm-up, if a group sets its own.
+    fn warm_up(&self) -> Option<Stop> {
+        self.group?;
+        value(&self.part.warm_up)?.stop()
+    }
+}
+
 struct Resolver<'a> {
     study: &'a StudyFile,
     source: &'a Source,
@@ -222,7 +230,7 @@ impl Resolver<'_> {
             None => Control::Headline,
             Some(name) => Control::Variant(self.a_a(&combined, name)?),
         };
-        let warmup = value(&top.warm_up).and_then(|written| written.stop());
+        let warmup = value(&study.part.warm_up).and_then(|written| written.stop());
         let slice_us = top.slice.map(|Time(ms)| ms.saturating_mul(1_000));
         let plan = Plan {
             name: study.name.clone(),
@@ -288,7 +296,8 @@ impl Resolver<'_> {
             self.at(place, error.to_string())
         });
         plan.map(|mut plan| {
-            self.study.assign_processes(&mut plan, self.context.subjects);
+            self.study
+                .assign_processes(&mut plan, self.context.subjects);
             plan
         })
     }

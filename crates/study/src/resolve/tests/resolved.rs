@@ -480,9 +480,9 @@ fn a_stack_that_needs_a_longer_warm_up_gets_it() {
     let bounds = |warm_up: &str| {
         let plan = study(warm_up);
         ["own", "python"].map(|name| {
-            let settings = &plan.variant(name).unwrap().settings;
-            let time_ms = plan.warmup(settings).time_ms;
-            (time_ms, plan.warmup_least_calls(settings))
+            let variant = plan.variant(name).unwrap();
+            let time_ms = plan.warmup(variant).time_ms;
+            (time_ms, plan.warmup_least_calls(variant))
         })
     };
     let of_time = |own, python| [(Some(own), 0), (Some(python), 500)];
