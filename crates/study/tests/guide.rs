@@ -88,7 +88,7 @@ fn the_guides_table_is_the_table_of_settings() {
                 assert!(shown, "{} = \"{word}\": {values}", row.name);
             }
         }
-        for settings in usual.iter().filter(|_| left_out != "must be said") {
+        for settings in usual.iter().filter(|_| left_out != "required") {
             let Some(value) = row.value(settings) else {
                 continue;
             };
