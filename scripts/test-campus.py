@@ -1,5 +1,5 @@
-"""Sends load to campus, asks its Prometheus every query of the dashboard, and compares the answers with rpcgauge's own
-figures of the same time: test-campus.py RPCGAUGE
+"""Sends load to campus, sends every query of the dashboard to its Prometheus, and compares the results with rpcgauge's
+own figures for the same time. Usage: test-campus.py RPCGAUGE
 """
 
 import json
@@ -14,12 +14,12 @@ import urllib.parse
 import urllib.request
 
 USERS = 20
-# It holds the load, from before its first request until after its last.
+# Covers the whole load, from before its first request until after its last.
 WINDOW = "[60s]"
-# How many times rpcgauge's figure Prometheus's may be, by the beginning of a panel's title.
-# Users log in, and begin their first tasks, before rpcgauge counts. Prometheus has these requests too, and their waits:
-# the longest of all, while the pools of connections are filled, against a mean of microseconds.
-# Prometheus extrapolates by up to half a scrape at each end, and not alike for a sum and a count near zero.
+# The allowed ratio of Prometheus's figure to rpcgauge's, by the beginning of a panel's title.
+# Users log in and begin their first tasks before rpcgauge starts to count. Prometheus includes these requests and their
+# waits, which are the longest of all, because the connection pools are still being filled; the usual mean is microseconds.
+# Prometheus extrapolates by up to half a scrape at each end, and differently for a sum and a count near zero.
 TOLERANCE = [("Requests per second", 0.8, 1.2), ("Waiting for ", 0.67, 10), ("", 0.95, 1.05)]
 
 RATE = re.compile(r"rate\((?P<metric>\w+?)(?P<what>_sum|_count|)\{job=\"(?P<job>\w+)\"")
@@ -32,27 +32,27 @@ def get(url):
 
 
 def ask(prometheus, query):
-    """The series of a query, each with its labels and its value."""
+    """Returns the series of a query, each with its labels and its value."""
     asked = f"{prometheus}/api/v1/query?{urllib.parse.urlencode({'query': query})}"
     result = json.loads(get(asked))["data"]["result"]
     return [(series["metric"], float(series["value"][1])) for series in result]
 
 
 def table(said, head):
-    """The rows of a table of rpcgauge by their first column."""
+    """Returns the rows of a table printed by rpcgauge, by their first column."""
     lines = said.split(f"\n{head} ", 1)[1].split("\n\n", 1)[0].splitlines()[1:]
     rows = [re.split(r"  +", line) for line in lines if "  " in line]
     return {row[0]: row[1:] for row in rows}
 
 
 def value(text):
-    """A figure with its unit, in seconds or bytes."""
+    """Converts a figure with its unit to seconds or bytes."""
     number, unit = text.split()
     return float(number.replace(",", "")) * UNITS[unit]
 
 
 def own_figures(said):
-    """The count and the sum of each metric of app.toml in the load."""
+    """Yields each metric of app.toml with its count and its sum over the load."""
     with open("apps/campus/app.toml", "rb") as file:
         metrics = tomllib.load(file)["metrics"]
     rows = table(said, "within")
@@ -67,7 +67,7 @@ def own_figures(said):
 
 
 def compare(query, answers, own):
-    """How far Prometheus's answers are from rpcgauge's figures, a ratio for each series that both have."""
+    """Yields the ratio of Prometheus's result to rpcgauge's figure for each series; infinity if only rpcgauge has it."""
     match = RATE.search(query)
     own = [one for one in own if (one[0]["service"], one[0]["metric"]) == (match["job"], match["metric"])]
     told_of = set()
@@ -84,7 +84,7 @@ def compare(query, answers, own):
         elif count:
             per_second = float(WINDOW[1:-2])
             yield told * per_second / count if match["what"] == "_count" else told / (total / count)
-    # What only rpcgauge has.
+    # The series that only rpcgauge has.
     yield from (math.inf for metric, count, _ in own if count and metric["name"] not in told_of)
 
 
@@ -97,7 +97,7 @@ def check(said, queries):
     for title, query in queries:
         answers = ask(prometheus[1], query.replace("[1m]", WINDOW))
         if not answers:
-            sys.exit(f"{title}: no series is the result of {query}")
+            sys.exit(f"{title}: the query returned no series: {query}")
         if not RATE.search(query):
             continue
         ratios = list(compare(query, answers, own))
@@ -106,10 +106,10 @@ def check(said, queries):
         compared += len(ratios)
         lowest, highest = next(bounds for prefix, *bounds in TOLERANCE if title.startswith(prefix))
         outside = (one for one in ratios if not lowest <= one <= highest)
-        far += [f"{title}: Prometheus tells {one:.3f} times rpcgauge's: {query}" for one in outside]
+        far += [f"{title}: Prometheus's figure is {one:.3f} times rpcgauge's: {query}" for one in outside]
     if far:
         sys.exit("\n".join([said, *far]))
-    print(f"campus: {len(queries)} queries of its dashboard have results; {compared} figures of them are rpcgauge's own")
+    print(f"campus: {len(queries)} queries of its dashboard have results; {compared} of their figures match rpcgauge's own")
 
 
 def main():
@@ -117,7 +117,7 @@ def main():
         panels = [panel for panel in json.load(file)["panels"] if "targets" in panel]
     queries = [(panel["title"], target["expr"]) for panel in panels for target in panel["targets"]]
     load = ["app", "load", "campus", "--set", "calls=grpc", "--users", str(USERS), "--duration", "20s"]
-    # Without a warm-up nearly all requests are in rpcgauge's figures, as they are in Prometheus's.
+    # Without a warm-up, rpcgauge's figures include nearly all requests, as Prometheus's do.
     app = subprocess.Popen([sys.argv[1], *load, "--warm-up", "1ms", "--stay"], stdout=subprocess.PIPE, text=True)
     try:
         said = ""
@@ -126,15 +126,15 @@ def main():
             if line.startswith("Ctrl-C"):
                 break
         else:
-            sys.exit(f"campus did not stay up:\n{said}")
-        # Prometheus scrapes what came last.
+            sys.exit(f"campus did not keep running:\n{said}")
+        # Gives Prometheus time to scrape the last requests.
         time.sleep(3)
         check(said, queries)
     finally:
         app.send_signal(signal.SIGINT)
         ended = app.wait(60)
     if ended:
-        sys.exit(f"rpcgauge ended with {ended}:\n{said}")
+        sys.exit(f"rpcgauge exited with {ended}:\n{said}")
 
 
 main()

@@ -1,4 +1,4 @@
-// Checks a dashboard's file with Grafana's own schema, as there is no Grafana here to open it in.
+// Command check-dashboard checks a dashboard file against Grafana's own schema, because the tests do not run Grafana.
 package main
 
 import (
@@ -23,7 +23,7 @@ func check(path string) error {
 	}
 	plugins.RegisterDefaultPlugins()
 	var read dashboard.Dashboard
-	// It returns a list of what is wrong, also an empty one.
+	// The error is a list of problems, which may be empty.
 	if err := read.UnmarshalJSONStrict(text); err != nil && err.Error() != "" {
 		return err
 	}
