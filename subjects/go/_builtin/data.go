@@ -1,5 +1,5 @@
-// The services of the built-in workloads. The generator puts these files beside the main package of the
-// built-in set: they use its generated types, which are not there before.
+// The services of the built-in workloads. The generator adds these files to the main package of the built-in set. They
+// are not part of this module's packages, because they use types that exist only after generation.
 package main
 
 import (
@@ -20,7 +20,7 @@ const (
 	firstNumber   = 10
 )
 
-// kept checks the length of the response that a server keeps.
+// kept checks the length of the response that a server keeps in memory.
 func kept(n, most int) error {
 	if n > most {
 		return settings.Refuse(settings.User, "n is %d: this workload has at most %d", n, most)
@@ -46,7 +46,7 @@ func followerIDs(user int64, n int) ([]int64, error) {
 	return ids, nil
 }
 
-// row is a row of the workload records: text, and numbers where a cell is one. An empty cell is nil.
+// row is a row of the workload records: strings, and numbers for numeric cells. An empty cell is nil.
 type row struct {
 	texts   [firstNumber]*string
 	numbers [columns - firstNumber]*int32

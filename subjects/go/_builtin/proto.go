@@ -13,7 +13,7 @@ import (
 	"rpcgauge/subjects/go/internal/bind"
 )
 
-// services are the built-in workloads (contract/workloads.md).
+// services contains the built-in workloads by name (contract/workloads.md).
 var services = map[string]bind.Service{
 	"echo":      {Path: "/several/data", Method: "/several.SeveralService/GetSeveralData", Proto: echoProto, Plain: echoPlain},
 	"hello":     {Path: "/hello", Method: "/hello.Hello/SayHello", Proto: helloProto, Plain: helloPlain},

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/compiler/protogen"
 )
 
-// builtInPaths are the REST resources of the built-in workloads' methods (contract/README.md).
+// builtInPaths maps the methods of the built-in workloads to their REST paths (contract/README.md).
 var builtInPaths = map[string]string{
 	"/several.SeveralService/GetSeveralData":        "/several/data",
 	"/hello.Hello/SayHello":                         "/hello",
@@ -25,12 +25,12 @@ var builtInPaths = map[string]string{
 //go:embed programs.go.tmpl
 var programs string
 
-// programTemplates are the files of the main package. Each program has the code of its own stacks only, by
-// a build constraint, so that its size and memory are those of a program of that stack.
+// programTemplates are the files of the main package. Build constraints limit each program to the code of its own
+// stacks, so that its size and memory are those of a program with only these stacks.
 var programTemplates = []string{"set", "codecs", "net-http", "grpc-go", "grpc-gateway", "grpc-methods",
 	"connect-go", "connect-methods", "services"}
 
-// boundMethod is a method as the templates write it: with the names of its generated code.
+// boundMethod is a method as seen by the templates: it has the names of the generated code.
 type boundMethod struct {
 	Path, Name, Service         string
 	Package, Connect            string
@@ -38,7 +38,7 @@ type boundMethod struct {
 	PlainRequest, PlainResponse string
 }
 
-// imports are packages by the names that the templates use, which are those of their folders.
+// imports maps the package names used in the templates, which are the names of the folders, to import paths.
 type imports map[string]protogen.GoImportPath
 
 func (i imports) name(of protogen.GoImportPath) string {
@@ -57,8 +57,8 @@ func (i imports) with(others imports) imports {
 	return all
 }
 
-// bindings are the files of the main package, and of the types for encoding/json, by their names. Messages
-// may have no such types: then the stacks that need them say why.
+// bindings generates the files of the main package and of the types for encoding/json, by name. If the messages have no
+// types for encoding/json, the stacks that need them report why.
 func bindings(model *protogen.Plugin, asked *set, plain *plainTypes) (map[string][]byte, error) {
 	messages, services, connects := imports{}, imports{}, imports{}
 	var methods []boundMethod
@@ -123,7 +123,7 @@ func find(model *protogen.Plugin, path string) (*protogen.File, *protogen.Method
 					continue
 				}
 				if method.Desc.IsStreamingClient() || method.Desc.IsStreamingServer() {
-					return nil, nil, fmt.Errorf("%s is a streaming method; this subject has unary ones", path)
+					return nil, nil, fmt.Errorf("%s is a streaming method; this subject supports only unary methods", path)
 				}
 				return file, method, nil
 			}

@@ -27,8 +27,8 @@ import (
 
 const root = "../.."
 
-// odd is testdata/odd.txtpb: messages with no package, reserved words and clashes for names, maps,
-// oneofs, nested types, every well-known type, and proto2 in a file that `go build` would leave out.
+// odd reads testdata/odd.txtpb: messages without a package, names that are reserved words or clash, maps, oneofs,
+// nested types, every well-known type, and proto2 in a file whose name makes `go build` ignore it.
 func odd(t *testing.T) *descriptorpb.FileDescriptorSet {
 	t.Helper()
 	text, err := os.ReadFile("testdata/odd.txtpb")
@@ -50,7 +50,7 @@ func odd(t *testing.T) *descriptorpb.FileDescriptorSet {
 	return all
 }
 
-// annotate gives a file what users have for grpc-gateway: an import of a library's file, and a route.
+// annotate adds what users of grpc-gateway have in a file: an import of a library's file, and a route.
 func annotate(t *testing.T, file *descriptorpb.FileDescriptorProto) {
 	t.Helper()
 	file.Dependency = append(file.Dependency, "google/api/annotations.proto")
@@ -61,7 +61,7 @@ func annotate(t *testing.T, file *descriptorpb.FileDescriptorProto) {
 	})
 }
 
-// addKnown adds a file that comes with a library, after those that it imports.
+// addKnown adds a file that ships with a library, after the files that it imports.
 func addKnown(to *descriptorpb.FileDescriptorSet, name string) {
 	known, err := protoregistry.GlobalFiles.FindFileByPath(name)
 	if err != nil || slices.ContainsFunc(to.File, func(file *descriptorpb.FileDescriptorProto) bool {
@@ -91,7 +91,7 @@ const oddMessage = `{
 	"old": {"name": "q", "closed": "ONE", "part": [{"number": "1"}, {}], "nested": {"id": 0}, "zero": 0}
 }`
 
-// programsOf generates the code of a method, and builds the programs with it.
+// programsOf generates the code for a method and builds the programs with it.
 func programsOf(t *testing.T, descriptors *descriptorpb.FileDescriptorSet, method string) string {
 	t.Helper()
 	plugins, folder := t.TempDir(), t.TempDir()
@@ -165,7 +165,7 @@ func TestOddMessagesGoThroughEveryCodec(t *testing.T) {
 	}
 }
 
-// method is a file with the method p.S/M, whose response is of a type.
+// method returns a file with the method p.S/M and the given response type.
 func method(t *testing.T, response string, messages string, imports ...string) *descriptorpb.FileDescriptorSet {
 	t.Helper()
 	own := &descriptorpb.FileDescriptorProto{}
@@ -227,7 +227,7 @@ func TestWhatEncodingJSONCannotHaveLeavesTheOtherStacks(t *testing.T) {
 			}
 			command := exec.Command(codecs)
 			command.Stdin = strings.NewReader(string(line) + "\n")
-			// It ends with an exit code: what it says counts.
+			// The exit code is not 0; only the output matters.
 			said, _ := command.Output()
 			if !strings.Contains(string(said), test.want) {
 				t.Errorf("it said %s, and not %s", said, test.want)
@@ -245,7 +245,7 @@ func compact(t *testing.T, text []byte) string {
 	return out.String()
 }
 
-// codecSettings ask for a codec that decodes a response.
+// codecSettings returns settings for a codec that decodes a response.
 func codecSettings(t *testing.T, stack, encoding, method, message string) map[string]any {
 	t.Helper()
 	return map[string]any{
@@ -267,7 +267,7 @@ type reply struct {
 	} `json:"verified"`
 }
 
-// converse starts a codec and has it verified.
+// converse starts a codec and sends it a verify line.
 func converse(t *testing.T, built string, settings any) reply {
 	t.Helper()
 	line, err := json.Marshal(settings)

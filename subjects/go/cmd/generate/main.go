@@ -1,7 +1,7 @@
-// Command generate makes the Go code of a set of messages, one way for the built-in workloads and a
-// user's own message: it drives the protoc plugins that the build made, writes the types for
-// encoding/json, and binds both to the stacks. All of it is written into the set's folder, with an
-// overlay that puts it into this module for `go build`.
+// Command generate generates the Go code for a set of messages, in the same way for the built-in workloads and for a
+// user's own messages. It runs the protoc plugins that the build produced, writes the types for encoding/json, and
+// binds both to the stacks. All files are written to the set's folder, with an overlay that adds them to this module
+// for `go build`.
 package main
 
 import (
@@ -17,7 +17,7 @@ import (
 
 const (
 	module = "rpcgauge/subjects/go"
-	// generated is the folder of the module that exists only in overlays.
+	// generated is a folder of the module that exists only in overlays.
 	generated = "gen"
 	builtin   = "_builtin"
 	plugins   = "target/bin"
@@ -34,7 +34,7 @@ func main() {
 	}
 }
 
-// set is what files.json says of a set of messages.
+// set is the content of files.json, which describes a set of messages.
 type set struct {
 	Generate []string `json:"generate"`
 	Methods  []struct {
@@ -42,7 +42,7 @@ type set struct {
 	} `json:"methods"`
 }
 
-// isBuiltIn says whether it is the set of the built-in workloads: a user's own has the one method.
+// isBuiltIn reports whether this is the set of the built-in workloads. A user's set has only one method.
 func (s *set) isBuiltIn() bool { return len(s.Methods) > 1 }
 
 func run(folder string) error {
@@ -72,8 +72,8 @@ func run(folder string) error {
 	return write(root, folder, files, asked.isBuiltIn())
 }
 
-// write puts the files into the set's folder, and the overlay beside them. Names are relative to the
-// folder gen of the module, and cannot lead out of it.
+// write writes the files and their overlay to the set's folder. Names are relative to the module's folder gen, and must
+// not lead out of it.
 func write(root, folder string, files map[string][]byte, isBuiltIn bool) error {
 	out := filepath.Join(folder, "go")
 	if err := os.RemoveAll(out); err != nil {
@@ -113,11 +113,11 @@ func write(root, folder string, files map[string][]byte, isBuiltIn bool) error {
 	return os.WriteFile(filepath.Join(folder, "overlay.json"), text, 0o644)
 }
 
-// splitPath gives package.Service and Method of /package.Service/Method.
+// splitPath splits /package.Service/Method into package.Service and Method.
 func splitPath(path string) (service, method string, err error) {
 	service, method, ok := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	if !ok {
-		return "", "", fmt.Errorf("%q is not a path of a method", path)
+		return "", "", fmt.Errorf("%q is not a method path", path)
 	}
 	return service, method, nil
 }

@@ -15,24 +15,23 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// plainSource is the file of the types for encoding/json.
+// plainSource is the name of the file with the types for encoding/json.
 const plainSource = "plain/types.go"
 
-// plainTypes are the types that a user of encoding/json would write for messages: structs with tags.
-// MessagePack uses the same. Fields have the JSON names; those that have their default, and those that
-// are not set, are left out.
+// plainTypes collects the types that a user of encoding/json would write for messages: structs with tags. MessagePack
+// uses the same types. Fields have their JSON names. Fields that are not set or have their default value are omitted.
 type plainTypes struct {
-	// text has 64-bit integers as text in JSON.
+	// text means that 64-bit integers are strings in JSON.
 	text  bool
 	names map[protoreflect.FullName]string
 	taken map[string]bool
-	// Those whose types are not written yet.
+	// The messages whose types have not been written yet.
 	messages []*protogen.Message
 	enums    []*protogen.Enum
 	helpers  map[string]bool
-	// Types of methods' messages that are not structs, with what they are.
+	// The types of methods' messages that are not structs, with their definitions.
 	scalars map[string]string
-	// Why the messages have no such types.
+	// Why the messages have no types for encoding/json, if that is so.
 	err error
 }
 
@@ -50,7 +49,7 @@ func newPlain(text bool) *plainTypes {
 	return plain
 }
 
-// root is the name of the type of a method's message.
+// root returns the name of the type of a method's message.
 func (p *plainTypes) root(message *protogen.Message) string {
 	kind, wrapped := p.known(message)
 	switch {
@@ -70,7 +69,7 @@ func (p *plainTypes) root(message *protogen.Message) string {
 	return name
 }
 
-// message is the name of a message's struct, which will be written.
+// message returns the name of a message's struct, and schedules the struct to be written.
 func (p *plainTypes) message(message *protogen.Message) string {
 	name, isNew := p.name(message.Desc.FullName(), message.GoIdent.GoName)
 	if isNew {
@@ -87,7 +86,7 @@ func (p *plainTypes) enum(enum *protogen.Enum) string {
 	return name
 }
 
-// name keeps names apart that several packages have.
+// name returns a name that is unique even if several packages use the same one.
 func (p *plainTypes) name(full protoreflect.FullName, name string) (string, bool) {
 	if known, ok := p.names[full]; ok {
 		return known, false
@@ -101,7 +100,7 @@ func (p *plainTypes) name(full protoreflect.FullName, name string) (string, bool
 	return free, true
 }
 
-// source writes all types that the roots need.
+// source generates all types that the roots need.
 func (p *plainTypes) source() ([]byte, error) {
 	var types strings.Builder
 	for len(p.messages) > 0 {
@@ -165,10 +164,10 @@ func (p *plainTypes) writeMessage(out *strings.Builder, message *protogen.Messag
 	out.WriteString("}\n\n")
 }
 
-// msgpMethods are what msgp adds to a type.
+// msgpMethods are the methods that msgp adds to a type.
 var msgpMethods = map[string]bool{"MarshalMsg": true, "UnmarshalMsg": true, "Msgsize": true}
 
-// options of a field's tag.
+// options are the options of a field's tag.
 type options struct {
 	// text writes a number in quotes.
 	text bool
@@ -205,7 +204,7 @@ func (p *plainTypes) field(field *protogen.Field) (string, options) {
 	return kind, options{text: p.isText(desc)}
 }
 
-// element is the type of a list's element or a map's value.
+// element returns the type of a list's element or a map's value.
 func (p *plainTypes) element(field *protogen.Field) string {
 	if field.Message != nil {
 		kind, wrapped := p.known(field.Message)
@@ -220,7 +219,7 @@ func (p *plainTypes) element(field *protogen.Field) string {
 	return p.textual(field)
 }
 
-// textual is a scalar that stands where no tag can put it into quotes.
+// textual returns the type of a scalar in a place where no tag can put it in quotes.
 func (p *plainTypes) textual(field *protogen.Field) string {
 	kind := p.scalar(field)
 	if !p.isText(field.Desc) {
@@ -241,7 +240,7 @@ func (p *plainTypes) isText(desc protoreflect.FieldDescriptor) bool {
 
 func mapKey(desc protoreflect.FieldDescriptor) string {
 	if desc.Kind() == protoreflect.BoolKind {
-		// encoding/json has no such keys.
+		// encoding/json does not support keys of this type.
 		return "string"
 	}
 	return scalarKinds[desc.Kind()]
@@ -254,8 +253,8 @@ func (p *plainTypes) scalar(field *protogen.Field) string {
 	return scalarKinds[field.Desc.Kind()]
 }
 
-// known is the type of a message with its own form in the proto3 JSON mapping; empty for others.
-// Of a wrapper it returns the wrapped field too.
+// known returns the type of a message that has its own form in the proto3 JSON mapping, and an empty string for other
+// messages. For a wrapper, it also returns the wrapped field.
 func (p *plainTypes) known(message *protogen.Message) (string, *protogen.Field) {
 	name, ok := strings.CutPrefix(string(message.Desc.FullName()), "google.protobuf.")
 	if !ok {
@@ -300,10 +299,10 @@ var scalarKinds = map[protoreflect.Kind]string{
 	protoreflect.BytesKind:    "[]byte",
 }
 
-// helperSources are types that the mapping needs beside the messages'.
+// helperSources are types that the mapping needs in addition to the messages' own.
 var helperSources = map[string]string{
 	"Int64": `
-// Int64 is text in JSON, where a list or a map holds it.
+// Int64 is a string in JSON, for use in lists and maps.
 type Int64 int64
 
 func (i Int64) MarshalText() ([]byte, error) { return strconv.AppendInt(nil, int64(i), 10), nil }
@@ -315,7 +314,7 @@ func (i *Int64) UnmarshalText(text []byte) error {
 }
 `,
 	"Uint64": `
-// Uint64 is text in JSON, where a list or a map holds it.
+// Uint64 is a string in JSON, for use in lists and maps.
 type Uint64 uint64
 
 func (i Uint64) MarshalText() ([]byte, error) { return strconv.AppendUint(nil, uint64(i), 10), nil }
@@ -327,13 +326,13 @@ func (i *Uint64) UnmarshalText(text []byte) error {
 }
 `,
 	"Object": `
-// Object is any JSON object: nil is not set.
+// Object is any JSON object; nil means not set.
 type Object map[string]any
 
 func (o Object) IsZero() bool { return o == nil }
 `,
 	"List": `
-// List is any JSON list: nil is not set.
+// List is any JSON list; nil means not set.
 type List []any
 
 func (l List) IsZero() bool { return l == nil }
@@ -341,12 +340,12 @@ func (l List) IsZero() bool { return l == nil }
 	"Timestamp": `
 //msgp:textmarshal as:string Timestamp
 
-// Timestamp is text in MessagePack too.
+// Timestamp is a string in MessagePack too.
 type Timestamp struct{ time.Time }
 `,
 }
 
-// msgpack runs the program msgp on the types, in a folder.
+// msgpack runs the program msgp on the types and returns its output. It uses the folder for its files.
 func msgpack(program, folder string, types []byte) ([]byte, error) {
 	in, out := filepath.Join(folder, "types.go"), filepath.Join(folder, "msgpack.go")
 	if err := os.WriteFile(in, types, 0o644); err != nil {

@@ -19,8 +19,8 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/pluginpb"
 
-	// The .proto files that come with the libraries of the stacks: each registers its file. Their Go
-	// code is used as it is, since a program can have a file only once.
+	// The .proto files that ship with the stacks' libraries: each package registers its file. Their Go code is used
+	// unchanged, because a program can contain a file only once.
 	_ "github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
 	_ "google.golang.org/genproto/googleapis/api/httpbody"
 	_ "google.golang.org/genproto/googleapis/rpc/code"
@@ -39,8 +39,8 @@ import (
 	_ "google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// generate makes all files of a set, by their names in the folder gen. The plugins are in a
-// folder, and may write into another.
+// generate generates all files of a set, by their names in the folder gen. The plugins are in one folder, and may write
+// temporary files to scratch.
 func generate(plugins, scratch string, descriptors *descriptorpb.FileDescriptorSet, asked *set) (map[string][]byte, error) {
 	own := placeFiles(descriptors)
 	services, err := route(descriptors, asked)
@@ -75,19 +75,19 @@ func generate(plugins, scratch string, descriptors *descriptorpb.FileDescriptorS
 			return nil, err
 		}
 		for name, content := range made {
-			// Each Go package is made of one .proto file, so that the names are free: those of the
-			// plugins can end like _windows.pb.go, which `go build` would leave out.
+			// Each Go package comes from a single .proto file, so the file names can be chosen freely. The plugins' names can
+			// end in something like _windows.pb.go, which `go build` would ignore.
 			files[path.Join(path.Dir(name), plugin.file)] = append([]byte(plugin.constraint), content...)
 		}
 	}
 	return files, nil
 }
 
-// placeFiles gives each file its own Go package, whatever its options say. It returns those that
-// are to be generated: all but the ones that come with a library.
+// placeFiles gives each file its own Go package, regardless of its options. It returns the files to generate: all
+// except those that ship with a library.
 func placeFiles(descriptors *descriptorpb.FileDescriptorSet) []string {
 	var own []string
-	// The main package imports them all by their names.
+	// The main package imports all of them by name, so names must be unique.
 	taken := map[string]bool{}
 	protoregistry.GlobalFiles.RangeFiles(func(linked protoreflect.FileDescriptor) bool {
 		if options, ok := linked.Options().(*descriptorpb.FileOptions); ok {
@@ -118,7 +118,7 @@ func placeFiles(descriptors *descriptorpb.FileDescriptorSet) []string {
 	return own
 }
 
-// packageName is hellopb of some/hello.proto.
+// packageName returns hellopb for some/hello.proto.
 func packageName(file string) string {
 	base := strings.TrimSuffix(path.Base(file), ".proto")
 	plain := strings.Map(func(r rune) rune {
@@ -133,8 +133,8 @@ func packageName(file string) string {
 	return plain + "pb"
 }
 
-// route has grpc-gateway serve the methods at their REST paths, and nothing else. It returns the files
-// of their services.
+// route makes grpc-gateway serve the methods at their REST paths, and nothing else. It returns the files of their
+// services.
 func route(descriptors *descriptorpb.FileDescriptorSet, asked *set) ([]string, error) {
 	paths := map[string]string{}
 	for _, method := range asked.Methods {
@@ -186,7 +186,7 @@ func request(files []string, descriptors *descriptorpb.FileDescriptorSet) *plugi
 	}
 }
 
-// drive runs a plugin as protoc would.
+// drive runs a plugin in the same way as protoc.
 func drive(program string, files []string, descriptors *descriptorpb.FileDescriptorSet) (map[string][]byte, error) {
 	name := filepath.Base(program)
 	asked, err := proto.Marshal(request(files, descriptors))
@@ -213,7 +213,7 @@ func drive(program string, files []string, descriptors *descriptorpb.FileDescrip
 		sources[file.GetName()] = []byte(file.GetContent())
 	}
 	if len(sources) == 0 && len(files) > 0 {
-		return nil, fmt.Errorf("%s: it made nothing of %v", name, files)
+		return nil, fmt.Errorf("%s: it generated no files for %v", name, files)
 	}
 	return sources, nil
 }

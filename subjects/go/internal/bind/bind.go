@@ -1,5 +1,5 @@
-// Package bind is what the generated code of a set of messages looks like to the stacks. The generator
-// (cmd/generate) writes a Method for each method of the set, and for each stack what it needs beside.
+// Package bind is the interface between the stacks and the generated code of a set of messages. The generator
+// (cmd/generate) writes a Method for each method of the set, plus whatever each stack needs.
 package bind
 
 import (
@@ -13,11 +13,11 @@ import (
 // Set is a set of messages.
 type Set struct {
 	Methods []Method
-	// Text says that the JSON types have 64-bit integers as text, as the proto3 JSON mapping does.
+	// Text means that 64-bit integers are strings in the JSON types, as in the proto3 JSON mapping.
 	Text bool
-	// NoPlain says why the messages have no types for encoding/json; empty where they have.
+	// NoPlain is the reason why the messages have no types for encoding/json; empty if they have them.
 	NoPlain string
-	// Services are the built-in workloads'; there are none for a user's own messages.
+	// Services contains the built-in workloads; it is empty for a user's own messages.
 	Services map[string]Service
 }
 
@@ -32,7 +32,7 @@ type Method struct {
 
 // Service makes the handlers of a built-in workload of n items, one for each kind of types.
 type Service struct {
-	// Path is that of the REST resource.
+	// Path is the path of the REST resource.
 	Path string
 	// Method is /package.Service/Method.
 	Method string
@@ -40,19 +40,18 @@ type Service struct {
 	Plain  func(n int) (PlainHandler, error)
 }
 
-// ProtoHandler responds to a request with the messages of protoc-gen-go. Its error is the request's
-// fault.
+// ProtoHandler responds to a request using the messages of protoc-gen-go. An error means that the request is at fault.
 type ProtoHandler func(request proto.Message) (proto.Message, error)
 
-// PlainHandler does the same with the types for encoding/json, which are pointers to structs.
+// PlainHandler does the same using the types for encoding/json, which are pointers to structs.
 type PlainHandler func(request any) (any, error)
 
-// Marks are the handler's times; 0 where they are not asked for.
+// Marks are the handler's times; 0 if they were not requested.
 type Marks struct {
 	Start, End int64
 }
 
-// Each gives the names and values of the headers.
+// Each calls set with the name and value of each header.
 func (m Marks) Each(set func(name, value string)) {
 	if m.Start == 0 {
 		return
@@ -61,9 +60,9 @@ func (m Marks) Each(set func(name, value string)) {
 	set(settings.HandlerEnd, strconv.FormatInt(m.End, 10))
 }
 
-// ReadMarks takes them from a response's headers.
+// ReadMarks reads the marks from a response's headers.
 func ReadMarks(get func(name string) string) Marks {
-	// A header that is missing or no number is a mark that was not observed.
+	// If a header is missing or not a number, the mark was not observed.
 	start, _ := strconv.ParseInt(get(settings.HandlerStart), 10, 64)
 	end, _ := strconv.ParseInt(get(settings.HandlerEnd), 10, 64)
 	return Marks{Start: start, End: end}

@@ -11,12 +11,12 @@ import (
 	"rpcgauge/subjects/go/internal/settings"
 )
 
-// Workload is a workload of the settings with the generated code of its method.
+// Workload is the workload in the settings, with the generated code of its method.
 type Workload struct {
 	Method
 	// REST is the path of the REST resource.
 	REST string
-	// Proto and Plain are made where a server needs them.
+	// Proto and Plain create the handlers for a server.
 	Proto func() (ProtoHandler, error)
 	Plain func() (PlainHandler, error)
 
@@ -24,7 +24,7 @@ type Workload struct {
 	noPlain string
 }
 
-// Find takes the workload out of the set.
+// Find looks up the workload in the set.
 func (s *Set) Find(asked *settings.Workload) (*Workload, error) {
 	path, service := "/"+asked.Method, Service{}
 	if asked.Name != "own" {
@@ -68,7 +68,7 @@ func (w *Workload) ownPlain(asked *settings.Workload) (PlainHandler, error) {
 	return func(any) (any, error) { return response, nil }, nil
 }
 
-// New is an empty request or response.
+// New returns an empty request or response.
 func (w *Workload) New(sample string) proto.Message {
 	if sample == "request" {
 		return w.NewRequest()
@@ -76,7 +76,7 @@ func (w *Workload) New(sample string) proto.Message {
 	return w.NewResponse()
 }
 
-// NewPlain is an empty request or response for encoding/json.
+// NewPlain returns an empty request or response for encoding/json.
 func (w *Workload) NewPlain(sample string) any {
 	if sample == "request" {
 		return w.NewPlainRequest()
@@ -84,7 +84,7 @@ func (w *Workload) NewPlain(sample string) any {
 	return w.NewPlainResponse()
 }
 
-// ProtoMessage makes a message of a sample in the proto3 JSON mapping.
+// ProtoMessage converts a sample in the proto3 JSON mapping to a message.
 func (w *Workload) ProtoMessage(sample string, text []byte) (proto.Message, error) {
 	message := w.New(sample)
 	if err := protojson.Unmarshal(text, message); err != nil {
@@ -94,14 +94,14 @@ func (w *Workload) ProtoMessage(sample string, text []byte) (proto.Message, erro
 	return message, nil
 }
 
-// PlainMessage makes a value for encoding/json of a sample in the proto3 JSON mapping. A sample may be
-// written in all the ways that the mapping allows, so that protobuf's own reader reads it first.
+// PlainMessage converts a sample in the proto3 JSON mapping to a value for encoding/json. A sample may use every form
+// that the mapping allows, so protobuf's own reader reads it first.
 func (w *Workload) PlainMessage(sample string, text []byte) (any, error) {
 	if w.noPlain != "" {
 		return nil, settings.Refuse(settings.User, "%s", w.noPlain)
 	}
 	if plain := w.NewPlain(sample); !w.text && decodeStrict(text, plain) == nil {
-		// The usual form, as the types write it themselves: it may be long.
+		// The sample, which may be long, already has the form that the types write themselves.
 		return plain, nil
 	}
 	message, err := w.ProtoMessage(sample, text)
@@ -114,7 +114,7 @@ func (w *Workload) PlainMessage(sample string, text []byte) (any, error) {
 	}
 	plain := w.NewPlain(sample)
 	if err == nil {
-		// An extension is in no type.
+		// An extension is not a field of any type.
 		err = decodeStrict(text, plain)
 	}
 	if err != nil {
@@ -130,7 +130,7 @@ func decodeStrict(text []byte, into any) error {
 	return decoder.Decode(into)
 }
 
-// withNumbers turns the 64-bit integers of a message in JSON from text into numbers.
+// withNumbers converts the 64-bit integers of a message in JSON from strings to numbers.
 func withNumbers(text []byte, of protoreflect.MessageDescriptor) ([]byte, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()

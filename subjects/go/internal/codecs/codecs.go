@@ -1,4 +1,4 @@
-// Package codecs has the codecs alone: protobuf, protojson, encoding-json, hybrid and msgpack.
+// Package codecs contains the codec stacks: protobuf, protojson, encoding-json, hybrid and msgpack.
 package codecs
 
 import (
@@ -15,7 +15,7 @@ import (
 	"rpcgauge/subjects/go/internal/web"
 )
 
-// Stacks are the codecs, each with one encoding.
+// Stacks returns the codecs, each with one encoding.
 func Stacks() []*stack.Stack {
 	var stacks []*stack.Stack
 	for _, codec := range []struct{ name, encoding string }{
@@ -50,7 +50,7 @@ type Codec struct {
 	operation   func() error
 }
 
-// open makes a codec.
+// open creates a codec.
 func open(asked *settings.Codec, workload *bind.Workload) (*Codec, error) {
 	c := &Codec{asked: asked, workload: workload, format: formats.Of[asked.Encoding]}
 	if asked.Compression > 0 {
@@ -73,7 +73,7 @@ func open(asked *settings.Codec, workload *bind.Workload) (*Codec, error) {
 	return c, nil
 }
 
-// Verify returns what the operation makes.
+// Verify returns the result of the operation.
 func (c *Codec) Verify() (any, error) {
 	if c.asked.Operation == "encode" {
 		encoded, err := c.encode()
@@ -90,7 +90,7 @@ func (c *Codec) Verify() (any, error) {
 // Reopen has nothing to open.
 func (c *Codec) Reopen() (int, error) { return 0, nil }
 
-// Do makes a batch.
+// Do runs a batch.
 func (c *Codec) Do(record *measure.Record) error {
 	for range record.Operations {
 		if err := c.operation(); err != nil {

@@ -16,10 +16,10 @@ import (
 	"rpcgauge/subjects/go/internal/web"
 )
 
-// grpcPrefix is what gRPC puts before each message.
+// grpcPrefix is the size of the prefix that gRPC adds to each message.
 const grpcPrefix = 5
 
-// Client makes calls by the generated client.
+// Client makes calls using the generated client.
 type Client struct {
 	asked      *settings.Client
 	requests   []proto.Message
@@ -28,7 +28,7 @@ type Client struct {
 	callers    []Caller
 }
 
-// open makes a client that is connected.
+// open creates a client and connects it.
 func open(asked *settings.Client, workload *bind.Workload, method Method) (*Client, error) {
 	c := &Client{asked: asked, transports: web.NewTransports(asked, false)}
 	for _, text := range asked.Requests {
@@ -52,7 +52,7 @@ func open(asked *settings.Client, workload *bind.Workload, method Method) (*Clie
 		options = append(options,
 			connect.WithAcceptCompression(gzipName, newReader, writers(asked.RequestCompression)),
 			connect.WithSendGzip())
-		// The library would take what it can send.
+		// By default the library accepts every compression that it supports.
 		doer.plainResponse = asked.ResponseCompression == 0
 	case asked.ResponseCompression == 0:
 		options = append(options, connect.WithAcceptCompression(gzipName, nil, nil))
@@ -70,7 +70,7 @@ func open(asked *settings.Client, workload *bind.Workload, method Method) (*Clie
 	return c, err
 }
 
-// Reopen opens lost connections again.
+// Reopen reopens lost connections.
 func (c *Client) Reopen() (int, error) {
 	ctx, cancel := web.Deadline(c.asked)
 	defer cancel()
@@ -117,7 +117,7 @@ func (c *Client) exchange(turn uint64, record *measure.Record) (proto.Message, e
 	return response, nil
 }
 
-// call is what is seen of a call below the generated client.
+// call is what can be observed of a call below the generated client.
 type call struct {
 	record *measure.Record
 	stamps web.Stamps
@@ -127,7 +127,7 @@ type call struct {
 
 type callKey struct{}
 
-// doer stands between a generated client and its http.Client, where it sees the encoded bytes.
+// doer sits between a generated client and its http.Client, where it sees the encoded bytes.
 type doer struct {
 	client        *http.Client
 	prefix        int64

@@ -13,13 +13,13 @@ const gzipName = "gzip"
 
 func newReader() connect.Decompressor { return &gzip.Reader{} }
 
-// writers is the library's own gzip at a level. A server that does not compress needs one too, to take
-// requests with gzip.
+// writers returns the library's own gzip at a level. A server that does not compress needs it too, to accept requests
+// with gzip.
 func writers(level settings.Compression) func() connect.Compressor {
 	return func() connect.Compressor {
 		writer, err := gzip.NewWriterLevel(io.Discard, int(level))
 		if err != nil {
-			panic(err) // The settings have levels from 1 to 9 only.
+			panic(err) // The settings allow only levels from 1 to 9.
 		}
 		return writer
 	}

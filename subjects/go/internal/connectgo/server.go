@@ -25,7 +25,7 @@ func serve(asked *settings.Server, workload *bind.Workload, method Method) (*web
 		connect.WithCompression(gzipName, newReader, writers(asked.ResponseCompression)),
 	}
 	if asked.ResponseCompression == 0 {
-		// The library would compress for each client that takes it.
+		// By default the library compresses for every client that accepts it.
 		options = append(options, connect.WithCompressMinBytes(math.MaxInt))
 	}
 	mux := http.NewServeMux()

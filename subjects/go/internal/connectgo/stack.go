@@ -1,5 +1,5 @@
-// Package connectgo is the stack connect-go: connectrpc.com/connect with the code of
-// protoc-gen-connect-go, by gRPC and by the Connect protocol.
+// Package connectgo is the stack connect-go: connectrpc.com/connect with the code of protoc-gen-connect-go, over gRPC
+// and the Connect protocol.
 package connectgo
 
 import (
@@ -27,10 +27,10 @@ type Handler func(ctx context.Context, request proto.Message) (proto.Message, bi
 // Caller is a client's method.
 type Caller func(ctx context.Context, request proto.Message) (proto.Message, http.Header, error)
 
-// Methods are those of a set of messages, by their paths.
+// Methods contains the methods of a set of messages by path.
 type Methods map[string]Method
 
-// Stack is the stack with the methods.
+// Stack returns the stack with the methods.
 func Stack(methods Methods) *stack.Stack {
 	return &stack.Stack{
 		Name:      "connect-go",
@@ -47,7 +47,7 @@ func Stack(methods Methods) *stack.Stack {
 	}
 }
 
-// Response is what a generated method of a handler returns.
+// Response builds the result of a handler's generated method.
 func Response[T any](message proto.Message, marks bind.Marks, err error) (*connect.Response[T], error) {
 	if err != nil {
 		return nil, err

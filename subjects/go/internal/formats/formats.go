@@ -1,4 +1,4 @@
-// Package formats makes bodies of messages: JSON, protobuf, MessagePack, and JSON inside protobuf.
+// Package formats encodes messages as bodies: JSON, protobuf, MessagePack, and JSON inside protobuf.
 package formats
 
 import (
@@ -13,27 +13,27 @@ import (
 	"rpcgauge/subjects/go/internal/bind"
 )
 
-// Format is how a body is made of a message, with the types of the library that makes it.
+// Format describes how to encode a message as a body, using the types of the library that encodes it.
 type Format struct {
 	MediaType string
 	Marshal   func(message any) ([]byte, error)
 	Unmarshal func(body []byte, into any) error
-	// New is an empty request or response.
+	// New returns an empty request or response.
 	New func(workload *bind.Workload, sample string) any
-	// Read makes a message of a sample in the proto3 JSON mapping.
+	// Read converts a sample in the proto3 JSON mapping to a message.
 	Read func(workload *bind.Workload, sample string, text []byte) (any, error)
 	// Write does the reverse.
 	Write func(message any) ([]byte, error)
-	// Handler is the service with these types.
+	// Handler returns the service for these types.
 	Handler func(workload *bind.Workload) (func(request any) (any, error), error)
-	// Generated says that the code for the messages is.
+	// Generated means that the code for the messages is generated.
 	Generated bool
 }
 
-// Generated says whether generated code makes the bytes of an encoding.
+// Generated reports whether generated code encodes and decodes an encoding.
 func Generated(encoding string) bool { return Of[encoding].Generated }
 
-// Of is the format of an encoding by its name in the settings.
+// Of contains the formats by the name of the encoding in the settings.
 var Of = map[string]Format{
 	"hybrid":    plain("application/vnd.rpcgauge.hybrid+protobuf", marshalHybrid, unmarshalHybrid, false),
 	"json":      plain("application/json", json.Marshal, json.Unmarshal, false),
@@ -42,7 +42,7 @@ var Of = map[string]Format{
 	"protobuf":  generated("application/protobuf", proto.Marshal, proto.Unmarshal),
 }
 
-// plain is a format of the types for encoding/json.
+// plain returns a format that uses the types for encoding/json.
 func plain(mediaType string, marshal func(any) ([]byte, error), unmarshal func([]byte, any) error, generated bool) Format {
 	return Format{
 		MediaType: mediaType,
@@ -58,7 +58,7 @@ func plain(mediaType string, marshal func(any) ([]byte, error), unmarshal func([
 	}
 }
 
-// generated is a format of the messages of protoc-gen-go.
+// generated returns a format that uses the messages of protoc-gen-go.
 func generated(
 	mediaType string,
 	marshal func(proto.Message) ([]byte, error),
@@ -86,8 +86,8 @@ func generated(
 	}
 }
 
-// Hybrid is a message as JSON in the one string field of a protobuf message. StringValue has the field of
-// contract/proto/hybrid.proto, and so its bytes.
+// Hybrid encodes a message as JSON in the only string field of a protobuf message. StringValue has the same field as
+// contract/proto/hybrid.proto, and therefore the same bytes.
 func Hybrid(message any) (*wrapperspb.StringValue, error) {
 	text, err := json.Marshal(message)
 	return wrapperspb.String(string(text)), err

@@ -1,5 +1,4 @@
-// Package gateway is grpc-gateway in front of a grpc-go server: in the same process, or as a process
-// of its own.
+// Package gateway is grpc-gateway in front of a grpc-go server, either in the same process or in a separate one.
 package gateway
 
 import (
@@ -25,26 +24,26 @@ import (
 	"rpcgauge/subjects/go/internal/web"
 )
 
-// The stack of the server behind a gateway apart, and its program.
+// The stack and the program of the server behind a gateway in a separate process.
 const (
 	stackBehind   = "grpc-go"
 	programBehind = "grpcgo"
 )
 
-// Register is what protoc-gen-grpc-gateway generated for a service.
+// Register is the function that protoc-gen-grpc-gateway generates for a service.
 type Register func(context.Context, *runtime.ServeMux, *grpc.ClientConn) error
 
-// Methods are the registrations for a set of messages, by the paths of methods.
+// Methods contains the registrations for a set of messages by method path.
 type Methods map[string]Register
 
-// Stacks are the gateway in one process with the server, and the gateway apart.
+// Stacks returns two stacks: the gateway in the server's process, and the gateway in a separate process.
 func Stacks(methods Methods, servers grpcgo.Methods) []*stack.Stack {
 	together := func(asked *settings.Server, workload *bind.Workload) (stack.Server, error) {
 		server, err := grpcgo.Serve(behind(asked), workload, servers)
 		if err != nil {
 			return nil, err
 		}
-		// They talk over TCP, as the library's guide has it.
+		// They communicate over TCP, as in the library's guide.
 		return serve(asked, workload, methods, server.Address(), server.Stop)
 	}
 	apart := func(asked *settings.Server, workload *bind.Workload) (stack.Server, error) {
@@ -72,21 +71,21 @@ func named(name string, serve func(*settings.Server, *bind.Workload) (stack.Serv
 	}
 }
 
-// Server is a gateway that is up, and the server behind it.
+// Server is a running gateway and the server behind it.
 type Server struct {
 	*web.Server
 	channel *grpc.ClientConn
 	behind  func()
 }
 
-// Stop ends both.
+// Stop stops both.
 func (s *Server) Stop() {
 	s.Server.Stop()
 	_ = s.channel.Close()
 	s.behind()
 }
 
-// behind is the settings of the server behind the gateway.
+// behind returns the settings of the server behind the gateway.
 func behind(asked *settings.Server) *settings.Server {
 	inner := *asked
 	inner.Stack, inner.Protocol, inner.HTTP, inner.Encoding = stackBehind, "grpc", "2", "protobuf"
@@ -97,7 +96,7 @@ func behind(asked *settings.Server) *settings.Server {
 func serve(asked *settings.Server, workload *bind.Workload, methods Methods, address string, stop func()) (*Server, error) {
 	channel, err := grpc.NewClient(address,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		// The server is on this host, whatever the environment says of proxies.
+		// The server is on this host, so proxies from the environment must be ignored.
 		grpc.WithNoProxy(),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(asked.Limits.MessageBytes())))
 	if err != nil {
@@ -119,7 +118,7 @@ func serve(asked *settings.Server, workload *bind.Workload, methods Methods, add
 	return &Server{Server: server, channel: channel, behind: stop}, nil
 }
 
-// header names the headers of responses as the library does, but for the marks.
+// header names response headers in the same way as the library, except for the marks.
 func header(key string) (string, bool) {
 	if strings.HasPrefix(key, "rpcgauge-") {
 		return key, true
@@ -127,8 +126,8 @@ func header(key string) (string, bool) {
 	return runtime.MetadataHeaderPrefix + key, true
 }
 
-// start runs the server behind as a separate subject: the program of grpc-go, beside this one. It ends
-// once its standard input is closed, also when this process is killed.
+// start runs the server behind the gateway as a separate subject: the program of grpc-go, in the same folder as this
+// one. It exits when its standard input is closed, even if this process is killed.
 func start(inner *settings.Server) (address string, stop func(), err error) {
 	failed := func(err error) (string, func(), error) {
 		return "", nil, settings.Refuse(settings.Subject, "the server behind the gateway: %v", err)
@@ -156,7 +155,7 @@ func start(inner *settings.Server) (address string, stop func(), err error) {
 	}
 	stop = func() {
 		_ = in.Close()
-		// Its exit code says nothing about the calls.
+		// Its exit code is irrelevant for the calls.
 		_ = command.Wait()
 	}
 	if _, err := in.Write(append(line, '\n')); err != nil {

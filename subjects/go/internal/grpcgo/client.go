@@ -23,7 +23,7 @@ import (
 	"rpcgauge/subjects/go/internal/settings"
 )
 
-// Client makes calls over channels in turn, or over a channel for each call.
+// Client rotates calls over channels, or opens a channel for each call.
 type Client struct {
 	asked    *settings.Client
 	call     func(channel grpc.ClientConnInterface) Caller
@@ -38,7 +38,7 @@ type Client struct {
 	callers  []Caller
 }
 
-// open makes a client that is connected.
+// open creates a client and connects it.
 func open(asked *settings.Client, workload *bind.Workload, methods Methods) (*Client, error) {
 	c := &Client{
 		asked:    asked,
@@ -64,7 +64,7 @@ func open(asked *settings.Client, workload *bind.Workload, methods Methods) (*Cl
 		c.options = append(c.options, grpc.UseCompressor(gzip.Name))
 	}
 	if asked.ResponseCompression == 0 {
-		// The library lists gzip in each call once the program has it.
+		// The library lists gzip in each call if the program contains it.
 		c.options = append(c.options, experimental.AcceptCompressors())
 	}
 	transport := insecure.NewCredentials()
@@ -73,7 +73,7 @@ func open(asked *settings.Client, workload *bind.Workload, methods Methods) (*Cl
 	}
 	c.dialing = []grpc.DialOption{
 		grpc.WithTransportCredentials(transport),
-		// The server is on this host, whatever the environment says of proxies.
+		// The server is on this host, so proxies from the environment must be ignored.
 		grpc.WithNoProxy(),
 		grpc.WithDefaultCallOptions(c.options...),
 	}
@@ -188,7 +188,7 @@ func (c *Client) exchange(turn uint64, record *measure.Record) (any, error) {
 		record.HandlerStart, record.HandlerEnd = marks.Start, marks.End
 	}
 	if c.asked.RequestCompression > 0 {
-		// What is below the codec cannot be seen.
+		// What happens below the codec cannot be observed.
 		record.Encoded, record.RequestBytes = 0, measure.NotKnown
 	}
 	if c.asked.ResponseCompression > 0 {

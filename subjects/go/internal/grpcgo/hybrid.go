@@ -11,10 +11,10 @@ import (
 
 var protobuf = encoding.GetCodecV2(protocodec.Name)
 
-// codecs are the library's codecs by the encodings of the settings.
+// codecs maps the encodings in the settings to codecs of the library.
 var codecs = map[string]encoding.CodecV2{"protobuf": protobuf, "hybrid": hybrid{}}
 
-// hybrid is JSON in a message of the library's own codec. Servers find it by the content-subtype.
+// hybrid writes JSON in a message of the library's own codec. Servers select it by the content-subtype.
 type hybrid struct{}
 
 func init() { encoding.RegisterCodecV2(hybrid{}) }

@@ -21,7 +21,7 @@ import (
 
 const identity = "identity"
 
-// Server is a server that is up.
+// Server is a running server.
 type Server struct {
 	*listen.Socket
 	server *grpc.Server
@@ -53,11 +53,11 @@ func Serve(asked *settings.Server, workload *bind.Workload, methods Methods) (*S
 
 func serve(server *grpc.Server, listener net.Listener) {
 	if err := server.Serve(listener); err != nil {
-		panic(err) // The listener broke: no call can be served.
+		panic(err) // The listener failed, so no call can be served.
 	}
 }
 
-// Stop ends it.
+// Stop stops the server.
 func (s *Server) Stop() { s.server.Stop() }
 
 func handler(service func(request any) (any, error), compress, marks bool) Handler {
@@ -78,8 +78,8 @@ func handler(service func(request any) (any, error), compress, marks bool) Handl
 	}
 }
 
-// compressResponse compresses it if the client takes gzip. Without it the library would compress
-// exactly the responses to compressed requests.
+// compressResponse compresses the response if the client accepts gzip. By default the library compresses only the
+// responses to compressed requests.
 func compressResponse(ctx context.Context, compress bool) error {
 	name := identity
 	if compress {
@@ -94,7 +94,7 @@ func compressResponse(ctx context.Context, compress bool) error {
 	return grpc.SetSendCompressor(ctx, name)
 }
 
-// setLevel sets the level of the process: the library has one for all calls.
+// setLevel sets the gzip level of the process: the library has a single level for all calls.
 func setLevel(compression settings.Compression) error {
 	if compression == 0 {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"rpcgauge/subjects/go/internal/measure"
 )
 
-// call is what is seen of a call below the generated client.
+// call is what can be observed of a call below the generated client.
 type call struct {
 	record *measure.Record
 	// first is written by the library's reader.
@@ -22,8 +22,8 @@ type call struct {
 
 type callKey struct{}
 
-// stampingChannel stands between a generated client and its channel. It hands the codec the record
-// beside each message.
+// stampingChannel sits between a generated client and its channel. It passes the record to the codec together with each
+// message.
 type stampingChannel struct{ *grpc.ClientConn }
 
 type stamped struct {
@@ -39,7 +39,7 @@ func (c stampingChannel) Invoke(ctx context.Context, method string, request, res
 	return c.ClientConn.Invoke(ctx, method, &stamped{request, call.record}, &stamped{response, call.record}, options...)
 }
 
-// stampingCodec is another codec, with stamps.
+// stampingCodec wraps another codec and adds stamps.
 type stampingCodec struct{ encoding.CodecV2 }
 
 func (c stampingCodec) Marshal(value any) (mem.BufferSlice, error) {
@@ -63,8 +63,8 @@ func (c stampingCodec) Unmarshal(data mem.BufferSlice, value any) error {
 	return c.CodecV2.Unmarshal(data, response.message)
 }
 
-// firstBytes stamps the response's headers. It is there only where stages are timed: the library does
-// more for each call once it has a stats handler.
+// firstBytes stamps the response's headers. It is installed only if stages are timed, because the library does more
+// work per call with a stats handler.
 type firstBytes struct{}
 
 func (firstBytes) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }

@@ -17,32 +17,32 @@ import (
 	"rpcgauge/subjects/go/internal/settings"
 )
 
-// Loopback is a free port of the loopback.
+// Loopback listens on a free port of the loopback interface.
 var Loopback = settings.Listen{Transport: "tcp", Host: "127.0.0.1"}
 
-// Socket is a socket that is listened on.
+// Socket is a listening socket.
 type Socket struct {
 	net.Listener
 	address     string
 	certificate string
-	// TLS is how a server speaks it; nil if it does not.
+	// TLS is the server's TLS configuration; nil without TLS.
 	TLS *tls.Config
 }
 
-// Address is the address as a ready line has it.
+// Address returns the address in the form of a ready line.
 func (s *Socket) Address() string { return s.address }
 
-// Certificate is the server's own, in PEM, if it speaks TLS.
+// Certificate returns the server's certificate in PEM; empty without TLS.
 func (s *Socket) Certificate() string { return s.certificate }
 
-// On listens where the settings say.
+// On listens on the address in the settings.
 func On(asked *settings.Server) (*Socket, error) {
 	where := asked.Listen
 	network, address := "tcp", net.JoinHostPort(where.Host, "0")
 	if where.Transport == "unix" {
 		network, address = "unix", where.Path
 	}
-	// The listener removes its socket file as it is closed.
+	// The listener removes its socket file when it is closed.
 	listener, err := net.Listen(network, address)
 	if err != nil {
 		return nil, settings.Refuse(settings.Machine, "cannot listen: %v; choose another address", err)
@@ -59,8 +59,7 @@ func On(asked *settings.Server) (*Socket, error) {
 	return socket, nil
 }
 
-// certify makes a certificate for localhost and the address, with which TLS 1.3 is spoken, and no session is
-// resumed.
+// certify creates a certificate for localhost and the address, and configures TLS 1.3 without session resumption.
 func (s *Socket) certify() error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -90,14 +89,15 @@ func (s *Socket) certify() error {
 	return nil
 }
 
-// Trusting is TLS of a client that trusts a certificate in PEM, and no other. It resumes no session.
+// Trusting returns the TLS configuration of a client that trusts only the given certificate in PEM. It does not resume
+// sessions.
 func Trusting(certificate string) *tls.Config {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM([]byte(certificate))
 	return &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS13}
 }
 
-// Target is the network and the address of an address of a settings line.
+// Target returns the network and the address for an address in a settings line.
 func Target(address string) (network, target string) {
 	if path, ok := strings.CutPrefix(address, "unix:"); ok {
 		return "unix", path

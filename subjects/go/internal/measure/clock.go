@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The runtime's monotonic time is CLOCK_MONOTONIC less a constant that it does not tell. Reading the
-// clock itself would be a system call for each stamp, so that the constant is found once: the closest
-// of many readings on both sides of one of the clock are within some tens of nanoseconds.
+// The runtime's monotonic time is CLOCK_MONOTONIC minus a constant that the runtime does not expose. Reading the clock
+// itself would require a system call for each stamp, so the constant is determined once: of many pairs of runtime
+// readings with a reading of the clock in between, the closest pair is within a few tens of nanoseconds.
 var (
 	start  = time.Now()
 	offset = findOffset()
@@ -28,12 +28,12 @@ func findOffset() int64 {
 	return least + (most-least)/2
 }
 
-// Now is the host's monotonic clock, in nanoseconds.
+// Now returns the host's monotonic clock in nanoseconds.
 func Now() int64 {
 	return offset + int64(time.Since(start))
 }
 
-// cpu is the process's CPU time, in nanoseconds.
+// cpu returns the process's CPU time in nanoseconds.
 func cpu() int64 {
 	return read(unix.CLOCK_PROCESS_CPUTIME_ID)
 }

@@ -64,7 +64,7 @@ func TestTheClockIsTheHosts(t *testing.T) {
 		before := read(unix.CLOCK_MONOTONIC)
 		now := Now()
 		after := read(unix.CLOCK_MONOTONIC)
-		// The constant is known to some tens of nanoseconds.
+		// The constant is accurate to a few tens of nanoseconds.
 		const tolerance = 1000
 		if now < before-tolerance || now > after+tolerance {
 			t.Fatalf("%d is not between %d and %d", now, before, after)

@@ -8,11 +8,10 @@ import (
 // RecordBytes is the size of a record in the file.
 const RecordBytes = 80
 
-// NotKnown is a size that the library does not tell.
+// NotKnown is the value of a size that the library does not expose.
 const NotKnown = math.MaxUint32
 
-// Record is one call or batch. Times are of the monotonic clock; 0 stands for one that cannot be
-// observed.
+// Record is one call or batch. Times are readings of the monotonic clock; 0 means that the time cannot be observed.
 type Record struct {
 	Begin, Encoded, Sent, First, Received, End int64
 	HandlerStart, HandlerEnd                   int64
@@ -30,14 +29,14 @@ func begun(operations uint32) Record {
 	}
 }
 
-// fail leaves only what is known of a call that failed.
+// fail keeps only the fields that are known for a failed call.
 func (r *Record) fail() {
 	failed := Record{Begin: r.Begin, End: Now(), RequestBytes: NotKnown, ResponseBytes: NotKnown,
 		Failed: true, Operations: r.Operations}
 	*r = failed
 }
 
-// Append adds the record as the file has it.
+// Append appends the record in the format of the file.
 func (r *Record) Append(to []byte) []byte {
 	for _, time := range []int64{r.Begin, r.Encoded, r.Sent, r.First, r.Received, r.End,
 		r.HandlerStart, r.HandlerEnd} {

@@ -13,23 +13,23 @@ import (
 
 // Measurer is a client or a codec.
 type Measurer interface {
-	// Verify does it once, and returns the value of "verified".
+	// Verify makes one call or operation, and returns the value of "verified".
 	Verify() (any, error)
-	// Reopen opens lost connections again, and returns their number.
+	// Reopen reopens lost connections and returns their number.
 	Reopen() (int, error)
-	// Do makes a call or a batch. It completes the record.
+	// Do makes a call or runs a batch, and completes the record.
 	Do(record *Record) error
 }
 
-// Part is a measurer, and how it is used.
+// Part is a measurer with its settings.
 type Part struct {
 	Measurer Measurer
-	// Records is the path of the file for its records.
+	// Records is the path of the file for the records.
 	Records  string
 	InFlight int
 }
 
-// Answer replies to the lab's lines until its input ends. Codecs are asked for batches.
+// Answer replies to the lab's lines until its input ends. inBatches is true for codecs.
 func Answer(lab *settings.Conversation, ready settings.Ready, parts []Part, inBatches bool) error {
 	var outs []*bufio.Writer
 	for _, part := range parts {
@@ -101,7 +101,7 @@ func unwritten(err error) error {
 	return settings.Refuse(settings.Machine, "cannot write the records: %v", err)
 }
 
-// done is what came of a slice.
+// done is the outcome of a slice.
 type done struct {
 	records  []Record
 	cpu      int64
@@ -129,7 +129,7 @@ func run(slice *settings.Slice, inFlight int, measurer Measurer) (done, error) {
 	return made, nil
 }
 
-// tally is the slice that is made: which calls are still to be made, and what came of the others.
+// tally is the state of a slice: the calls still to be made, and the outcome of the others.
 type tally struct {
 	slice *settings.Slice
 
@@ -141,7 +141,7 @@ type tally struct {
 	failure error
 }
 
-// next says whether there is another call, and whether it is recorded.
+// next reports whether there is another call, and whether to record it.
 func (t *tally) next() (recorded, more bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -164,7 +164,7 @@ func (t *tally) next() (recorded, more bool) {
 	return true, Now() < t.until
 }
 
-// work makes one call after the other.
+// work makes calls one after another until none is left.
 func (t *tally) work(measurer Measurer) {
 	operations := max(t.slice.Batch, 1)
 	var records []Record

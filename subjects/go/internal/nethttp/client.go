@@ -15,7 +15,7 @@ import (
 	"rpcgauge/subjects/go/internal/web"
 )
 
-// Client makes calls by http.Client.
+// Client makes calls using http.Client.
 type Client struct {
 	asked       *settings.Client
 	workload    *bind.Workload
@@ -28,7 +28,7 @@ type Client struct {
 	compressors *web.Compressors
 }
 
-// open makes a client that is connected.
+// open creates a client and connects it.
 func open(asked *settings.Client, workload *bind.Workload) (*Client, error) {
 	c := &Client{asked: asked, workload: workload, format: formats.Of[asked.Encoding]}
 	for _, text := range asked.Requests {
@@ -50,7 +50,7 @@ func open(asked *settings.Client, workload *bind.Workload) (*Client, error) {
 	return c, err
 }
 
-// Reopen opens lost connections again.
+// Reopen reopens lost connections.
 func (c *Client) Reopen() (int, error) {
 	ctx, cancel := web.Deadline(c.asked)
 	defer cancel()
@@ -106,7 +106,7 @@ func (c *Client) exchange(turn uint64, record *measure.Record) (any, error) {
 		return nil, err
 	}
 	if !response.Uncompressed {
-		// Otherwise the library decompressed while it read.
+		// Otherwise the library has decompressed the body while reading it.
 		record.Received = measure.Now()
 		record.ResponseBytes = uint32(len(carried))
 	}

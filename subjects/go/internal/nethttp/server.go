@@ -55,7 +55,7 @@ func handler(asked *settings.Server, workload *bind.Workload, format formats.For
 		}
 		header.Set("Content-Type", format.MediaType)
 		header.Set("Content-Length", strconv.Itoa(len(encoded)))
-		// A client that is gone gets nothing.
+		// Fails only if the client is gone.
 		_, _ = w.Write(encoded)
 	}
 }

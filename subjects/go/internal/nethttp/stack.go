@@ -9,7 +9,7 @@ import (
 	"rpcgauge/subjects/go/internal/stack"
 )
 
-// Stack is the stack.
+// Stack returns the stack.
 func Stack() *stack.Stack {
 	return &stack.Stack{
 		Name:            "net-http",

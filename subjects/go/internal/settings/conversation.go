@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// maxLine is the contract's longest line.
+// maxLine is the contract's limit on the length of a line, in bytes.
 const maxLine = 64 << 20
 
 // Conversation is the subject's end of standard input and output.
@@ -20,21 +20,21 @@ type Conversation struct {
 
 // Ready is a ready line.
 type Ready struct {
-	// Parts has one for each of the settings.
+	// Parts has an entry for each part of the settings.
 	Parts    []Part
 	Versions map[string]string
 }
 
-// Part is what a ready line says of one of the settings.
+// Part is the entry of a ready line for a part of the settings.
 type Part struct {
 	Address string `json:"address,omitempty"`
-	// Certificate is that of a server that speaks TLS, in PEM.
+	// Certificate is the certificate of a server with TLS, in PEM.
 	Certificate string `json:"certificate,omitempty"`
 	// Code is Generated if generated code encodes and decodes the messages.
 	Code string `json:"code,omitempty"`
 }
 
-// Generated is the code of messages that have types made for them.
+// Generated is the value of Code for messages with generated types.
 const Generated = "generated"
 
 // NewConversation reads lines from in and writes lines to out.
@@ -42,7 +42,7 @@ func NewConversation(in io.Reader, out io.Writer) *Conversation {
 	return &Conversation{in: bufio.NewReader(in), out: out}
 }
 
-// Line is the next line; io.EOF at the end.
+// Line returns the next line, or io.EOF at the end.
 func (c *Conversation) Line() ([]byte, error) {
 	var line []byte
 	for {
@@ -62,7 +62,7 @@ func (c *Conversation) Line() ([]byte, error) {
 	}
 }
 
-// WaitForEnd waits until the lab closes the input, and discards what it writes until then.
+// WaitForEnd waits until the lab closes the input, and discards everything before that.
 func (c *Conversation) WaitForEnd() {
 	_, _ = io.Copy(io.Discard, c.in)
 }
@@ -91,7 +91,7 @@ func (c *Conversation) Refuse(err error) int {
 	if errors.As(err, &refused) {
 		fault = refused.Fault
 	}
-	// Where the line cannot be written, the exit code still says it.
+	// If the line cannot be written, the exit code still reports the fault.
 	_ = c.Reply(struct {
 		Contract int    `json:"contract"`
 		Error    string `json:"error"`
@@ -110,24 +110,24 @@ func (c *Conversation) Reply(reply any) error {
 	return err
 }
 
-// Ask is a line of the conversation.
+// Ask is a line from the lab after the settings.
 type Ask struct {
-	// Part is which of the parts is asked, from 0.
+	// Part is the index of the part that the line is for.
 	Part int
 	// Slice is nil for verify.
 	Slice *Slice
 }
 
-// Slice is what a slice line asks for.
+// Slice is the content of a slice line.
 type Slice struct {
 	Skip   *uint64 `json:"skip"`
 	Calls  *uint64 `json:"calls"`
 	TimeUS *uint64 `json:"time_us"`
-	// A codec's; 0 for a client.
+	// The operations of each batch of a codec; 0 for a client.
 	Batch uint32 `json:"batch"`
 }
 
-// ParseAsk reads a line of the conversation with a process that has `parts` parts.
+// ParseAsk parses a line for a process that has the given number of parts.
 func ParseAsk(line []byte, parts int, inBatches bool) (Ask, error) {
 	var asked struct {
 		Part   int    `json:"part"`
@@ -158,7 +158,7 @@ func ParseAsk(line []byte, parts int, inBatches bool) (Ask, error) {
 	return ask, nil
 }
 
-// OneLine is an error's text without line feeds.
+// OneLine returns the error's text without line feeds.
 func OneLine(err error) string {
 	return strings.Join(strings.Fields(err.Error()), " ")
 }

@@ -12,22 +12,22 @@ import (
 	"strings"
 )
 
-// Contract is the version that this subject has.
+// Contract is the version that this subject supports.
 const Contract = 1
 
-// The headers of a successful response that Marks asks for.
+// The headers that Marks adds to a successful response.
 const (
 	HandlerStart = "rpcgauge-handler-start"
 	HandlerEnd   = "rpcgauge-handler-end"
 )
 
-// The bounds that hold where the line sets none.
+// The limits that apply if the line does not set them.
 const (
 	defaultMessageBytes = 16 << 20
 	defaultInflation    = 10_000
 )
 
-// Common is what every role has.
+// Common contains the settings of every role.
 type Common struct {
 	Contract int      `json:"contract"`
 	Role     string   `json:"role"`
@@ -41,21 +41,21 @@ type Common struct {
 type Workload struct {
 	Name string  `json:"name"`
 	N    *uint32 `json:"n,omitempty"`
-	// Those of the user's own message.
+	// The keys for a user's own message.
 	DescriptorSet []byte          `json:"descriptor_set,omitempty"`
 	Method        string          `json:"method,omitempty"`
 	Request       json.RawMessage `json:"request,omitempty"`
 	Response      json.RawMessage `json:"response,omitempty"`
 }
 
-// Limits are 0 where the line sets none.
+// Limits has 0 for limits that the line does not set.
 type Limits struct {
 	MaxMessageBytes uint32 `json:"max_message_bytes,omitempty"`
 	MaxDepth        uint32 `json:"max_depth,omitempty"`
 	MaxInflation    uint32 `json:"max_inflation,omitempty"`
 }
 
-// Call is what a server and a client have.
+// Call contains the settings of both servers and clients.
 type Call struct {
 	Protocol            string      `json:"protocol"`
 	HTTP                string      `json:"http"`
@@ -63,7 +63,7 @@ type Call struct {
 	Marks               bool        `json:"marks,omitempty"`
 }
 
-// Server is the settings of role server.
+// Server contains the settings of role server.
 type Server struct {
 	Common
 	Call
@@ -79,7 +79,7 @@ type Listen struct {
 	Path      string `json:"path,omitempty"`
 }
 
-// Client is the settings of role client.
+// Client contains the settings of role client.
 type Client struct {
 	Common
 	Call
@@ -95,7 +95,7 @@ type Client struct {
 	Records            string            `json:"records"`
 }
 
-// Codec is the settings of role codec.
+// Codec contains the settings of role codec.
 type Codec struct {
 	Common
 	Sample      string          `json:"sample"`
@@ -111,7 +111,7 @@ type Compression int
 // defaultGzip is the level of a plain "gzip".
 const defaultGzip = 6
 
-// UnmarshalText reads none, gzip or gzip:LEVEL.
+// UnmarshalText parses none, gzip or gzip:LEVEL.
 func (c *Compression) UnmarshalText(text []byte) error {
 	name, level, leveled := strings.Cut(string(text), ":")
 	switch {
@@ -139,7 +139,7 @@ func (c Compression) MarshalText() ([]byte, error) {
 // Fault is the side at fault.
 type Fault string
 
-// The sides that the contract knows.
+// The sides that the contract defines.
 const (
 	User       Fault = "user"
 	Instrument Fault = "instrument"
@@ -159,7 +159,7 @@ func (f Fault) ExitCode() int {
 	return 1
 }
 
-// Refused says what cannot be done, and whose fault that is.
+// Refused is an error that names what cannot be done and the side at fault.
 type Refused struct {
 	Fault Fault
 	Text  string
@@ -167,19 +167,19 @@ type Refused struct {
 
 func (r *Refused) Error() string { return r.Text }
 
-// Refuse makes a Refused.
+// Refuse returns a *Refused with a formatted text.
 func Refuse(fault Fault, format string, args ...any) error {
 	return &Refused{Fault: fault, Text: fmt.Sprintf(format, args...)}
 }
 
-// The most parts of a process, and the fewest of one that has several.
+// The minimum and maximum number of parts of a process that has several.
 const (
 	maxParts = 64
 	minParts = 2
 )
 
-// Parse reads a settings line: its version first, then its role, then all of its keys. It returns a
-// []*Server or a []*Client, with one for each part, or a *Codec.
+// Parse parses a settings line: its version first, then its role, then all of its keys. It returns a []*Server or a
+// []*Client with one element for each part, or a *Codec.
 func Parse(line []byte) (any, error) {
 	var head struct {
 		Contract json.RawMessage `json:"contract"`
@@ -234,7 +234,7 @@ func parseClient(line []byte) (*Client, error) {
 	return c, c.check()
 }
 
-// parts reads the settings of each part, which have no version and no role of their own.
+// parts parses the settings of each part, which have no version or role of their own.
 func parts[T any](line []byte, parse func([]byte) (T, error)) ([]T, error) {
 	var several struct {
 		Contract int               `json:"contract"`
@@ -267,7 +267,7 @@ func parts[T any](line []byte, parse func([]byte) (T, error)) ([]T, error) {
 	return all, nil
 }
 
-// strict refuses unknown and missing keys, and values of another kind.
+// strict refuses unknown and missing keys, and values of the wrong kind.
 func strict(line []byte, into any, required ...string) error {
 	var keys map[string]json.RawMessage
 	if err := json.Unmarshal(line, &keys); err != nil {
@@ -357,7 +357,7 @@ func (c *Common) check() error {
 	return nil
 }
 
-// Count is the workload's n, 0 where it has none.
+// Count returns the workload's n, or 0 if it has none.
 func (w *Workload) Count() int {
 	if w.N == nil {
 		return 0
@@ -365,7 +365,7 @@ func (w *Workload) Count() int {
 	return int(*w.N)
 }
 
-// MessageBytes is the largest message, as it arrives and after decompression.
+// MessageBytes returns the maximum size of a message, as it arrives and after decompression.
 func (l Limits) MessageBytes() int {
 	if l.MaxMessageBytes == 0 {
 		return defaultMessageBytes
@@ -373,9 +373,9 @@ func (l Limits) MessageBytes() int {
 	return int(l.MaxMessageBytes)
 }
 
-// Inflated is the most bytes that a number of compressed ones may become.
+// Inflated returns the maximum size that a number of compressed bytes may decompress to.
 func (l Limits) Inflated(compressed int64) int64 {
-	// What may always come out, however small the compressed bytes are.
+	// The size that is always allowed, however small the compressed input.
 	const free = 64 << 10
 	most := int64(l.MaxInflation)
 	if most == 0 {

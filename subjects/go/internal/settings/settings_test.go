@@ -18,7 +18,7 @@ const (
 		"encoding":"json","operation":"decode","records":"/tmp/r","compression":"gzip"}`
 )
 
-// servers has the settings of server and, over REST, of another part.
+// servers has two parts: the settings in server, and a second part over REST.
 const servers = `{"contract":1,"role":"servers","parts":[{"workload":{"name":"list","n":3},"protocol":"grpc",
 	"http":"2","encoding":"protobuf","listen":{"transport":"tcp"}},{"workload":{"name":"hello"},"protocol":"rest",
 	"http":"1.1","encoding":"json","listen":{"transport":"tcp"},"threads":2}]}`

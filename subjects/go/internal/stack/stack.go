@@ -1,4 +1,4 @@
-// Package stack is what a stack is to the program: what it can do, and how it plays its roles.
+// Package stack defines a stack's interface to the program: its features and the functions for its roles.
 package stack
 
 import (
@@ -11,18 +11,19 @@ import (
 	"rpcgauge/subjects/go/internal/settings"
 )
 
-// Stack is what subject.toml declares, and the functions that do it; nil for a role that it has not.
+// Stack has the features declared in subject.toml, and the functions that implement its roles; nil for a role that it
+// does not have.
 type Stack struct {
 	Name      string
 	Protocols map[string][]string
 	Encodings []string
-	// Libraries are module paths by the names that versions have in subject.toml.
+	// Libraries maps the names of versions in subject.toml to module paths.
 	Libraries map[string]string
-	// BoundsInflation says that a limit of its own holds for compressed bodies.
+	// BoundsInflation means that the stack applies the decompression limit of the settings.
 	BoundsInflation bool
-	// Generated says of an encoding that generated code makes its bytes.
+	// Generated reports whether generated code encodes and decodes an encoding.
 	Generated func(encoding string) bool
-	// CallsByTLS says that its client speaks TLS; all servers do.
+	// CallsByTLS means that its client supports TLS; all servers do.
 	CallsByTLS bool
 
 	Serve func(*settings.Server, *bind.Workload) (Server, error)
@@ -30,21 +31,21 @@ type Stack struct {
 	Code  func(*settings.Codec, *bind.Workload) (measure.Measurer, error)
 }
 
-// Server is a server that is up.
+// Server is a running server.
 type Server interface {
 	Address() string
-	// Certificate is its own, in PEM, if it speaks TLS.
+	// Certificate is the server's certificate in PEM; empty without TLS.
 	Certificate() string
 	Stop()
 }
 
-// The protocols that stacks have.
+// The protocols of the stacks, with their HTTP versions.
 var (
 	GRPC = map[string][]string{"grpc": {"2"}}
 	REST = map[string][]string{"rest": {"1.1", "2"}}
 )
 
-// Always says that all code for messages is generated.
+// Always is for stacks whose code for messages is always generated.
 func Always(string) bool { return true }
 
 const (
@@ -53,7 +54,7 @@ const (
 	mostInFlight = 1024
 )
 
-// Choose finds the stack, once it is sure that it can do all that is asked of it.
+// Choose finds the stack for the settings, or refuses if the stack does not support all of them.
 func Choose(stacks []*Stack, asked any) (*Stack, error) {
 	var common *settings.Common
 	var call *settings.Call
@@ -106,7 +107,7 @@ func Choose(stacks []*Stack, asked any) (*Stack, error) {
 	return chosen, nil
 }
 
-// named is the stack of that name, or the first with the role.
+// named returns the stack with the given name, or, without a name, the first stack with the role.
 func named(stacks []*Stack, common *settings.Common) (*Stack, error) {
 	var able []string
 	for _, stack := range stacks {

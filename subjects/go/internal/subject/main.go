@@ -1,5 +1,5 @@
-// Package subject is the program: it speaks the contract on standard input and output, in the role that
-// the settings line names.
+// Package subject implements the program: it follows the contract on standard input and output, in the role given by
+// the settings line.
 package subject
 
 import (
@@ -17,7 +17,7 @@ import (
 
 const version = "1.0"
 
-// Main plays the role that the settings ask for with the stacks, and the messages of the set.
+// Main plays the role given by the settings, using the stacks and the messages of the set.
 func Main(set *bind.Set, stacks ...*stack.Stack) {
 	lab := settings.NewConversation(os.Stdin, os.Stdout)
 	if err := play(lab, set, stacks); err != nil {
@@ -50,7 +50,7 @@ func serve(lab *settings.Conversation, set *bind.Set, stacks []*stack.Stack, ask
 	var ready readyLine
 	for _, part := range asked {
 		if part.Threads != asked[0].Threads {
-			return settings.Refuse(settings.User, "one process has one number of threads: a part asks for %d, another for %d",
+			return settings.Refuse(settings.User, "all parts of a process must have the same number of threads: one part has %d, another %d",
 				asked[0].Threads, part.Threads)
 		}
 	}
@@ -117,10 +117,10 @@ func choose(set *bind.Set, stacks []*stack.Stack, asked any, workload *settings.
 	return chosen, found, err
 }
 
-// readyLine is the ready line in the making.
+// readyLine is a ready line under construction.
 type readyLine struct{ settings.Ready }
 
-// add adds a part without an address, and the versions of what it uses.
+// add adds a part without an address, and the versions of the libraries that it uses.
 func (r *readyLine) add(chosen *stack.Stack, encoding string) *settings.Part {
 	if r.Versions == nil {
 		r.Versions = map[string]string{"go": strings.TrimPrefix(runtime.Version(), "go"), "rpcgauge-go": version}
@@ -149,7 +149,7 @@ type library struct{ name, path string }
 
 var protobuf = library{"protobuf", "google.golang.org/protobuf"}
 
-// libraryOf makes an encoding's bytes; encoding/json is Go's own.
+// libraryOf maps an encoding to the library that implements it; encoding/json belongs to Go.
 var libraryOf = map[string]library{
 	"hybrid":    protobuf,
 	"msgpack":   {"msgp", "github.com/tinylib/msgp"},

@@ -14,12 +14,12 @@ import (
 	"rpcgauge/subjects/go/internal/settings"
 )
 
-// ErrTooLarge says that a message is larger than the limits allow.
+// ErrTooLarge means that a message is larger than the limits allow.
 var ErrTooLarge = errors.New("the message is larger than the limit")
 
-// Gzip stands before a handler: it decompresses requests, and compresses responses at a level if the
-// client takes gzip. Without a level it never does. Writers and readers are kept and used again, as
-// their tables cost more than most messages.
+// Gzip wraps a handler: it decompresses requests, and compresses responses at a level if the client accepts gzip.
+// Without a level, it never compresses. Writers and readers are reused because their tables cost more than most
+// messages.
 func Gzip(next http.Handler, compression settings.Compression, limits settings.Limits) http.Handler {
 	compressors := NewCompressors(compression)
 	var readers sync.Pool
@@ -40,7 +40,7 @@ func Gzip(next http.Handler, compression settings.Compression, limits settings.L
 			r.Header.Del("Content-Encoding")
 			r.ContentLength = -1
 		default:
-			http.Error(w, "only gzip is taken, not "+strconv.Quote(coding), http.StatusUnsupportedMediaType)
+			http.Error(w, "only gzip is accepted, not "+strconv.Quote(coding), http.StatusUnsupportedMediaType)
 			return
 		}
 		if compression == 0 || !takesGzip(r.Header.Values("Accept-Encoding")) {
@@ -53,7 +53,7 @@ func Gzip(next http.Handler, compression settings.Compression, limits settings.L
 	})
 }
 
-// Inflate bounds what comes out of a reader of compressed bytes. The length is -1 where it is not known.
+// Inflate limits the output of a reader of compressed bytes. The length is -1 if it is unknown.
 func Inflate(reader io.Reader, length int64, limits settings.Limits) io.Reader {
 	if length < 0 {
 		return &bounded{reader: reader, left: int64(limits.MessageBytes())}
@@ -81,7 +81,7 @@ type inflating struct {
 
 func (i *inflating) Close() error { return i.body.Close() }
 
-// takesGzip reads the lists of Accept-Encoding.
+// takesGzip reports whether the Accept-Encoding headers allow gzip.
 func takesGzip(headers []string) bool {
 	for _, header := range headers {
 		for element := range strings.SplitSeq(header, ",") {
@@ -96,33 +96,33 @@ func takesGzip(headers []string) bool {
 	return false
 }
 
-// Compressors are the writers of a level that are not in use.
+// Compressors is a pool of idle writers for a level.
 type Compressors struct {
 	pool sync.Pool
 }
 
-// NewCompressors makes none yet.
+// NewCompressors returns an empty pool.
 func NewCompressors(level settings.Compression) *Compressors {
 	return &Compressors{pool: sync.Pool{New: func() any {
 		writer, err := gzip.NewWriterLevel(io.Discard, int(level))
 		if err != nil {
-			panic(err) // The settings have levels from 1 to 9 only.
+			panic(err) // The settings allow only levels from 1 to 9.
 		}
 		return writer
 	}}}
 }
 
-// Get has a writer write to out.
+// Get returns a writer that writes to out.
 func (c *Compressors) Get(out io.Writer) *gzip.Writer {
 	writer := c.pool.Get().(*gzip.Writer)
 	writer.Reset(out)
 	return writer
 }
 
-// Put takes it back.
+// Put returns a writer to the pool.
 func (c *Compressors) Put(writer *gzip.Writer) { c.pool.Put(writer) }
 
-// Compress compresses a whole body.
+// Compress compresses a complete body.
 func (c *Compressors) Compress(body []byte) ([]byte, error) {
 	var compressed bytes.Buffer
 	writer := c.Get(&compressed)
@@ -175,7 +175,7 @@ func (c *compressing) Write(bytes []byte) (int, error) {
 	return n, nil
 }
 
-// Flush has the handler's bytes sent, as grpc-gateway asks for.
+// Flush sends the bytes that the handler has written so far; grpc-gateway requires it.
 func (c *compressing) Flush() {
 	if c.writer != nil {
 		_ = c.writer.Flush()
@@ -189,7 +189,7 @@ func (c *compressing) end() {
 	if c.writer == nil {
 		return
 	}
-	// A client that is gone gets no end.
+	// Fails only if the client is gone.
 	_ = c.writer.Close()
 	c.compressors.Put(c.writer)
 }

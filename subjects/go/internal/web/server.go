@@ -1,4 +1,4 @@
-// Package web is what the stacks on net/http share: a server, a transport, and gzip.
+// Package web contains the code that the stacks on net/http share: a server, a transport, and gzip.
 package web
 
 import (
@@ -12,14 +12,14 @@ import (
 	"rpcgauge/subjects/go/internal/settings"
 )
 
-// Server is a server that is up.
+// Server is a running server.
 type Server struct {
 	*listen.Socket
 	server *http.Server
 }
 
-// Serve starts a server for both versions of HTTP; without TLS, version 2 is with prior knowledge. It has no time
-// limits: between slices connections are kept, also those that have carried no request yet.
+// Serve starts a server for both versions of HTTP; without TLS, HTTP/2 uses prior knowledge. It has no timeouts,
+// because connections must stay open between slices, even before their first request.
 func Serve(asked *settings.Server, handler http.Handler) (*Server, error) {
 	socket, err := listen.On(asked)
 	if err != nil {
@@ -32,15 +32,15 @@ func Serve(asked *settings.Server, handler http.Handler) (*Server, error) {
 	}
 	go func() {
 		if err := serve(socket); !errors.Is(err, http.ErrServerClosed) {
-			panic(err) // The listener broke: no call can be served.
+			panic(err) // The listener failed, so no call can be served.
 		}
 	}()
 	return &Server{Socket: socket, server: server}, nil
 }
 
-// Stop ends it.
+// Stop stops the server.
 func (s *Server) Stop() {
-	// What cannot be closed ends with the process.
+	// Whatever cannot be closed ends with the process.
 	_ = s.server.Close()
 }
 
@@ -52,7 +52,7 @@ func protocols() *http.Protocols {
 	return both
 }
 
-// only is the one version of HTTP.
+// only returns the protocols for a single version of HTTP.
 func only(version string) *http.Protocols {
 	one := &http.Protocols{}
 	one.SetHTTP1(version == "1.1")
@@ -60,7 +60,7 @@ func only(version string) *http.Protocols {
 	return one
 }
 
-// Deadline is the context of a call.
+// Deadline returns the context for a call, with the deadline of the settings.
 func Deadline(asked *settings.Client) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), time.Duration(asked.DeadlineMS)*time.Millisecond)
 }

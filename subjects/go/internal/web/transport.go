@@ -20,7 +20,7 @@ import (
 	"rpcgauge/subjects/go/internal/settings"
 )
 
-// Transport makes calls over connections of its own, and knows how many are open.
+// Transport makes calls over its own connections and counts the open ones.
 type Transport struct {
 	*http.Transport
 	// Host is the authority of the calls' URLs.
@@ -35,10 +35,10 @@ type Transport struct {
 	spare []*counted
 }
 
-// Transports are those of a client's channels.
+// Transports contains a transport for each of a client's channels.
 type Transports []*Transport
 
-// NewTransports makes as many as are asked for.
+// NewTransports creates a transport for each channel in the settings.
 func NewTransports(asked *settings.Client, transparent bool) Transports {
 	var all Transports
 	for range asked.Channels {
@@ -60,8 +60,8 @@ func (all Transports) Connect(ctx context.Context) (int, error) {
 	return opened, nil
 }
 
-// NewTransport makes a transport for a client's calls. Asked for, it adds Accept-Encoding itself and
-// decompresses, as it does by default.
+// NewTransport creates a transport for a client's calls. If transparent is set, it adds Accept-Encoding and
+// decompresses by itself, which is the library's default.
 func NewTransport(asked *settings.Client, transparent bool) *Transport {
 	t := &Transport{Host: "localhost", perCall: asked.Connection == "per-call", wanted: asked.InFlight}
 	t.network, t.target = listen.Target(asked.Address)
@@ -79,15 +79,15 @@ func NewTransport(asked *settings.Client, transparent bool) *Transport {
 		MaxIdleConnsPerHost: asked.InFlight,
 	}
 	if asked.HTTP == "1.1" && !t.perCall {
-		// A connection is idle a moment after its response was read: without a bound the next call
-		// could find none, and open one more.
+		// A connection becomes idle a moment after its response was read: without a limit, the next call might not find an
+		// idle connection and open another one.
 		t.Transport.MaxConnsPerHost = asked.InFlight
 	}
 	return t
 }
 
-// Connect opens the connections that are not open, and returns their number. The library would open
-// them in its first calls.
+// Connect opens the connections that are not open, and returns their number. By default the library opens connections
+// during its first calls.
 func (t *Transport) Connect(ctx context.Context) (int, error) {
 	if t.perCall {
 		return 0, nil
@@ -106,7 +106,7 @@ func (t *Transport) Connect(ctx context.Context) (int, error) {
 	return max(missing, 0), nil
 }
 
-// isLost says whether the other side has closed a connection that nothing reads yet, and then closes it.
+// isLost reports whether the other side has closed an idle connection. If so, it closes the connection.
 func isLost(connection *counted) bool {
 	raw, err := connection.raw.SyscallConn()
 	if err != nil {
@@ -162,7 +162,7 @@ func (t *Transport) fresh(ctx context.Context) (*counted, error) {
 	return &counted{Conn: connection, raw: raw, open: &t.open}, nil
 }
 
-// counted is a connection that counts while it is open.
+// counted is a connection that is counted while it is open.
 type counted struct {
 	net.Conn
 	raw  syscall.Conn
@@ -175,12 +175,12 @@ func (c *counted) Close() error {
 	return c.Conn.Close()
 }
 
-// Stamps are what net/http shows of a call.
+// Stamps are the times of a call that net/http exposes.
 type Stamps struct {
 	sent, first atomic.Int64
 }
 
-// Trace stamps a call made with the context.
+// Trace returns a context that stamps the calls made with it.
 func (s *Stamps) Trace(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		WroteRequest:         func(httptrace.WroteRequestInfo) { s.sent.Store(measure.Now()) },
@@ -188,16 +188,16 @@ func (s *Stamps) Trace(ctx context.Context) context.Context {
 	})
 }
 
-// Note writes the stamps into the record.
+// Note copies the stamps to the record.
 func (s *Stamps) Note(record *measure.Record) {
 	record.Sent, record.First = s.sent.Load(), s.first.Load()
-	// Another goroutine says that the request was written, and may be late to say it.
+	// Another goroutine reports that the request was written, possibly late.
 	if record.First != 0 {
 		record.Sent = min(record.Sent, record.First)
 	}
 }
 
-// Body notes when a body's bytes were read last, and how many there were.
+// Body records when the last bytes of a body were read, and how many bytes there were.
 type Body struct {
 	io.ReadCloser
 	Bytes    int64

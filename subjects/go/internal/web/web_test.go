@@ -50,7 +50,7 @@ func TestBodiesAreCompressedBothWays(t *testing.T) {
 	}
 	for _, level := range []settings.Compression{0, 1, 9} {
 		handler := Gzip(http.HandlerFunc(echo), level, settings.Limits{})
-		// More than one: the second uses what the first left.
+		// Repeated, because later rounds reuse what earlier ones returned to the pool.
 		for range 3 {
 			request := httptest.NewRequest(http.MethodPost, "/", bytes.NewReader(compressed))
 			request.Header.Set("Content-Encoding", "gzip")
@@ -116,7 +116,7 @@ func TestLostConnectionsAreCountedAndOpenedAgain(t *testing.T) {
 		post(t, transport)
 		reopen(t, transport, 0)
 		server.Stop()
-		// The transport sees the end of its connections in its own time.
+		// The transport notices asynchronously that its connections were closed.
 		for deadline := time.Now().Add(10 * time.Second); transport.open.Load() == int64(want); {
 			if time.Now().After(deadline) {
 				t.Fatal("a closed connection is counted as open")
