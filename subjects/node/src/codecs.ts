@@ -1,4 +1,4 @@
-/** Codecs alone. */
+/** The codec stacks. */
 
 import type { Message } from "@bufbuild/protobuf";
 
@@ -15,7 +15,7 @@ import { type Measurer, now, Stamps, type Tally } from "./slices.js";
 import { versions } from "./versions.js";
 import type { Workload } from "./workloads.js";
 
-/** A sample as a library has it, and the functions that its users call. */
+/** A sample as a message of a library, and the functions that the library's users call. */
 interface Library {
   message: unknown;
   type: AnyType;
@@ -24,7 +24,7 @@ interface Library {
   code?: "generated" | undefined;
 }
 
-/** What a library's messages are is its own affair. */
+/** The message type differs between libraries. */
 type AnyType = Type<any>;
 
 const JSON_TYPE: AnyType = {
@@ -48,7 +48,7 @@ export async function load(
     }
     case "msgpack": {
       const { encode, decode } = await import("@msgpack/msgpack");
-      // Without it 64-bit integers would lose digits; numbers are written as before.
+      // Without this, 64-bit integers would lose digits; numbers are not affected.
       const options = workload.own === undefined ? {} : { useBigInt64: true };
       const type: Type<unknown> = {
         encode: (value) => encode(value, options),
@@ -88,7 +88,7 @@ async function loadGenerated(
   }
 }
 
-/** A library's functions with gzip behind the one and before the other. */
+/** A library's functions with gzip after encoding and before decoding. */
 function compressing(type: AnyType, level: number, limits: Limits): AnyType {
   return {
     encode: (message) => compressSync(type.encode(message), level),
@@ -109,7 +109,7 @@ export class Codec implements Measurer {
     const level = levelOf(settings.compression);
     const type = level === 0 ? library.type : compressing(library.type, level, settings.limits);
     const { message } = library;
-    // In its own buffer, as it would arrive.
+    // In a separate buffer, as if it had arrived over a connection.
     const encoded = Buffer.from(type.encode(message));
     if (encoded.length > settings.limits.max_message_bytes) {
       throw new Refused(`the sample has ${encoded.length} bytes, more than the limit`, "user");

@@ -1,4 +1,4 @@
-/** gzip by Node's zlib. */
+/** gzip using Node's zlib. */
 
 import {
   type InputType, gunzip, gunzipSync, gzip, gzipSync,
@@ -8,24 +8,24 @@ import type { Limits } from "./contract.js";
 
 const GZIP_LEVEL = 6;
 const MAX_INFLATION = 10_000;
-/** What may always come out, however small the compressed bytes are. */
+/** The size that is always allowed, however small the compressed input. */
 const FREE_BYTES = 64 << 10;
 
 type Done = (error: Error | null, bytes: Buffer) => void;
 
-/** The level of `gzip:LEVEL`; 0 of `none`. */
+/** The level of `gzip:LEVEL`; 0 for `none`. */
 export function levelOf(compression: string): number {
   const [name, level] = compression.split(":");
   return name === "none" ? 0 : Number(level ?? GZIP_LEVEL);
 }
 
-/** The most bytes that may come out. */
+/** The maximum size after decompression. */
 function most(compressed: Uint8Array, limits: Limits): number {
   const inflated = compressed.length * (limits.max_inflation || MAX_INFLATION);
   return Math.min(limits.max_message_bytes, Math.max(FREE_BYTES, inflated));
 }
 
-/** On the library's threads, as a program does that serves others meanwhile. */
+/** Compresses on the library's threads, as a program would that serves other calls in the meantime. */
 export function compress(plain: InputType, level: number, done: Done): void {
   gzip(plain, { level }, done);
 }

@@ -1,17 +1,17 @@
-/** gzip as Connect takes it. */
+/** gzip in the form that Connect requires. */
 
 import type { Compression } from "@connectrpc/connect/protocol";
 import { compressionGzip } from "@connectrpc/connect-node";
 
 import { compress } from "./compression.js";
 
-/** The most that a message may have. Smaller ones are never compressed with this as their least size. */
+/** The maximum message size. As the minimum size for compression, it turns compression off. */
 export const MAX_BYTES = 2 ** 32 - 1;
 
-/** zlib's default level is the library's own. */
+/** The library uses zlib's default level. */
 const OWN_LEVEL = 6;
 
-/** The library's gzip, at a level. */
+/** The library's gzip, with a given level. */
 export function gzipOf(level: number): Compression {
   if (level === 0 || level === OWN_LEVEL) return compressionGzip;
   return {

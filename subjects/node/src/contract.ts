@@ -7,7 +7,7 @@ import {
 
 export const CONTRACT = 1;
 
-/** Headers of a successful response, asked for by `marks`. */
+/** The headers that `marks` adds to a successful response. */
 export const HANDLER_START = "rpcgauge-handler-start";
 export const HANDLER_END = "rpcgauge-handler-end";
 
@@ -18,7 +18,7 @@ const MAX_PARTS = 64;
 
 const limits = object({
   max_message_bytes: optional(integer(1, MAX_UINT32), DEFAULT_MAX_MESSAGE_BYTES),
-  /** 0 where the line says nothing. */
+  /** 0 if the line does not set it. */
   max_depth: optional(integer(1, MAX_DEPTH), 0),
   max_inflation: optional(integer(1), 0),
 });
@@ -51,7 +51,7 @@ const absolutePath = (value: unknown, where: string): string => {
   return path;
 };
 
-/** What all roles have. */
+/** The settings that all roles share. */
 const common = {
   stack: optional(text, ""),
   workload: anyObject,
@@ -61,7 +61,7 @@ const common = {
   limits: optional(limits, limits({}, "limits")),
 };
 
-/** What a server and a client have. */
+/** The settings that servers and clients share. */
 const calling = {
   ...common,
   protocol: oneOf("grpc", "rest", "connect"),
@@ -99,7 +99,7 @@ export type ClientSettings = { role: "client" } & ReturnType<typeof client>;
 export type CodecSettings = { role: "codec" } & ReturnType<typeof codec>;
 export type Settings = ServerSettings | ClientSettings | CodecSettings;
 
-/** A settings line: a role with the settings of each part that plays it, one or several. */
+/** A settings line: a role with the settings of one or several parts. */
 export type SettingsLine = { [S in Settings as S["role"]]: { role: S["role"]; parts: S[] } }[Settings["role"]];
 
 const serverPart: Check<ServerSettings> = (value, where) => ({ role: "server", ...server(value, where) });
@@ -108,7 +108,7 @@ const several = <S>(part: Check<S>) => object({ parts: listOf(part, 2, MAX_PARTS
 const servers = several(serverPart);
 const clients = several(clientPart);
 
-/** Takes a settings line apart: its version first, then its role, then its keys. */
+/** Parses a settings line: its version first, then its role, then its keys. */
 export function parseSettings(line: string): SettingsLine {
   const { contract, role, ...keys } = parseObject(line, "the settings line");
   if (contract !== CONTRACT) {
@@ -151,12 +151,12 @@ const slice = object({
   time_us: optional(integer(0), -1),
   batch: optional(integer(1), 0),
 });
-/** What a slice line asks for: `calls`, or where that is 0, `time_us`. A codec's has a batch. */
+/** The content of a slice line: `calls`, or if that is 0, `time_us`. A codec's slice has a batch. */
 export type Slice = ReturnType<typeof slice>;
 
 export type Ask = { part: number } & ({ verify: true } | { slice: Slice });
 
-/** Takes a line apart that comes after the ready line, to one of `parts` parts. */
+/** Parses a line after the ready line, which is for one of `parts` parts. */
 export function parseAsk(line: string, parts: number, inBatches: boolean): Ask {
   const { part: said = 0, ...ask } = parseObject(line, "the line");
   const part = integer(0, parts - 1)(said, "the line's part");

@@ -11,12 +11,12 @@ const MAX_LINE_BYTES = 64 << 20;
 
 const OWN = createRequire(import.meta.url)("../package.json") as { version: string };
 
-/** What the ready line says of a part. */
+/** The entry of the ready line for a part. */
 export interface ReadyPart {
-  /** None for a client or codec. */
+  /** Absent for a client or codec. */
   address?: string;
   versions: Record<string, string>;
-  /** None where the language itself reads and writes messages. */
+  /** Absent if the language itself reads and writes messages. */
   code?: string | undefined;
 }
 
@@ -25,17 +25,17 @@ export class Conversation {
   private readonly lines = linesOf(process.stdin);
 
   constructor() {
-    // What a library prints is the log's.
+    // The output of libraries belongs in the log.
     process.stdout.write = process.stderr.write.bind(process.stderr);
   }
 
-  /** The next line, or nothing at the end. */
+  /** Returns the next line, or undefined at the end. */
   async hear(): Promise<string | undefined> {
     const next = await this.lines.next();
     return next.done ? undefined : next.value;
   }
 
-  /** Waits until the lab closes the input, and discards what it writes until then. */
+  /** Waits until the lab closes the input, and discards everything before that. */
   async hearTheEnd(): Promise<void> {
     while ((await this.hear()) !== undefined);
   }
@@ -44,7 +44,7 @@ export class Conversation {
     this.write(`${JSON.stringify(reply)}\n`);
   }
 
-  /** What several parts say is a list, in the order of their settings. */
+  /** Writes the ready line. Several parts are written as a list, in the order of their settings. */
   tellReady(parts: ReadyPart[]): void {
     const own = { node: process.versions.node, "rpcgauge-node": OWN.version };
     const versions = Object.assign(own, ...parts.map((part) => part.versions)) as Json;

@@ -1,4 +1,4 @@
-/** The code that was generated for the messages, each library's with the functions that its users call. */
+/** The generated code for the messages of each library, with the functions that the library's users call. */
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -27,12 +27,12 @@ export interface Generated<M> {
   type(typeName: string): Type<M>;
 }
 
-/** Generated code that can make a message of its fields. */
+/** Generated code that can create a message from its fields. */
 export interface Making<M> extends Generated<M> {
   maker(typeName: string): (fields: object) => M;
 }
 
-/** Where the words of a generator are that failed. */
+/** The file with the error of a generator that failed. */
 export const FAILED = "failed.txt";
 
 async function importAll(folder: string): Promise<Json[]> {
@@ -50,7 +50,7 @@ function missing(typeName: string, library: string): Refused {
   return new Refused(`${library} generated no code for ${typeName}`, "subject");
 }
 
-/** protobuf-es. Its JSON is the proto3 JSON mapping: all samples come and go through it. */
+/** protobuf-es. Its JSON is the proto3 JSON mapping, so all samples are read and written through it. */
 export class Es {
   private constructor(
     private readonly es: typeof import("@bufbuild/protobuf"),
@@ -80,7 +80,7 @@ export class Es {
     return found;
   }
 
-  /** A method by its gRPC path. */
+  /** Returns a method by its gRPC path. */
   method(path: string): DescMethodUnary {
     const [, service, name] = path.split("/");
     const methods = this.registry.getService(service ?? "")?.methods;
@@ -98,7 +98,7 @@ export class Es {
     };
   }
 
-  /** The type in the library's own JSON. */
+  /** Returns the type with the library's own JSON. */
   jsonType(typeName: string): Type<Message> {
     const schema = this.schema(typeName);
     const { toJsonString, fromJsonString } = this.es;
@@ -114,7 +114,7 @@ export class Es {
     return (init) => this.es.create(schema, init as never);
   }
 
-  /** A sample as a message. */
+  /** Converts a sample to a message. */
   fromJson(typeName: string, sample: unknown): Message {
     try {
       return this.es.fromJson(this.schema(typeName), sample as never, { registry: this.registry });
@@ -127,12 +127,12 @@ export class Es {
     return this.es.toJson(this.schema(typeName), message, { registry: this.registry }) as Json;
   }
 
-  /** A sample as the bytes that any library reads. */
+  /** Converts a sample to protobuf bytes, which any library can read. */
   toBytes(typeName: string, sample: unknown): Uint8Array {
     return this.type(typeName).encode(this.fromJson(typeName, sample));
   }
 
-  /** A sample as a message of another library, which must be able to carry all of it. */
+  /** Converts a sample to a message of another library; refuses it if the library would lose part of it. */
   sample<T>(library: string, type: Type<T>, typeName: string, sample: unknown): T {
     const bytes = this.toBytes(typeName, sample);
     const message = type.decode(bytes);
@@ -140,7 +140,7 @@ export class Es {
     // What a library does not know, it leaves out.
     if (again.length !== bytes.length && !this.areSame(typeName, again, bytes)) {
       const without = "extensions, groups (DELIMITED), or fields that are set to their default (proto2)";
-      throw new Refused(`${library} loses a part of the sample: it has no ${without}`, "user");
+      throw new Refused(`${library} would lose part of the sample: it does not support ${without}`, "user");
     }
     return message;
   }
@@ -149,7 +149,7 @@ export class Es {
     try {
       return isDeepStrictEqual(this.fromBytes(typeName, some), this.fromBytes(typeName, others));
     } catch {
-      // Where a required field is lost, there is no JSON.
+      // If a required field is lost, the message has no JSON.
       return false;
     }
   }
@@ -175,7 +175,7 @@ function written(type: WritingType): Type<object> {
   };
 }
 
-/** What ts-proto's services have values of JavaScript's own for, such as a string for a StringValue. */
+/** Messages for which ts-proto's services use JavaScript values, such as a string for a StringValue. */
 const UNWRAPPED = /^google\.protobuf\.(Timestamp|FieldMask|Struct|\w*Value)$/;
 
 /** ts-proto. */
@@ -210,18 +210,18 @@ export class TsProto {
     return (init) => type.fromPartial(init);
   }
 
-  /** A sample as a message: read by protobuf-es, as the generated code has no proto3 JSON. */
+  /** Converts a sample to a message using protobuf-es, because the generated code does not support proto3 JSON. */
   async fromJson(typeName: string, sample: unknown): Promise<object> {
     const es = await Es.load(this.messages);
     return es.sample("ts-proto", this.type(typeName), typeName, sample);
   }
 
-  /** The method's name in its generated service, and what the service says of it. */
+  /** Returns the method's name in its generated service, and its definition there. */
   method(called: Called): [string, grpc.MethodDefinition<object, object>] {
     const { grpcPath: path, request, response } = called;
     const unwrapped = [request, response].find((typeName) => UNWRAPPED.test(typeName));
     if (unwrapped !== undefined) {
-      throw new Refused(`ts-proto's services have no messages of ${unwrapped}`, "user");
+      throw new Refused(`ts-proto's services do not support ${unwrapped} as a message`, "user");
     }
     for (const value of this.exports) {
       for (const [name, method] of Object.entries(value)) {
@@ -245,7 +245,7 @@ export class ProtobufJs {
 
   static versions = () => ({ protobufjs: version("protobufjs") });
 
-  /** Its encoders take plain objects. */
+  /** The library's encoders accept plain objects. */
   maker = () => (fields: object) => fields;
 
   type(typeName: string): Type<object> {
@@ -253,11 +253,11 @@ export class ProtobufJs {
   }
 }
 
-/** A message's class in a library's tree of packages. */
+/** Finds a message's class in a library's tree of packages. */
 function find(root: unknown, typeName: string, library: string): unknown {
   let found = root;
   for (const name of typeName.split(".")) {
-    // A reserved word has an underscore behind it.
+    // A reserved word is followed by an underscore.
     const own = [name, `${name}_`].find((each) => Object.hasOwn(found as Json, each));
     if (own === undefined) throw missing(typeName, library);
     found = (found as Json)[own];

@@ -10,7 +10,7 @@ interface Hybrid {
 }
 const HYBRID = "rpcgauge.Hybrid";
 
-/** JSON.parse and JSON.stringify inside the library's message. */
+/** JSON.parse and JSON.stringify with the text inside the library's message. */
 export function hybridType<H>(library: Making<H>): Type<object> {
   const type = library.type(HYBRID);
   const make = library.maker(HYBRID);
@@ -20,7 +20,7 @@ export function hybridType<H>(library: Making<H>): Type<object> {
   };
 }
 
-/** The method's name and its definition for grpc-js, as ts-proto generates both for its own messages. */
+/** Returns the method's name and its definition for grpc-js, like those that ts-proto generates for its own messages. */
 export function hybridMethod(
   library: TsProto,
   path: string,

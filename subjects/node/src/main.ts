@@ -1,4 +1,4 @@
-/** Speaks the contract on standard input and output, in the role that the settings line names. */
+/** Follows the contract on standard input and output, in the role given by the settings line. */
 
 import cluster from "node:cluster";
 import process from "node:process";
@@ -15,7 +15,7 @@ import { answer, type Measurer } from "./slices.js";
 import { choose } from "./stacks.js";
 import { find } from "./workloads.js";
 
-/** The folder of the messages' code. */
+/** Returns the folder of the code for the messages. */
 function messagesFolder(): string {
   const { values } = parseArgs({ options: { messages: { type: "string" } } });
   if (values.messages === undefined) throw new Refused("--messages is missing", "instrument");
@@ -54,7 +54,7 @@ async function serveAll(conversation: Conversation, parts: ServerSettings[]): Pr
   }
 }
 
-// What a stack does not use is not imported: it would be in its memory and its start.
+// Modules that a stack does not use are not imported, because they would add to its memory and start-up time.
 
 async function serve(settings: ServerSettings): Promise<Server> {
   const { stack, workload } = understand(settings);
@@ -109,7 +109,7 @@ function main(): void {
     process.exit(EXIT_CODES[refused.fault]);
   };
   process.on("uncaughtException", fail);
-  // Connections that are open do not keep it.
+  // Exit even if connections are still open.
   play(conversation).then(() => process.exit(0), fail);
 }
 

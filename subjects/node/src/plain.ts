@@ -1,8 +1,8 @@
 /**
- * Messages as JSON and MessagePack have them, objects, and what a service does with them.
+ * Messages as the objects used by JSON and MessagePack, and the services for them.
  *
- * The interfaces are those that a service's author writes by hand, and that `json_types` of protoc-gen-es
- * derives for any message.
+ * The interfaces are those that a service's author would write by hand, and that `json_types` of protoc-gen-es derives
+ * for any message.
  */
 
 import { readFileSync } from "node:fs";
@@ -17,7 +17,7 @@ import type { Workload } from "./workloads.js";
 export const MAX_ITEMS = 100_000;
 export const FIRST_FOLLOWER = 10_000;
 
-/** A request that has no response: the caller's fault. */
+/** A request that cannot be answered; the caller is at fault. */
 export class BadRequest extends Error {}
 
 export interface Item {
@@ -36,7 +36,7 @@ export interface Item {
   description: string;
 }
 
-/** The service's answer to a request; a BadRequest says what is wrong with it. */
+/** Returns the service's response to a request; throws a BadRequest if the request is invalid. */
 export type Handler<M> = (request: M) => M;
 
 export function handler(workload: Workload): Handler<Json> {
@@ -70,7 +70,7 @@ export function handler(workload: Workload): Handler<Json> {
         return { userId: Array.from({ length: n }, (_, index) => begin + index) };
       };
     case "own":
-      throw new Error("an own workload has a sample, and no handler");
+      throw new Error("the workload own has a sample and no handler");
   }
 }
 
@@ -79,12 +79,12 @@ export function within(name: string, value: number, most: number): number {
   throw new BadRequest(`${name} is ${value}: it must be 0 to ${most}`);
 }
 
-/** An integer field: a number, or text as proto3 JSON has 64-bit ones. */
+/** Reads an integer field: a number, or a string as for 64-bit integers in proto3 JSON. */
 function whole(message: Json, name: string): number {
   const value = message[name] ?? 0;
   const number = typeof value === "string" ? Number(value) : value;
   if (Number.isSafeInteger(number) && value !== "") return number as number;
-  throw new BadRequest(`${name} is ${JSON.stringify(value)}: it must be a whole number`);
+  throw new BadRequest(`${name} is ${JSON.stringify(value)}: it must be an integer`);
 }
 
 function typed<T>(message: Json, name: string, otherwise: T): T {
@@ -98,7 +98,7 @@ function typed<T>(message: Json, name: string, otherwise: T): T {
 function echo(request: Json): Json {
   const list = typed<unknown[]>(request, "list", []);
   if (list.some((element) => typeof element !== "string")) {
-    throw new BadRequest("list holds something else than text");
+    throw new BadRequest("list contains an element that is not a string");
   }
   return {
     floatData: typed(request, "floatData", 0),
@@ -144,7 +144,7 @@ const COLUMNS = [
 ];
 const FIRST_NUMBER = COLUMNS.indexOf("costOther");
 
-/** The rows of `records`. The file has no quoted cells; an empty one is an absent field. */
+/** Returns the rows of `records`. The file has no quoted cells; an empty cell is an absent field. */
 export function rows(): Json[] {
   const file = new URL("../contract/data/birdstrikes.csv", import.meta.url);
   const [, ...lines] = readFileSync(file, "utf8").trimEnd().split(/\r?\n/);
@@ -158,9 +158,9 @@ export function rows(): Json[] {
 }
 
 /**
- * A sample as a program has it that knows no protobuf. `json`: built-in workloads have 64-bit integers as
- * numbers, a user's own messages the proto3 JSON mapping. `msgpack` has its own forms of 64-bit integers,
- * bytes and floats.
+ * Converts a sample to the form that a program without protobuf would use. For `json`, 64-bit integers are numbers in
+ * the built-in workloads, and a user's own messages follow the proto3 JSON mapping. `msgpack` has native forms for
+ * 64-bit integers, bytes and floats.
  */
 export function fromSample(
   es: Es,
@@ -170,7 +170,7 @@ export function fromSample(
   form: "json" | "msgpack",
 ): Json {
   const type = es.schema(typeName);
-  // As a built-in workload's sample comes. The library would take many times longer for a long one.
+  // Samples of built-in workloads usually have this form. For a long sample, the library would take many times longer.
   if (workload.own === undefined && isNative(type, sample)) return sample;
   const mapped = es.toJson(typeName, es.fromJson(typeName, sample));
   if (form === "json" && workload.own !== undefined) return mapped;
@@ -183,7 +183,7 @@ const BOOL: Scalar = 8;
 const TEXT: Scalar = 9;
 const BYTES: Scalar = 12;
 
-/** Whether a message is already what `native` makes: names as in JSON, numbers as numbers. */
+/** Whether a message already has the form that `native` produces: JSON names, and numbers as numbers. */
 function isNative(type: DescMessage, message: unknown): message is Json {
   if (!isObject(message) || hasOwnForm(type)) return false;
   return Object.entries(message).every(([name, value]) => {
@@ -252,7 +252,7 @@ function scalar(kind: Scalar | undefined, value: unknown, binary: boolean): unkn
   return value;
 }
 
-/** A decoded message in the proto3 JSON mapping. */
+/** Converts a decoded message to the proto3 JSON mapping. */
 export function toSample(value: unknown): unknown {
   if (typeof value === "bigint") return value.toString();
   if (typeof value === "number" && !Number.isFinite(value)) return String(value);

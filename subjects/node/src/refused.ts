@@ -1,4 +1,4 @@
-/** What was asked cannot be done: why, and who can do something about it. */
+/** An error that states why a request cannot be fulfilled, and the side at fault. */
 
 export type Fault = "user" | "instrument" | "subject" | "machine";
 
@@ -13,7 +13,7 @@ export class Refused extends Error {
   }
 }
 
-/** Whose fault an error is. One that was not expected is the subject's, and the log has it. */
+/** Determines the side at fault for an error. An unexpected error is the subject's fault, and is logged. */
 export function blamed(error: unknown): Refused {
   if (error instanceof Refused) return error;
   if (error instanceof Error && "syscall" in error) return new Refused(error.message, "machine");

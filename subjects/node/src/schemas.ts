@@ -1,7 +1,5 @@
-/**
- * JSON schemas of messages in the proto3 JSON mapping, each a definition under its full name.
- *
- * Fastify checks requests with them and writes responses by them.
+/** JSON schemas of messages in the proto3 JSON mapping, each a definition under its full name.
+ * Fastify validates requests and serializes responses with them.
  */
 
 import { createFileRegistry, type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
@@ -12,7 +10,7 @@ export type Schema = Record<string, unknown>;
 /** The id that references begin with. */
 export const SCHEMAS_ID = "messages";
 
-/** The form of 64-bit integers. */
+/** The JSON form of 64-bit integers. */
 export type Wide = "integer" | "string";
 
 const TEXT: Schema = { type: "string" };
@@ -39,7 +37,7 @@ const WELL_KNOWN: Record<string, Schema> = {
 
 const WIDE = ["google.protobuf.Int64Value", "google.protobuf.UInt64Value"];
 
-/** Whether a message in JSON is not an object of its fields. */
+/** Whether the JSON form of a message is something other than an object with its fields. */
 export function hasOwnForm({ typeName }: DescMessage): boolean {
   return Object.hasOwn(WELL_KNOWN, typeName) || WIDE.includes(typeName);
 }
@@ -61,7 +59,7 @@ function message(type: DescMessage, wide: Wide): Schema {
   const known = WELL_KNOWN[type.typeName];
   if (known !== undefined) return known;
   const properties = Object.fromEntries(type.fields.map((each) => [each.jsonName, field(each, wide)]));
-  // Extensions have keys that the message does not name.
+  // Extensions have keys that the message does not define.
   return { type: "object", properties, additionalProperties: extensible(type) };
 }
 
@@ -85,7 +83,7 @@ function field(of: DescField, wide: Wide): Schema {
   }
 }
 
-/** A scalar or an enum. */
+/** The schema of a scalar or an enum. */
 function single(of: DescField, wide: Wide): Schema {
   if (of.enum !== undefined) {
     return of.enum.typeName === "google.protobuf.NullValue" ? { type: "null" } : TEXT;

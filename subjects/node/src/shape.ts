@@ -1,11 +1,11 @@
-/** Checks of JSON values: what a line of the contract may hold. */
+/** Checks of JSON values in the lines of the contract. */
 
 import { Refused } from "./refused.js";
 
-/** Returns the value as its type, or refuses it. `where` names it in the error. */
+/** Returns the value with its type, or refuses it. `where` names the value in the error. */
 export type Check<T> = (value: unknown, where: string) => T;
 
-/** A value that may be left out, and what it is then. */
+/** A value that may be omitted, with its default. */
 export interface Optional<T> {
   check: Check<T>;
   otherwise: T;
@@ -38,14 +38,14 @@ function checked<T>(is: (value: unknown) => boolean): Check<T> {
 export const text: Check<string> = checked((value) => typeof value === "string");
 export const flag: Check<boolean> = checked((value) => typeof value === "boolean");
 export const anyObject: Check<Json> = checked(isObject);
-/** A sample is an object, unless its type has its own form in JSON. */
+/** Accepts a sample, which is an object unless its type has its own form in JSON. */
 export const anySample: Check<unknown> = (value) => {
   const lost = lostOf(value);
   if (lost !== undefined) throw new Refused(`the sample has ${lost}`, "user");
   return value;
 };
 
-/** What of a sample does not get through JavaScript, and why. */
+/** Describes a part of the sample that JavaScript would lose, and why; undefined if there is none. */
 function lostOf(value: unknown): string | undefined {
   if (Object.is(value, -0)) return "a -0.0, which JSON.stringify writes as 0";
   if (typeof value !== "object" || value === null) return undefined;
@@ -83,7 +83,7 @@ export function optional<T>(check: Check<T>, otherwise: T): Optional<T> {
   return { check, otherwise };
 }
 
-/** An object with these keys and no others. */
+/** Accepts an object with these keys and no others. */
 export function object<F extends Fields>(fields: F): Check<Shaped<F>> {
   return (value, where) => {
     if (!isObject(value)) throw wrong(value, where);

@@ -1,4 +1,4 @@
-/** Slices: calls (or batches) that the lab asks for, and their records. */
+/** Slices: calls (or batches) that the lab requests, and their records. */
 
 import { appendFileSync, closeSync, openSync } from "node:fs";
 import process from "node:process";
@@ -15,7 +15,7 @@ const FAILED = 1;
 /** Nanoseconds of the host's monotonic clock: Node reads CLOCK_MONOTONIC on Linux. */
 export const now = process.hrtime.bigint;
 
-/** What a library let be seen of a call; 0 and NOT_KNOWN where it did not. */
+/** What a library exposes of a call; 0 and NOT_KNOWN for times and sizes that it does not expose. */
 export class Stamps {
   begin = 0n;
   encoded = 0n;
@@ -33,7 +33,7 @@ const WORDS = 10;
 export const RECORD_BYTES = WORDS * 8;
 const FIRST_CAPACITY = 1024;
 
-/** Records as the file has them. The machine is little-endian, as all that Node runs on Linux are. */
+/** Records in the format of the file. The machine is little-endian, like all platforms that Node supports on Linux. */
 export class Records {
   private bytes = new ArrayBuffer(FIRST_CAPACITY * RECORD_BYTES);
   private times = new BigUint64Array(this.bytes);
@@ -67,7 +67,7 @@ export class Records {
     this.numbers = new Uint32Array(this.bytes);
   }
 
-  /** All records, which are forgotten. The bytes are good until the next record. */
+  /** Removes and returns all records. The bytes are valid until the next record. */
   take(): Uint8Array {
     const taken = new Uint8Array(this.bytes, 0, this.count * RECORD_BYTES);
     this.count = 0;
@@ -75,7 +75,7 @@ export class Records {
   }
 }
 
-/** The slice under way: which calls are still to be made, and what came of those made. */
+/** The state of a slice: the calls still to be made, and the outcome of the others. */
 export class Tally {
   private skipped = 0;
   private begun = 0;
@@ -92,7 +92,7 @@ export class Tally {
     return this.asked.batch || 1;
   }
 
-  /** Whether the next call is recorded; nothing when there is none to make. */
+  /** Returns whether to record the next call; undefined if there is none to make. */
   next(): boolean | undefined {
     if (this.skipped < this.asked.skip) {
       this.skipped += 1;
@@ -120,25 +120,25 @@ export class Tally {
     this.records.add(stamps, true, this.operations);
   }
 
-  /** Processor time since the first recorded call. */
+  /** CPU time since the first recorded call. */
   cpuNs(): number {
     const used = process.cpuUsage(this.cpu);
     return 1000 * (used.user + used.system);
   }
 }
 
-/** What a client and a codec have in common. */
+/** The interface that clients and codecs share. */
 export interface Measurer extends Readonly<ReadyPart> {
   readonly inBatches: boolean;
-  /** Does it once, and returns what proves it right. */
+  /** Makes one call or operation, and returns the result for the lab to verify. */
   verify(): Promise<Json>;
-  /** Opens the connections again that were lost, and returns their number. */
+  /** Reopens lost connections, and returns their number. */
   reopen(): Promise<number>;
-  /** Does all that the tally asks for. */
+  /** Makes all calls of the tally. */
   run(tally: Tally): Promise<void>;
 }
 
-/** Answers the lab's lines until its input ends. */
+/** Replies to the lab's lines until its input ends. */
 export async function answer<S extends { records: string }>(
   conversation: Conversation,
   parts: S[],

@@ -1,25 +1,25 @@
-/** The stacks and what each can do, as subject.toml declares it. */
+/** The stacks and their features, as declared in subject.toml. */
 
 import type { Settings } from "./contract.js";
 import { Refused } from "./refused.js";
 import { EVERY_WORKLOAD } from "./workloads.js";
 
 const LEVELS = ["gzip", ..."123456789"].map((level) => (level === "gzip" ? level : `gzip:${level}`));
-/** The libraries with one level have zlib's default. */
+/** Libraries with a single level use zlib's default. */
 const ONE_LEVEL = ["none", "gzip", "gzip:6"];
 const EVERY_LEVEL = ["none", ...LEVELS];
 const IN_FLIGHT = 1024;
 const CHANNELS = 64;
-/** Worker processes of a server. */
+/** The maximum number of worker processes of a server. */
 const THREADS = 16;
 
 interface Stack {
   roles: Settings["role"][];
   encodings: string[];
   compressions: string[];
-  /** Whether it bounds how much decompression may inflate; the others have bounds of their own. */
+  /** Whether the stack supports `max_inflation`; the others have their own limits. */
   boundsInflation: boolean;
-  /** Over which versions of HTTP. */
+  /** The HTTP versions of each protocol. */
   protocols?: Record<string, string[]>;
   styles?: string[];
 }
@@ -51,7 +51,7 @@ export const STACKS: Record<string, Stack> = {
   "ts-proto": { ...codec, encodings: ["protobuf", "hybrid"] },
 };
 
-/** The stack's name, once it is sure that the stack can do all that is asked of it. */
+/** Returns the name of the stack for the settings, or refuses if the stack does not support all of them. */
 export function choose(settings: Settings): string {
   const able = Object.keys(STACKS).filter((name) => STACKS[name]?.roles.includes(settings.role));
   const name = settings.stack || able[0];
@@ -71,7 +71,7 @@ export function choose(settings: Settings): string {
 
 type Want = [what: string, asked: string, can: readonly string[]];
 
-/** What is asked for, by name, beside all that the stack has of it. */
+/** Returns each requested feature by name, with the values that the stack supports. */
 function wants(stack: Stack, settings: Settings): Want[] {
   const { workload, encoding, limits } = settings;
   const asked: Want[] = [

@@ -1,9 +1,9 @@
-/** What a service does with messages of generated code, in which 64-bit integers are bigint. */
+/** Services for messages of generated code, in which 64-bit integers are bigint. */
 
 import { FIRST_FOLLOWER, type Handler, items, MAX_ITEMS, rows, within } from "./plain.js";
 import type { Workload } from "./workloads.js";
 
-/** Fields of the built-in workloads' requests. */
+/** The fields of the built-in workloads' requests. */
 interface Fields {
   id: number;
   count: number;
@@ -14,12 +14,12 @@ interface Fields {
 /** `enum ExampleEnum`. */
 const ONE = 1;
 
-/** The service of a built-in workload. `make` is how the library makes a response of its fields. */
+/** The service of a built-in workload. `make` creates a response of the library from its fields. */
 export function handler<M extends object>(
   { name, n }: Workload,
   make: (fields: object) => M,
 ): Handler<M> {
-  /** As many elements as the field asks for. The usual response is made once. */
+  /** Responds with the number of elements given by the field. The usual response is built once. */
   const sized = (field: "id" | "count", most: number, first: (count: number) => object) => {
     const kept = make(first(n));
     return (request: M) => {
@@ -50,7 +50,7 @@ export function handler<M extends object>(
         return make({ userId: Array.from({ length: n }, (_, index) => first + BigInt(index)) });
       };
     case "own":
-      throw new Error("an own workload has a sample, and no handler");
+      throw new Error("the workload own has a sample and no handler");
   }
 }
 

@@ -1,4 +1,4 @@
-/** The workloads: how they are called, and the types of their messages. */
+/** The workloads: their paths and the types of their messages. */
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,15 +14,15 @@ export interface Own {
 
 export interface Workload {
   name: WorkloadName;
-  /** How many items, where the workload has a size. */
+  /** The number of items, if the workload has a size. */
   n: number;
   restPath: string;
   /** `/package.Service/Method`. */
   grpcPath: string;
-  /** Full names of the messages. */
+  /** The full names of the messages. */
   request: string;
   response: string;
-  /** Where code for the messages was generated. */
+  /** The folder of the generated code for the messages. */
   messages: string;
   own: Own | undefined;
 }
@@ -56,7 +56,7 @@ const own = object({
   response: anySample,
 });
 
-/** The workload of a settings line, with the messages that the lab had code generated for. */
+/** Returns the workload of a settings line, with the messages in the given folder. */
 export function find(asked: Json, messages: string): Workload {
   const where = "the workload";
   if (asked.name === "own") {

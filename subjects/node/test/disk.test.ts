@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-/** A package, as package-lock.json has it. */
+/** A package in package-lock.json. */
 interface Locked {
   dependencies?: Record<string, string>;
 }
@@ -11,7 +11,7 @@ const { packages } = JSON.parse(readFileSync("package-lock.json", "utf8")) as {
   packages: Record<string, Locked>;
 };
 
-/** Where a package finds another: in its own folder, or in one around it. */
+/** Returns the folder in which a package finds another one: within its own folder, or within a parent folder. */
 function find(from: string, name: string): string {
   const path = `${from}${from && "/"}node_modules/${name}`;
   if (path in packages) return path;
@@ -19,7 +19,7 @@ function find(from: string, name: string): string {
   return find(from.slice(0, Math.max(0, from.lastIndexOf("/node_modules/"))), name);
 }
 
-/** The folders in node_modules of some packages and of all that they depend on. */
+/** Returns the folders in node_modules of the given packages and of all their dependencies. */
 function folders(roots: string[]): string[] {
   const found = new Set<string>();
   const add = (path: string) => {

@@ -90,7 +90,7 @@ test("protobuf-es has code for odd messages", () => {
 });
 
 test("ts-proto, protobufjs and google-protobuf read and write the same", async () => {
-  // google-protobuf's own Int64Value holds a number, which loses digits.
+  // google-protobuf's own Int64Value contains a number, which loses digits.
   const narrow = samples.map(([name, sample]): [string, Json] =>
     [name, sample.wrapped === undefined ? sample : { ...sample, wrapped: "9007199254740991" }]);
   for (const [library, samplesOf] of [
@@ -108,7 +108,7 @@ test("ts-proto, protobufjs and google-protobuf read and write the same", async (
 
 test("a sample that a library cannot carry is refused with the library's name", async () => {
   const type = (await TsProto.load(odd)).type("Container");
-  assert.throws(() => es.sample("ts-proto", type, "Container", OLD), /ts-proto loses a part of the sample/);
+  assert.throws(() => es.sample("ts-proto", type, "Container", OLD), /ts-proto would lose part of the sample/);
   assert.ok(es.sample("ts-proto", type, "Container", { old: { id: 1, color: "RED", packed: [1, 2] } }));
 });
 
@@ -136,7 +136,7 @@ test("methods are found by their path, whatever their names", async () => {
   const [name, method] = library.method(called);
   assert.equal(name, "class");
   assert.equal(method.path, "/Deleter/class");
-  // Of these a service of ts-proto has a string, a date, an array or an object.
+  // For these, a service of ts-proto uses a string, a date, an array or an object.
   for (const known of ["StringValue", "Timestamp", "ListValue", "Struct", "Value", "FieldMask"]) {
     const response = `google.protobuf.${known}`;
     assert.throws(() => library.method({ ...called, response }), new RegExp(`ts-proto's .* ${response}`));
@@ -182,7 +182,7 @@ test("a generator that fails leaves the others their code, and its words", async
   assert.ok(!existsSync(join(messages, "ts-proto/reserved.js")));
 });
 
-/** A set of one file without messages, as nobody checked it. */
+/** A set with a single file without messages, whose name has not been checked. */
 function named(name: string): string {
   const messages = join(temporary(), "one", "set");
   mkdirSync(messages, { recursive: true });

@@ -1,4 +1,4 @@
-/** Generates code for sets of messages, and runs the subject as the lab does. */
+/** Generates code for sets of messages, and runs the subject in the same way as the lab. */
 
 import { type ChildProcessWithoutNullStreams, execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -13,7 +13,7 @@ import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 
 import type { Json } from "../src/shape.js";
 
-/** Tests run in the subject's folder. */
+/** The subject's folder, in which the tests run. */
 const HERE = resolve(".");
 export const CONTRACT = resolve("../../contract");
 export const TARGET = join(HERE, "target/test/src");
@@ -24,7 +24,7 @@ export function temporary(): string {
   return folder;
 }
 
-/** A folder with a set of messages, as the lab makes it, and their code. */
+/** Creates a folder with a set of messages, as the lab does, and generates their code. */
 export function generated(protos: string, ...files: string[]): string {
   const messages = temporary();
   const binary = join(messages, "descriptors.binpb");
@@ -59,7 +59,7 @@ export class Subject {
   constructor(messages: string) {
     this.process = spawn(process.execPath, [join(TARGET, "main.js"), "--messages", messages]);
     this.process.stderr.pipe(process.stderr);
-    // Of a test that failed.
+    // Needed only if a test fails.
     after(() => this.process.kill("SIGKILL"));
     this.lines = createInterface({ input: this.process.stdout })[Symbol.asyncIterator]();
   }
@@ -67,11 +67,11 @@ export class Subject {
   async ask(line: Json): Promise<Json> {
     this.process.stdin.write(`${JSON.stringify(line)}\n`);
     const { value, done } = await this.lines.next();
-    if (done) throw new Error("the subject ended without a line");
+    if (done) throw new Error("the subject exited without a line");
     return JSON.parse(value as string) as Json;
   }
 
-  /** Closes its input, and returns its exit code. */
+  /** Closes the subject's input, and returns its exit code. */
   async end(): Promise<number> {
     const ended = new Promise<number>((done) => this.process.once("close", (code) => done(code ?? -1)));
     this.process.stdin.end();
@@ -79,7 +79,7 @@ export class Subject {
   }
 }
 
-/** Stands between a client and a server: counts connections, and can cut them. */
+/** A proxy between a client and a server that counts connections and can close them. */
 export class Relay {
   accepted = 0;
   private readonly open = new Set<Socket>();
@@ -93,7 +93,7 @@ export class Relay {
       for (const [from, to] of [[client, upstream], [upstream, client]] as const) {
         relay.open.add(from);
         from.pipe(to);
-        // The other end goes with it.
+        // Closes the other side too.
         from.on("error", () => undefined).on("close", () => to.destroy());
       }
     });
@@ -109,7 +109,7 @@ export class Relay {
       closed.map((socket) => new Promise((done) => socket.once("close", done).destroy())),
     );
     this.open.clear();
-    // Until the client's library has seen it.
+    // Gives the client's library time to notice.
     await new Promise((done) => setTimeout(done, 200));
   }
 }

@@ -12,7 +12,7 @@ const GRPC = { protocol: "grpc", http: "2", encoding: "protobuf" };
 const CONNECT_1 = { protocol: "connect", http: "1.1", encoding: "protobuf" };
 const CONNECT_2 = { protocol: "connect", http: "2", encoding: "protojson" };
 const HYBRID = { ...GRPC, encoding: "hybrid" };
-/** Servers, and clients that call them. */
+/** Servers with clients that can call them. */
 const PAIRS = [
   ["http", "http", JSON_1],
   ["fastify", "fetch", JSON_1],
@@ -134,7 +134,7 @@ test("one process serves in all ways, and one calls them all", async () => {
   const versions = Object.keys(ready.versions as Json);
   for (const name of ["node", "fastify", "@grpc/grpc-js"]) assert.ok(versions.includes(name));
   const relays = await Promise.all(said.map(({ address }) => Relay.to(address as string)));
-  // The last part again, at the same address: its connection is not shared.
+  // The last part appears twice with the same address; the two must not share a connection.
   const calls = PAIRS.map((pair, at) => [pair, relays[at] as Relay] as const);
   calls.push(calls.at(-1) as (typeof calls)[number]);
   const files = calls.map((_, at) => join(temporary(), `records-${at}`));

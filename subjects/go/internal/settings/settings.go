@@ -27,7 +27,7 @@ const (
 	defaultInflation    = 10_000
 )
 
-// Common contains the settings of every role.
+// Common contains the settings that all roles share.
 type Common struct {
 	Contract int      `json:"contract"`
 	Role     string   `json:"role"`
@@ -48,14 +48,14 @@ type Workload struct {
 	Response      json.RawMessage `json:"response,omitempty"`
 }
 
-// Limits has 0 for limits that the line does not set.
+// Limits contains the limits of the run; 0 for those that the line does not set.
 type Limits struct {
 	MaxMessageBytes uint32 `json:"max_message_bytes,omitempty"`
 	MaxDepth        uint32 `json:"max_depth,omitempty"`
 	MaxInflation    uint32 `json:"max_inflation,omitempty"`
 }
 
-// Call contains the settings of both servers and clients.
+// Call contains the settings that servers and clients share.
 type Call struct {
 	Protocol            string      `json:"protocol"`
 	HTTP                string      `json:"http"`

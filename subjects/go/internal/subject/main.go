@@ -50,7 +50,7 @@ func serve(lab *settings.Conversation, set *bind.Set, stacks []*stack.Stack, ask
 	var ready readyLine
 	for _, part := range asked {
 		if part.Threads != asked[0].Threads {
-			return settings.Refuse(settings.User, "all parts of a process must have the same number of threads: one part has %d, another %d",
+			return settings.Refuse(settings.User, "all parts of a process must have the same number of threads, not %d and %d",
 				asked[0].Threads, part.Threads)
 		}
 	}

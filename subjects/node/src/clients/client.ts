@@ -1,4 +1,4 @@
-/** What all clients have in common: calls in flight, and their records. */
+/** Code that all clients share: calls in flight and their records. */
 
 import { setImmediate } from "node:timers/promises";
 
@@ -7,19 +7,19 @@ import { oneLine, Refused } from "../refused.js";
 import type { Json } from "../shape.js";
 import { type Measurer, now, Stamps, type Tally } from "../slices.js";
 
-/** Is called at a call's end, with its error or its response. */
+/** Called at the end of a call, with its error or its response. */
 export type Done<M> = (error: unknown, response?: M) => void;
 
 /** How a library makes calls. */
 export interface Library<M> {
   versions: Record<string, string>;
   code?: "generated" | undefined;
-  /** As the library's own messages. */
+  /** The requests as messages of the library. */
   requests: M[];
-  /** Makes a call. It stamps what it sees; the begin is there already. */
+  /** Makes a call, and stamps the times that the library exposes; `begin` is already set. */
   call(request: M, stamps: Stamps, done: Done<M>): void;
   toJson(response: M): Json;
-  /** Opens the connections that are not there, and returns their number. */
+  /** Opens the missing connections, and returns their number. */
   connect(): Promise<number>;
 }
 
@@ -44,10 +44,10 @@ export class Client<M> implements Measurer {
   }
 
   async reopen(): Promise<number> {
-    // Where every call opens its own there is nothing to be kept open.
+    // If every call opens its own connection, none has to be open in advance.
     if (this.settings.connection === "per-call") return 0;
-    // The lab's line may be read before the end of a connection that came first. One turn of the
-    // event loop reads that end, and a second one follows the close.
+    // The lab's line may be read before the end of a connection, even if that end arrived first. One turn of the event
+    // loop reads the end, and a second one handles the close.
     await setImmediate();
     await setImmediate();
     try {

@@ -20,7 +20,7 @@ import { authorityOf, Connections, endpointOf } from "./connections.js";
 import { KeptAgent } from "./http.js";
 import { readMarks } from "./plain.js";
 
-/** A transport, and what is to be done with its connections. */
+/** A transport, with the functions that manage its connections. */
 interface Link {
   transport: Transport;
   connect(): Promise<number>;
@@ -82,7 +82,7 @@ export async function load(settings: ClientSettings, workload: Workload): Promis
 
   function call(message: Message, stamps: Stamps, done: Done<Message>): void {
     const [link, unary] = kept[turn++ % kept.length] ?? fresh();
-    // The library calls it once the response is decoded: when the first byte came is out of sight.
+    // The library calls this after decoding the response, so the time of the first byte cannot be observed.
     const onHeader = (headers: Headers): void => readMarks(stamps, (name) => headers.get(name));
     unary(message, settings.marks ? { onHeader } : {}).then(
       (response) => {

@@ -1,4 +1,4 @@
-/** HTTP/1.1 connections that are opened before they are needed, so that no recorded call opens one. */
+/** HTTP/1.1 connections that are opened in advance, so that no recorded call opens one. */
 
 import { connect, type Socket } from "node:net";
 
@@ -6,12 +6,12 @@ import type { ClientSettings } from "../contract.js";
 
 export const UNIX = "unix:";
 
-/** What stands for the server in URLs: a Unix socket has no name. */
+/** The server's authority in URLs; for a Unix socket, a placeholder. */
 export function authorityOf(address: string): string {
   return address.startsWith(UNIX) ? "localhost" : address;
 }
 
-/** What node:net connects to. */
+/** The options with which node:net connects. */
 export function endpointOf(address: string): { path: string } | { host: string; port: number } {
   if (address.startsWith(UNIX)) return { path: address.slice(UNIX.length) };
   const colon = address.lastIndexOf(":");
@@ -25,7 +25,7 @@ export class Connections {
 
   constructor(private readonly settings: ClientSettings) {}
 
-  /** Opens as many as calls may be in flight, and returns how many were missing. */
+  /** Opens a connection for each call in flight, and returns how many were missing. */
   async fill(): Promise<number> {
     const missing = this.settings.in_flight - this.open.size;
     const opened = Array.from({ length: Math.max(missing, 0) }, () => this.connected());
@@ -40,7 +40,7 @@ export class Connections {
     });
   }
 
-  /** One that is open already, or a new one. */
+  /** Returns an open connection, or a new one. */
   take(): Socket {
     return this.spare.pop() ?? this.start();
   }
@@ -48,7 +48,7 @@ export class Connections {
   private start(): Socket {
     const socket = connect({ ...endpointOf(this.settings.address), noDelay: true });
     this.open.add(socket);
-    // Who uses it sees the error too.
+    // The user of the socket receives the error too.
     socket.on("error", () => undefined);
     socket.on("close", () => {
       this.open.delete(socket);

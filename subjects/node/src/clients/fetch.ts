@@ -1,4 +1,4 @@
-/** Stack `fetch`: Node's own fetch, which is undici's, with JSON. */
+/** Stack `fetch`: Node's built-in fetch (undici) with JSON. */
 
 import process from "node:process";
 import { promisify } from "node:util";
@@ -21,7 +21,7 @@ const KEPT_MS = 600_000;
 
 const compressed = promisify(compress);
 
-/** Gives the library a connection that is open already. */
+/** Gives the library a connection that is already open. */
 function connector(connections: Connections): buildConnector.connector {
   return (_, done) => {
     const socket = connections.take();
@@ -33,12 +33,12 @@ function connector(connections: Connections): buildConnector.connector {
 
 export async function load(settings: ClientSettings, workload: Workload): Promise<Library<Json>> {
   const connections = new Connections(settings);
-  // Not the global one: each part of a process has its own.
+  // Not the global dispatcher, because each part of a process has its own.
   const dispatcher = new Agent({
     connect: connector(connections),
-    // It would open another one where a call begins at the end of the one before.
+    // By default the library would open another connection if a call begins when the previous one ends.
     connections: settings.in_flight,
-    // The library's word for a connection that is not kept.
+    // With 0, the library does not reuse connections.
     pipelining: settings.connection === "reuse" ? 1 : 0,
     keepAliveTimeout: KEPT_MS,
     headersTimeout: settings.deadline_ms,
@@ -57,7 +57,7 @@ export async function load(settings: ClientSettings, workload: Workload): Promis
     const response = await fetch(url, { method: "POST", headers, body, dispatcher });
     stamps.first = now();
     const received = await response.text();
-    // The library decompresses as it reads: the end of the bytes is out of sight then.
+    // With gzip, the library decompresses while reading, so the end of the bytes cannot be observed.
     if (!asks) stamps.received = now();
     if (!response.ok) throw new Error(`${response.status}: ${received}`);
     const decoded = JSON.parse(received) as Json;
@@ -71,7 +71,7 @@ export async function load(settings: ClientSettings, workload: Workload): Promis
   const call = (message: Json, stamps: Stamps, done: Done<Json>): void => {
     exchange(message, stamps).then(
       (response) => done(undefined, response),
-      // What went wrong is the cause of `fetch failed`.
+      // The actual error is the cause of `fetch failed`.
       (error: Error) => done(error.cause ?? error),
     );
   };

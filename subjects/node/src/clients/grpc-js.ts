@@ -19,7 +19,7 @@ interface Outgoing {
   stamps: Stamps;
 }
 
-/** What arrived, and when its bytes were there. */
+/** A response, and the time when its bytes were complete. */
 interface Incoming {
   message: object;
   received: bigint;
@@ -32,7 +32,7 @@ type Unary = (
   done: (error: grpc.ServiceError | null, response?: Incoming) => void,
 ) => grpc.ClientUnaryCall;
 
-/** The generated definition, which also notes when messages are encoded and arrive. */
+/** Wraps the generated definition to record when messages are encoded and when they arrive. */
 function stamping(
   method: grpc.MethodDefinition<object, object>,
 ): grpc.MethodDefinition<Outgoing, Incoming> {
@@ -70,10 +70,10 @@ export async function load(settings: ClientSettings, workload: Workload): Promis
   const perCall = settings.connection === "per-call";
   const options: grpc.ClientOptions = {
     "grpc.max_receive_message_length": settings.limits.max_message_bytes,
-    // The server is on this host, whatever the environment says of proxies.
+    // The server is on this host, so proxies from the environment must be ignored.
     "grpc.enable_http_proxy": 0,
     ...(compresses && { "grpc.default_compression_algorithm": grpc.compressionAlgorithms.gzip }),
-    // Otherwise channels to one address share a connection, also those of other parts.
+    // Otherwise channels to the same address share a connection, even those of other parts.
     "grpc.use_local_subchannel_pool": 1,
   };
   const connectedTo = () => new Service(settings.address, grpc.credentials.createInsecure(), options);
@@ -93,7 +93,7 @@ export async function load(settings: ClientSettings, workload: Workload): Promis
       if (perCall) client.close();
       stamps.received = response.received;
       stamps.responseBytes = response.bytes;
-      // Both happen below the encoder and the decoder, out of sight.
+      // Compression happens below the encoder and the decoder, so it cannot be observed.
       if (compresses) [stamps.encoded, stamps.requestBytes] = [0n, NOT_KNOWN];
       if (decompresses) [stamps.received, stamps.responseBytes] = [0n, NOT_KNOWN];
       done(undefined, response.message);

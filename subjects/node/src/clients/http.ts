@@ -1,4 +1,4 @@
-/** Stack `http`, client: node:http with a kept agent, and JSON. */
+/** Stack `http`, client: node:http with a keep-alive agent, and JSON. */
 
 import { Agent, type IncomingMessage, request as httpRequest } from "node:http";
 import type { Duplex } from "node:stream";
@@ -15,13 +15,13 @@ import { headersOf, readMarks, requestsOf } from "./plain.js";
 
 const OK = 200;
 
-/** Takes its connections from those that are open. */
+/** An agent that uses the connections that are already open. */
 export class KeptAgent extends Agent {
   constructor(
     private readonly connections: Connections,
     settings: ClientSettings,
   ) {
-    // Node takes a bound on connections for a wish to keep them.
+    // In Node, a limit on connections implies keep-alive.
     super(settings.connection === "reuse" ? { keepAlive: true, maxSockets: settings.in_flight } : {});
   }
 
@@ -59,7 +59,7 @@ export async function load(settings: ClientSettings, workload: Workload): Promis
     stamps.requestBytes = body.length;
     const request = httpRequest({ ...options, headers: { ...headers, "content-length": body.length } });
     request.on("finish", () => {
-      // Where the response is there first, when the bytes were sent is not known.
+      // If the response arrives first, the time when the request was sent is unknown.
       if (stamps.first === 0n) stamps.sent = now();
     });
     request.on("timeout", () => request.destroy(new Error(`timed out: no response in ${options.timeout} ms`)));

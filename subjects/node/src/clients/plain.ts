@@ -1,4 +1,4 @@
-/** What the clients with JSON have in common. */
+/** Code that the clients with JSON share. */
 
 import { levelOf } from "../compression.js";
 import { type ClientSettings, HANDLER_END, HANDLER_START } from "../contract.js";
@@ -19,14 +19,14 @@ export function headersOf(settings: ClientSettings): Record<string, string> {
   const asks = levelOf(settings.response_compression) > 0;
   return {
     accept: "application/json",
-    // fetch would ask for gzip where nothing is said.
+    // By default fetch would request gzip.
     "accept-encoding": asks ? "gzip" : "identity",
     "content-type": "application/json",
     ...(compresses && { "content-encoding": "gzip" }),
   };
 }
 
-/** Notes the handler's times from the headers of a response. */
+/** Records the handler's times from the headers of a response. */
 export function readMarks(stamps: Stamps, header: (name: string) => unknown): void {
   stamps.handlerStart = BigInt((header(HANDLER_START) as string | undefined | null) ?? 0);
   stamps.handlerEnd = BigInt((header(HANDLER_END) as string | undefined | null) ?? 0);

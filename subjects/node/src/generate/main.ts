@@ -1,12 +1,12 @@
 /**
- * Generates the code of a set of messages: `node target/generate/main.js MESSAGES`, in the folder that the
- * subject was built in. MESSAGES holds `descriptors.binpb` and `files.json`, and receives
+ * Generates the code for a set of messages: `node target/generate/main.js MESSAGES`, in the folder in which the subject
+ * was built. MESSAGES contains `descriptors.binpb` and `files.json`. The generated code is written to
  *
  * - `es/`: protobuf-es, with its TypeScript types of the messages and of their JSON
  * - `ts-proto/`: ts-proto, with services for grpc-js
  * - `protobufjs/`: protobufjs' static module
  * - `google-protobuf/`: google-protobuf, if there is a `protoc-gen-js`
- * - `schemas/`: JSON schemas of the messages' JSON, for Fastify, with 64-bit integers as either form
+ * - `schemas/`: JSON schemas of the messages' JSON, for Fastify, with 64-bit integers in both forms
  */
 
 import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -30,8 +30,8 @@ import { type GeneratedFile, transpile } from "./transpile.js";
 const ES = "target=js+dts,import_extension=js,json_types=true";
 
 /**
- * Messages of any content: 64-bit integers as bigint, since a number loses digits, and times as messages,
- * since a Date loses nanoseconds.
+ * Supports messages with any content: 64-bit integers are bigint, because a number would lose digits, and times are
+ * messages, because a Date would lose nanoseconds.
  */
 const TS_PROTO = [
   "outputServices=grpc-js",
@@ -45,7 +45,7 @@ const TS_PROTO = [
 ].join(",");
 
 
-/** `contract/proto/hybrid.proto`, for the encoding of that name: its message stands around any other. */
+/** `contract/proto/hybrid.proto`, for the encoding `hybrid`: its message wraps any other message. */
 function hybrid(): FileDescriptorProto {
   const json = {
     name: "json",
@@ -101,7 +101,7 @@ async function main(messages: string): Promise<void> {
   for (const { folder, files } of await others) write(resolve(messages, folder), files);
 }
 
-/** Writes all files of a generator into its folder. It is new, so that no link in it leads elsewhere. */
+/** Writes all files of a generator to its folder. The folder is new, so it cannot contain links that lead elsewhere. */
 function write(folder: string, files: GeneratedFile[]): void {
   rmSync(folder, { recursive: true, force: true });
   for (const { name, content } of files) {
@@ -113,8 +113,8 @@ function write(folder: string, files: GeneratedFile[]): void {
 }
 
 /**
- * A generator that fails leaves its words where its code would be: the stacks of the others can do without.
- * All need protobuf-es, which reads the samples.
+ * If a generator fails, its error is written in place of its code, so that the stacks of the other generators still
+ * work. All stacks need protobuf-es, which reads the samples.
  */
 async function attempt(
   folder: string,
@@ -129,7 +129,7 @@ async function attempt(
   }
 }
 
-/** The generated code imports its libraries from where the subject has them. */
+/** Links a folder, so that the generated code imports its libraries from the subject's node_modules. */
 function link(target: string, path: string): void {
   try {
     symlinkSync(target, path);

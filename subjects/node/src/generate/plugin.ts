@@ -12,12 +12,12 @@ import {
   type FileDescriptorSet,
 } from "@bufbuild/protobuf/wkt";
 
-/** The version of protoc that a plugin sees. Generators write it into comments only. */
+/** The version of protoc that a plugin sees. Generators only write it in comments. */
 const COMPILER = { major: 33, minor: 0, patch: 0 };
 
 const SUPPORTS_EDITIONS = BigInt(CodeGeneratorResponse_Feature.SUPPORTS_EDITIONS);
 
-/** A plugin that is a Node program of an installed package. */
+/** A plugin that is a Node program in an installed package. */
 export function ofPackage(program: string): Plugin {
   return { program, command: process.execPath, args: [join("node_modules", program)] };
 }
@@ -33,7 +33,7 @@ interface Plugin {
   args: string[];
 }
 
-/** Returns the files that the plugin generates; an error has its own words. */
+/** Returns the files that the plugin generates; an error has the plugin's own text. */
 export async function runPlugin(
   { program, command, args }: Plugin,
   parameter: string,
@@ -53,7 +53,7 @@ export async function runPlugin(
     plugin.on("error", fail);
     plugin.on("close", done);
   });
-  // A plugin that ends early has said why.
+  // A plugin that exits early has reported the reason.
   plugin.stdin.on("error", () => undefined);
   plugin.stdin.end(toBinary(CodeGeneratorRequestSchema, request));
   const [output, log, code] = await Promise.all([
@@ -64,7 +64,7 @@ export async function runPlugin(
   process.stderr.write(log);
   if (code !== 0) {
     const said = log.toString().trim();
-    // Node shows where an error was thrown before and after its words.
+    // Node prints the place where an error was thrown before and after the error's text.
     throw new Error(`${program} failed: ${/^\w*Error: (.*)$/m.exec(said)?.[1] ?? said}`);
   }
   const response = fromBinary(CodeGeneratorResponseSchema, output);
@@ -73,7 +73,7 @@ export async function runPlugin(
   return response.file;
 }
 
-/** What protoc checks: a plugin that does not know editions takes their files for proto2. */
+/** Checks the edition, as protoc does: a plugin without support for editions would treat the file as proto2. */
 function checkEdition(
   program: string,
   { supportedFeatures, minimumEdition, maximumEdition }: CodeGeneratorResponse,

@@ -13,12 +13,12 @@ interface Pbjs {
   ): void;
 }
 
-// The package's types leave this function out.
+// The package's types do not include this function.
 const pbjs = createRequire(import.meta.url)("protobufjs-cli/pbjs") as Pbjs;
 
 const OPTIONS = { target: "static-module", wrap: "esm", comments: false, service: false };
 
-/** One module of all the set's messages. */
+/** Generates a module with all messages of the set. */
 export function staticModule(descriptors: Uint8Array): Promise<string> {
   return new Promise((done, fail) => {
     const root = protobuf.Root.fromDescriptor(descriptors);

@@ -1,4 +1,4 @@
-/** Makes JavaScript of generated TypeScript. */
+/** Converts generated TypeScript to JavaScript. */
 
 import ts from "typescript";
 
@@ -7,7 +7,7 @@ export interface GeneratedFile {
   content: string;
 }
 
-/** Each file without its types. They are not checked: that takes seconds and changes no code. */
+/** Removes the types from each file. They are not checked, because that takes seconds and does not change the code. */
 export function transpile(files: GeneratedFile[]): GeneratedFile[] {
   const compilerOptions = { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ES2022 };
   return files.map(({ name, content }) => {

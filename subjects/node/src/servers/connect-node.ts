@@ -47,7 +47,7 @@ export async function serve(settings: ServerSettings, workload: Workload): Promi
     readMaxBytes: limits.max_message_bytes,
     jsonOptions: { registry: es.registry },
   });
-  // A connection stays open until the client closes it.
+  // Connections stay open until the client closes them.
   const server =
     settings.http === "2"
       ? createHttp2Server(respond)

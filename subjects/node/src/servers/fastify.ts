@@ -23,7 +23,7 @@ const BAD_REQUEST = 400;
 export async function serve(settings: ServerSettings, workload: Workload): Promise<Server> {
   const { limits, listen, marks } = settings;
   const handle = await plainHandler(workload);
-  // A connection stays open until the client closes it.
+  // Connections stay open until the client closes them.
   const app = fastify({ bodyLimit: limits.max_message_bytes, keepAliveTimeout: 0 });
   const level = levelOf(settings.response_compression);
   await app.register(compress, {

@@ -48,7 +48,7 @@ async function handlerOf(generated: TsProto, workload: Workload): Promise<Handle
   return () => kept;
 }
 
-/** The method as the generated service calls it. */
+/** Returns the method in the form that the generated service calls. */
 function behaviour(
   handle: Handler<object>,
   marks: boolean,
@@ -56,7 +56,7 @@ function behaviour(
 ): grpc.handleUnaryCall<object, object> {
   const headers = (): grpc.Metadata => {
     const metadata = new grpc.Metadata();
-    // The library says of all messages that they are protobuf.
+    // The library declares all messages as protobuf.
     if (hybrid) metadata.set("content-type", "application/grpc+hybrid");
     return metadata;
   };
@@ -76,7 +76,7 @@ function behaviour(
         metadata.set(HANDLER_START, String(start));
         metadata.set(HANDLER_END, String(now()));
       }
-      // The headers leave before the message then, in their own step.
+      // This sends the headers before the message, in a separate step.
       call.sendMetadata(metadata);
     }
     done(null, response);

@@ -20,7 +20,7 @@ const UNSUPPORTED_MEDIA_TYPE = 415;
 
 export async function serve(settings: ServerSettings, workload: Workload): Promise<Server> {
   const service = new Service(settings, workload, await plainHandler(workload));
-  // A connection stays open until the client closes it.
+  // Connections stay open until the client closes them.
   const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
     service.respond(request, response);
   });
@@ -62,7 +62,7 @@ class Service {
     });
   }
 
-  /** Why a request cannot be answered, whatever its message. */
+  /** Returns why a request cannot be answered regardless of its message, if so. */
   private refusal({ method, url, headers }: IncomingMessage): [number, string] | undefined {
     if (method !== "POST" || url !== this.workload.restPath) {
       return [NOT_FOUND, `there is POST ${this.workload.restPath} only`];
@@ -89,7 +89,7 @@ class Service {
     let end: bigint;
     try {
       const decoded: unknown = JSON.parse(body.toString());
-      // A message of one's own may have another form, as a wrapper has.
+      // A user's own message may have another form, for example if it is a wrapper.
       if (this.workload.own === undefined && !isObject(decoded)) throw new BadRequest("the body is not a JSON object");
       start = now();
       message = this.handle(decoded as Json);
@@ -122,7 +122,7 @@ function refuse(response: ServerResponse, status: number, detail: string): void 
   response.end(JSON.stringify({ detail }));
 }
 
-/** Whether a list header has the name, and not with a weight of 0. */
+/** Whether a list header contains the name with a weight other than 0. */
 export function lists(header: string, name: string): boolean {
   return header.split(",").some((element) => {
     const [listed, weight] = element.toLowerCase().replaceAll(" ", "").split(";q=");

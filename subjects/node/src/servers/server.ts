@@ -1,4 +1,4 @@
-/** What all servers have in common. */
+/** Code that all servers share. */
 
 import { rmSync } from "node:fs";
 import type { AddressInfo, Server as NetServer } from "node:net";
@@ -17,7 +17,7 @@ export function cannotListen(listen: Listen, error: unknown): Refused {
   return new Refused(`cannot listen on ${where}: ${oneLine(error)}; choose another`, "machine");
 }
 
-/** Listens, and returns the address as the contract writes it. */
+/** Starts listening, and returns the address in the contract's format. */
 export async function listenOn(server: NetServer, listen: Listen): Promise<string> {
   try {
     await new Promise<void>((done, fail) => {
@@ -35,12 +35,12 @@ export function addressOf(listen: Listen, port: number): string {
   return listen.transport === "unix" ? `unix:${listen.path}` : `${hostOf(listen)}:${port}`;
 }
 
-/** As it stands in an address. */
+/** The host in the format used in addresses. */
 export function hostOf({ host }: Listen): string {
   return host.includes(":") ? `[${host}]` : host;
 }
 
-/** Removes the socket file, where there is one. The connections end with the process. */
+/** Removes the socket file, if there is one. The connections end with the process. */
 export function removeSocket(listen: Listen): void {
   if (listen.transport === "unix") rmSync(listen.path, { force: true });
 }

@@ -1,6 +1,6 @@
 /**
- * A server in several processes, by node:cluster: each worker serves whole connections, which the first
- * process hands to them in turn. It does nothing else, and its workers end with it.
+ * A server in several processes, using node:cluster: each worker serves whole connections, which the first process
+ * distributes round-robin. The first process does nothing else, and its workers exit with it.
  */
 
 import cluster from "node:cluster";
@@ -11,13 +11,13 @@ import { blamed, type Fault, Refused } from "../refused.js";
 import type { ReadyPart } from "../conversation.js";
 import { removeSocket, type Server } from "./server.js";
 
-/** What a worker says: that it listens to messages, and then what came of the settings. */
+/** A message from a worker: first that it is ready for messages, then the result of applying the settings. */
 type Reply = { up: true } | ReadyPart | { error: string; fault: Fault };
 
 const STDERR = 2;
 
 export async function serveInWorkers(settings: ServerSettings): Promise<Server> {
-  // Standard input and output are the first process's.
+  // Only the first process uses standard input and output.
   cluster.setupPrimary({ stdio: ["ignore", STDERR, STDERR, "ipc"] });
   const started = Array.from({ length: settings.threads }, () => start(settings));
   const [server] = await Promise.all(started);
@@ -32,11 +32,11 @@ function start(settings: ServerSettings): Promise<ReadyPart> {
       else if ("error" in reply) fail(new Refused(reply.error, reply.fault));
       else done(reply);
     });
-    worker.once("exit", (code) => fail(new Refused(`a worker ended with ${code}`, "subject")));
+    worker.once("exit", (code) => fail(new Refused(`a worker exited with ${code}`, "subject")));
   });
 }
 
-/** A worker's life. `serve` serves as the settings ask. */
+/** Runs a worker. `serve` starts a server with the given settings. */
 export function work(serve: (settings: ServerSettings) => Promise<Server>): void {
   const reply = (said: Reply): void => void process.send?.(said);
   process.once("message", (settings: ServerSettings) => {
