@@ -1,4 +1,4 @@
-"""Speaks the contract on standard input and output, in the role that the settings line names."""
+"""Follows the contract on standard input and output, in the role given by the settings line."""
 
 import os
 import sys
@@ -23,14 +23,14 @@ from subject.contract import (
 )
 from subject.messages import Messages
 
-# What a stack does not use is not imported: it would be in its memory and its start.
+# Modules that a stack does not use are not imported, because they would add to its memory and start-up time.
 
 
 def main() -> int:
-    # Where the code for the messages was generated.
+    # The folder of the generated code for the messages.
     sys.path.insert(0, sys.argv[1])
     conversation = Conversation(sys.stdin.buffer, sys.stdout)
-    # Whatever a library prints is the log's.
+    # The output of libraries belongs in the log.
     sys.stdout = sys.stderr
 
     def fail(error: BaseException | None) -> int:
@@ -38,7 +38,7 @@ def main() -> int:
         conversation.reply_refused(refused)
         return EXIT_CODES[refused.fault]
 
-    # Parts serve in threads. One that fails ends all.
+    # Parts serve in threads. If one fails, the process exits.
     threading.excepthook = lambda failed: os._exit(fail(failed.exc_value))
     try:
         play(conversation)
@@ -48,7 +48,7 @@ def main() -> int:
 
 
 def blamed(error: BaseException | None) -> Refused:
-    """Whose fault an exception is. One without a case here is the subject's, and the log has it."""
+    """Determine the side at fault. An exception without a case here is the subject's fault, and is logged."""
     match error:
         case Refused():
             return error
@@ -84,7 +84,7 @@ def serve_all(parts: Sequence[tuple[str, ServerSettings]], conversation: Convers
         conversation.reply_ready(said)
         conversation.wait_for_end()
     finally:
-        # Beside each other, as each may take a moment.
+        # In parallel, because each may take a moment.
         with ThreadPoolExecutor(len(servers)) as ending:
             list(ending.map(ExitStack.close, servers))
 
@@ -94,7 +94,7 @@ def load(stack: str, settings: Settings) -> Messages:
 
 
 def serve(stack: str, settings: ServerSettings) -> AbstractContextManager[ReadyPart]:
-    """Serves within a context."""
+    """Serve while the context is open."""
     match stack:
         case "http":
             from subject import http_server

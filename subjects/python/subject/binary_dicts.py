@@ -1,4 +1,4 @@
-"""Dicts of the packages that read and write bytes: orjson, msgpack."""
+"""Dicts for the packages that read and write bytes: orjson, msgpack."""
 
 from importlib import metadata
 from typing import Any
@@ -16,14 +16,14 @@ def load(stack: str, workload: Workload) -> Messages:
         return Dicts(workload, Coder(orjson.dumps, orjson.loads), versions)
     import msgpack
 
-    # Without the option it takes text alone as a map's key, which is all that a built-in message has.
+    # By default it accepts only strings as keys of a map, which is enough for the built-in messages.
     options = {"strict_map_key": False} if workload.is_own else {}
     coder = Coder(msgpack.packb, lambda data: msgpack.unpackb(data, **options))
     return Native(workload, coder, versions)
 
 
 class Native(Dicts):
-    """Dicts with bytes, and with numbers that are not text, for an encoding that has them."""
+    """Dicts with bytes, and with numbers that are not strings, for an encoding that supports them."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)

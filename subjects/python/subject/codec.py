@@ -1,4 +1,4 @@
-"""The role `codec`: messages encoded and decoded without a call."""
+"""The role `codec`: encodes and decodes messages without a call."""
 
 import base64
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from subject.slices import NOT_KNOWN, SUCCEEDED, Record, Tally, run_in_turn
 
 
 def compressing(coder: Coder, level: int, limits: Limits) -> Coder:
-    """A library's functions with gzip behind the one and before the other."""
+    """Return a library's functions with gzip after encoding and before decoding."""
     return Coder(
         lambda message: compression.compress(coder.encode(message), level),
         lambda data: coder.decode(compression.decompress(data, limits)),

@@ -1,4 +1,4 @@
-"""gzip by the standard library."""
+"""gzip using the standard library."""
 
 import gzip
 import zlib
@@ -8,12 +8,12 @@ from subject.contract import Limits
 GZIP_LEVEL = 6
 GZIP_WINDOW = 31
 MAX_INFLATION = 10_000
-# What may always come out, however small the compressed bytes are.
+# The size that is always allowed, however small the compressed input.
 FREE_BYTES = 64 << 10
 
 
 def level(compression: str) -> int:
-    """The level of `gzip:LEVEL`; 0 of `none`."""
+    """Return the level of `gzip:LEVEL`; 0 for `none`."""
     name, _, digits = compression.partition(":")
     return 0 if name == "none" else int(digits or GZIP_LEVEL)
 
@@ -23,7 +23,7 @@ def compress(plain: bytes, level: int) -> bytes:
 
 
 def decompress(compressed: bytes, limits: Limits) -> bytes:
-    """The plain bytes, never more than the limits allow."""
+    """Return the plain bytes, never more than the limits allow."""
     inflated = max(FREE_BYTES, len(compressed) * (limits.max_inflation or MAX_INFLATION))
     most = min(limits.max_message_bytes, inflated)
     inflating = zlib.decompressobj(GZIP_WINDOW)
@@ -34,5 +34,5 @@ def decompress(compressed: bytes, limits: Limits) -> bytes:
     if inflating.unconsumed_tail:
         raise ValueError(f"the body inflates to more than {most} bytes")
     if not inflating.eof or inflating.unused_data:
-        raise ValueError("the body is not a whole gzip member")
+        raise ValueError("the body is not a complete gzip member")
     return plain

@@ -1,4 +1,4 @@
-"""The contract's lines: settings in, one reply out, then one line for each line."""
+"""The contract's lines: settings in, one reply out, then a reply to each line."""
 
 import json
 import platform
@@ -12,7 +12,7 @@ CONTRACT = 1
 MAX_LINE_BYTES = 64 << 20
 PARTS = range(2, 64 + 1)
 
-# Headers of a successful answer, asked for by `marks`.
+# The headers that `marks` adds to a successful response.
 HANDLER_START = "rpcgauge-handler-start"
 HANDLER_END = "rpcgauge-handler-end"
 
@@ -22,7 +22,7 @@ EXIT_CODES: dict[Fault, int] = {"subject": 1, "user": 2, "instrument": 2, "machi
 
 
 class Refused(Exception):
-    """What was asked cannot be done: why, and who can do something about it."""
+    """States why a request cannot be fulfilled, and the side at fault."""
 
     def __init__(self, error: str, fault: Fault) -> None:
         super().__init__(error)
@@ -31,7 +31,7 @@ class Refused(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """None where the line says nothing, except for what every stack bounds."""
+    """None for limits that the line does not set, except for the limits that every stack applies."""
 
     max_message_bytes: int = 16 << 20
     max_depth: int | None = None
@@ -56,7 +56,7 @@ Encoding = Literal["protobuf", "json", "protojson", "json-proto-names", "msgpack
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What all roles have."""
+    """The settings that all roles share."""
 
     workload: Json
     encoding: Encoding
@@ -94,7 +94,7 @@ class ClientSettings(Settings):
 @dataclass(frozen=True, kw_only=True)
 class CodecSettings(Settings):
     sample: Literal["request", "response"]
-    # An object, if its type is not one of those with their own form in JSON.
+    # An object, unless its type has its own form in JSON.
     message: object
     operation: Literal["encode", "decode"]
     records: str
@@ -103,7 +103,7 @@ class CodecSettings(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class Slice:
-    """What a slice line asks for; a codec's has a batch."""
+    """The content of a slice line; a codec's slice has a batch."""
 
     skip: int
     calls: int | None = None
@@ -113,7 +113,7 @@ class Slice:
 
 @dataclass(frozen=True, kw_only=True)
 class Several:
-    """The settings of several parts that a process plays in one role."""
+    """The settings of several parts that a process plays in the same role."""
 
     parts: list[object]
 
@@ -124,12 +124,12 @@ class Several:
 
 
 class ReadyPart(NamedTuple):
-    """What the ready line says of a part."""
+    """The entry of the ready line for a part."""
 
     versions: dict[str, str]
-    # None where no description of messages is used.
+    # None if messages have neither generated code nor descriptors.
     code: str
-    # Of servers alone.
+    # Only for servers.
     address: str = ""
 
 
@@ -138,9 +138,9 @@ SEVERAL = {"servers": "server", "clients": "client"}
 
 
 def parse_settings(line: bytes) -> tuple[str, list[Any]]:
-    """Takes a settings line apart: its version first, then its role, then its keys.
+    """Parse a settings line: its version first, then its role, then its keys.
 
-    Returns the role with the settings of each part that plays it.
+    Returns the role and the settings of each part.
     """
     settings = parse_object(line, "the settings line")
     if settings.get("contract") != CONTRACT:
@@ -171,7 +171,7 @@ def parse_object(line: bytes, what: str) -> Json:
 
 
 def shaped(kind: type, keys: Json, where: str) -> Any:
-    """Makes a dataclass of an object's keys, and refuses every key and value that it has not."""
+    """Create a dataclass from an object's keys, and refuse unknown keys and invalid values."""
     hints = get_type_hints(kind)
     required = {
         f.name for f in fields(kind) if f.default is MISSING and f.default_factory is MISSING
@@ -209,14 +209,14 @@ class Conversation:
         self.replies = replies
 
     def read_line(self) -> bytes:
-        """The next line; nothing at the end."""
+        """Return the next line; empty at the end."""
         line = self.lines.readline(MAX_LINE_BYTES + 1)
         if len(line) > MAX_LINE_BYTES:
             raise Refused(f"a line is longer than {MAX_LINE_BYTES} bytes", "instrument")
         return line
 
     def wait_for_end(self) -> None:
-        """Waits until the lab closes the input; what it writes until then is thrown away."""
+        """Wait until the lab closes the input, and discard everything before that."""
         while self.lines.readline(1 << 16):
             pass
 
@@ -225,7 +225,7 @@ class Conversation:
         self.replies.flush()
 
     def reply_ready(self, parts: Sequence[ReadyPart]) -> None:
-        """What several parts say is a list, in the order of their settings."""
+        """Write the ready line. Several parts are written as a list, in the order of their settings."""
         versions = {"python": platform.python_version(), "rpcgauge-python": VERSION}
         said: list[Json] = []
         for part in parts:

@@ -1,8 +1,8 @@
-"""Messages as dicts, and what a service does with them.
+"""Messages as dicts, and the services for them.
 
-A dict is what `json`, orjson and msgpack make of bytes, and what httpx's and requests' `.json()` return.
-A dataclass would take a step that each program writes in its own way, and that would be measured as if
-it were the library's. Models with types are FastAPI's, in `models.py`.
+`json`, orjson and msgpack decode bytes to dicts, and so does `.json()` in httpx and requests. A dataclass would require
+a further step that each program writes in its own way, and that would be measured as if it were the library's. Typed
+models are for FastAPI, in `models.py`.
 """
 
 import json
@@ -17,12 +17,12 @@ FIRST_FOLLOWER = 10_000
 INT32 = range(-(2**31), 2**31)
 INT64 = range(-(2**63), 2**63)
 
-# Names that are 64-bit integers in one of the messages; where else they stand, they are narrower ones.
+# Names of fields that are 64-bit integers in at least one message; in other messages they are narrower integers.
 WIDE = {"longData", "long", "userId", "id"}
 
 
-# The most compact form, as the documentation of `json` has it. One encoder is kept: `json.dumps` makes
-# a new one for each call that asks for anything but its defaults.
+# The most compact form, according to the documentation of `json`. The encoder is reused: `json.dumps` creates a new one
+# for each call with arguments other than its defaults.
 to_text = json.JSONEncoder(separators=(",", ":")).encode
 
 STANDARD_LIBRARY = Coder(lambda message: to_text(message).encode(), json.loads)
@@ -47,7 +47,7 @@ class Dicts:
         return self._coder
 
     def from_json(self, sample: Sample, message: Any) -> Any:
-        """As it is of an own message, and of others with 64-bit integers as numbers."""
+        """Return a user's own message unchanged, and other messages with 64-bit integers as numbers."""
         if self.workload.is_own:
             return message
         try:
@@ -101,7 +101,7 @@ def field(message: Any, name: str, default: Any) -> Any:
 
 
 def integer(message: Json, name: str, within: range = INT64) -> int:
-    """An integer field: a number, or text as proto3 JSON has 64-bit ones."""
+    """Return an integer field: a number, or a string as for 64-bit integers in proto3 JSON."""
     value = field(message, name, 0)
     if type(value) not in (int, str) or int(value) not in within:
         raise ValueError(f"{name} is {value!r}: it must be {within[0]} to {within[-1]}")
@@ -118,7 +118,7 @@ def typed(message: Json, name: str, default: Any, *types: type) -> Any:
 def echo(request: Json) -> Json:
     texts = typed(request, "list", [], list)
     if set(map(type, texts)) - {str}:
-        raise ValueError("list holds something else than text")
+        raise ValueError("list contains an element that is not a string")
     return {
         "floatData": typed(request, "floatData", 0, int, float),
         "doubleData": typed(request, "doubleData", 0, int, float),

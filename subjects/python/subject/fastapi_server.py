@@ -25,7 +25,7 @@ from subject.contract import (
 from subject.messages import Messages, Service
 from subject.models import Models
 
-# A client may be silent between its slices, longer than the 5 s that are the default.
+# A client may be silent between slices for longer than the default of 5 s.
 KEEP_ALIVE_SECONDS = 3_600
 BACKLOG = 2048
 GRACE_SECONDS = 1
@@ -61,7 +61,7 @@ def endpoint_of_models(messages: Models, marks: bool) -> Callable[..., Any]:
 
 
 def endpoint_of_bytes(messages: Messages, marks: bool) -> Callable[[Request], Awaitable[Response]]:
-    """For an encoding that FastAPI does not know."""
+    """Return an endpoint for an encoding that FastAPI does not support."""
     answer, refusals = messages.service(), messages.refusals
     _, decode = messages.coder("request")
     encode, _ = messages.coder("response")
@@ -84,7 +84,7 @@ def endpoint_of_bytes(messages: Messages, marks: bool) -> Callable[[Request], Aw
 
 
 def route_of(limits: Limits) -> type[APIRoute]:
-    """The guide's route for requests in gzip, which FastAPI does not read by itself."""
+    """Return the guide's route class for requests in gzip, which FastAPI does not support by itself."""
 
     class GzipRequest(Request):
         async def body(self) -> bytes:
@@ -128,7 +128,7 @@ def application(settings: ServerSettings, messages: Messages) -> FastAPI:
 
 
 class Server(uvicorn.Server):
-    """Tells when it is up."""
+    """Signals when it is ready."""
 
     def __init__(self, app: FastAPI) -> None:
         config = uvicorn.Config(

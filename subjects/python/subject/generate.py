@@ -1,7 +1,7 @@
-"""Generates the code for a set of messages: protobuf and gRPC by grpcio-tools, and pydantic's models.
+"""Generates the code for a set of messages: protobuf and gRPC with grpcio-tools, and pydantic's models.
 
-Called with the set's folder, which holds descriptors.binpb and files.json. All goes into a package
-`generated` there, so that no file of a user takes the place of an installed package.
+Called with the set's folder, which contains descriptors.binpb and files.json. All code goes in a package `generated`
+there, so that no file of a user can shadow an installed package.
 """
 
 import json
@@ -53,13 +53,13 @@ def main() -> int:
 
 
 def generate_protos(folder: Path, described: FileDescriptorSet, names: set[str]) -> int:
-    """Runs protoc on the files under their new names; its exit code."""
+    """Run protoc on the files under their new names, and return its exit code."""
     moved = FileDescriptorSet()
     moved.CopyFrom(described)
     for file in moved.file:
         if file.name in names:
             file.name = PROTOS + file.name
-        # A slice's elements are replaced one by one: whether an import is public is kept by its place.
+        # The elements are replaced in place, because public imports are stored by index.
         for index, name in enumerate(file.dependency):
             if name in names:
                 file.dependency[index] = PROTOS + name
@@ -71,18 +71,18 @@ def generate_protos(folder: Path, described: FileDescriptorSet, names: set[str])
 
 
 def module_of(file: FileDescriptorProto) -> str:
-    """The module that protoc makes of a file."""
+    """Return the name of the module that protoc generates for a file."""
     stem: str = (PROTOS + file.name).removesuffix(".proto")
     return stem.replace("-", "_").replace("/", ".") + "_pb2"
 
 
 def services_of(file: FileDescriptorProto) -> list[str]:
-    """Their full names."""
+    """Return the full names of the file's services."""
     return [f"{file.package}.{service.name}".lstrip(".") for service in file.service]
 
 
 def check_all(folder: Path) -> int:
-    """The exit code: what protoc makes of a method with the name of a keyword is not Python."""
+    """Check the generated code, and return the exit code: a method named like a keyword gives invalid Python."""
     for path in sorted(folder.rglob("*.py")):
         try:
             compile(path.read_bytes(), path, "exec")

@@ -1,4 +1,4 @@
-"""The source of pydantic's models for protobuf's messages, with the names of the proto3 JSON mapping."""
+"""Generates the source of pydantic models for protobuf messages, with the names of the proto3 JSON mapping."""
 
 import keyword
 from collections.abc import Iterable
@@ -29,7 +29,7 @@ SCALARS = {
     FieldDescriptor.CPPTYPE_STRING: ("str", '""'),
 }
 
-# What has its own form in JSON.
+# Messages that have their own form in JSON.
 WELL_KNOWN = {
     "Any": "dict[str, Any]",
     "BoolValue": "bool",
@@ -50,7 +50,7 @@ WELL_KNOWN = {
     "Value": "Any",
 }
 
-# Names that a field or a class would hide from the annotations beside it, or from pydantic.
+# Names that a field or a class would hide from neighbouring annotations, or from pydantic.
 TAKEN = {
     *("Any", "Field", "Int64", "Literal", "MESSAGES", "Model"),
     *("bool", "bytes", "dict", "float", "int", "list", "str"),
@@ -60,7 +60,7 @@ TAKEN = {
 
 
 def source(roots: Iterable[Descriptor]) -> str:
-    """A module with the models of these messages and of all that they hold."""
+    """Return a module with the models of these messages and of all messages that they contain."""
     writer = Writer()
     named = {root.full_name: writer.annotation(root) for root in roots}
     named |= {message.full_name: writer.annotation(message) for message in writer.messages}
@@ -71,7 +71,7 @@ def source(roots: Iterable[Descriptor]) -> str:
 
 
 def free(name: str, taken: set[str]) -> str:
-    """The name, or one like it that is not taken and that pydantic does not take for a private one."""
+    """Return the name, or a similar one that is not taken and that pydantic does not treat as private."""
     name = f"f{name}" if name.startswith("_") else name
     while name in taken:
         name += "_"
@@ -85,7 +85,7 @@ class Writer:
         self.enums: dict[str, str] = {}
 
     def annotation(self, kind: Descriptor | EnumDescriptor) -> str:
-        """What stands for a message or an enum; its class is written sooner or later."""
+        """Return the annotation for a message or an enum, and schedule its class to be written."""
         package, _, name = kind.full_name.rpartition(".")
         if package == "google.protobuf" and name in WELL_KNOWN:
             return WELL_KNOWN[name]
@@ -95,17 +95,17 @@ class Writer:
         self.names[kind.full_name] = name
         if isinstance(kind, EnumDescriptor):
             values = ", ".join(f'"{value.name}"' for value in kind.values)
-            # A number without a name is kept as a number.
+            # A number without a name stays a number.
             self.enums[name] = f"Literal[{values}] | int"
             return name
         for field in kind.fields:
             self.typed(field)
-        # Behind the messages that it holds.
+        # After the messages that it contains.
         self.messages.append(kind)
         return name
 
     def element(self, field: FieldDescriptor) -> tuple[str, str]:
-        """The type of a field's element, and its default."""
+        """Return the type of a field's element, and its default."""
         if field.cpp_type == FieldDescriptor.CPPTYPE_MESSAGE:
             return self.annotation(field.message_type), "None"
         if field.cpp_type == FieldDescriptor.CPPTYPE_ENUM:
@@ -117,7 +117,7 @@ class Writer:
         return SCALARS[field.cpp_type]
 
     def typed(self, field: FieldDescriptor) -> tuple[str, str]:
-        """A field's annotation, and its default."""
+        """Return a field's annotation, and its default."""
         if is_map(field):
             key, value = (field.message_type.fields_by_name[name] for name in ("key", "value"))
             return f"dict[{self.element(key)[0]}, {self.element(value)[0]}]", "{}"

@@ -1,4 +1,4 @@
-"""Stack `grpcio-aio`, client: the API of coroutines, unary, protobuf."""
+"""Stack `grpcio-aio`, client: the coroutine API, unary, protobuf."""
 
 import asyncio
 from itertools import cycle
@@ -33,7 +33,7 @@ class Client:
         return len(lost)
 
     def is_connected(self, channel: Any) -> bool:
-        """Whether it is; if not, it will be tried."""
+        """Return whether the channel is connected; if not, start connecting."""
         state = channel.get_state(try_to_connect=True)
         return bool(state == grpc.ChannelConnectivity.READY)
 

@@ -1,4 +1,4 @@
-"""What both of grpcio's clients share: a call as the library sees it, its options, and its record."""
+"""Code that both grpcio clients share: a call as the library sees it, its options, and its record."""
 
 from collections.abc import Callable
 from itertools import cycle
@@ -13,7 +13,7 @@ from subject.slices import NOT_KNOWN, SUCCEEDED, Record
 
 
 class Call:
-    """A call as it goes through the library: its request, and when that was encoded."""
+    """A call on its way through the library: its request, and when the request was encoded."""
 
     def __init__(self, message: Any, begin: int, recorded: bool) -> None:
         self.message = message
@@ -24,7 +24,7 @@ class Call:
 
 
 class Response(NamedTuple):
-    """What came back, and when its bytes were handed over."""
+    """A response, and the time when its bytes were passed to the decoder."""
 
     message: Any
     received: int
@@ -32,7 +32,7 @@ class Response(NamedTuple):
 
 
 class StampingChannel:
-    """Stands between a generated stub and its channel, to see when messages are made and read."""
+    """Sits between a generated stub and its channel, to see when messages are encoded and decoded."""
 
     def __init__(self, channel: Any) -> None:
         self.channel = channel
@@ -58,7 +58,7 @@ class StampingChannel:
 
 
 class Calls:
-    """The calls of a client. `connect` is one of the library's two functions that make a channel."""
+    """The calls of a client. `connect` is one of the library's two functions that create a channel."""
 
     def __init__(self, settings: ClientSettings, connect: Callable[..., Any]) -> None:
         self.versions = protobufs.versions("grpcio")
@@ -66,11 +66,11 @@ class Calls:
         self.requests = [
             self.messages.from_json("request", request) for request in settings.requests
         ]
-        # Threads may share a cycle: the interpreter takes its next element in one step.
+        # Threads may share a cycle, because the interpreter takes the next element atomically.
         self.turns = cycle(self.requests)
         self.marks = settings.marks
         self.keeps = settings.connection == "reuse"
-        # Both happen below the encoder and the decoder, out of sight.
+        # Compression happens below the encoder and the decoder, so it cannot be observed.
         self.compresses = compression.level(settings.request_compression) > 0
         self.decompresses = compression.level(settings.response_compression) > 0
         self.address = settings.address
@@ -81,13 +81,13 @@ class Calls:
         }
         self.options: list[tuple[str, Any]] = [
             ("grpc.max_receive_message_length", settings.limits.max_message_bytes),
-            # The server is on this host, whatever the environment says of proxies.
+            # The server is on this host, so proxies from the environment must be ignored.
             ("grpc.enable_http_proxy", 0),
-            # Otherwise channels to one address share a connection, also those of other parts.
+            # Otherwise channels to the same address share a connection, even those of other parts.
             ("grpc.use_local_subchannel_pool", 1),
         ]
         if settings.address.startswith("unix:"):
-            # The library would name the path as the authority, which strict servers refuse.
+            # By default the library sends the path as the authority, which strict servers refuse.
             self.options.append(("grpc.default_authority", "localhost"))
         self.kept = range(settings.channels if self.keeps else 0)
         self.connect = connect
@@ -108,7 +108,7 @@ class Calls:
         return {"message": self.messages.to_json("response", response.message)}
 
     def record(self, call: Call, response: Response, end: int, metadata: Any) -> Record:
-        """The record of a call whose response came with this metadata, None without marks."""
+        """Return the record of a call; `metadata` is that of the response, or None without marks."""
         marks = dict(metadata or ())
         return (
             call.begin,
@@ -130,5 +130,5 @@ class Calls:
 
 
 def failure(error: Any) -> Refused:
-    """What a failed call says, without the library's many lines around it."""
+    """Return the error of a failed call without the many lines that the library adds."""
     return Refused(f"{error.code().name}: {error.details()}", "subject")

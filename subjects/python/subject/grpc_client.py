@@ -11,7 +11,7 @@ from subject.contract import ClientSettings, Json
 from subject.grpc_calls import Call, Calls, Response, failure
 from subject.slices import Record, Tally, Threads
 
-# How often a channel that is connecting is looked at.
+# How often to check a channel that is connecting.
 CONNECTING_LOOK_SECONDS = 0.001
 
 
@@ -42,9 +42,9 @@ class Client:
         return len(lost)
 
     def is_connected(self, channel: Any) -> bool:
-        """Whether it is; if not, it will be tried.
+        """Return whether the channel is connected; if not, start connecting.
 
-        To know it by the public API takes a thread that keeps asking while calls are measured.
+        The public API would require a thread that keeps polling while calls are measured.
         """
         state = channel._channel.check_connectivity_state(True)
         return bool(state == grpc.ChannelConnectivity.READY.value[0])
@@ -75,7 +75,7 @@ class Client:
             raise failure(error) from error
 
     def run_futures(self, tally: Tally) -> None:
-        """Style `future`: one thread makes all calls, and the library calls it back as each is done."""
+        """Style `future`: one thread makes all calls, and the library calls back when each is done."""
         done: SimpleQueue[tuple[Call, Any, Any]] = SimpleQueue()
         flying = 0
         while True:

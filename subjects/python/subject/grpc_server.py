@@ -15,13 +15,13 @@ from subject import compression, listening, protobufs, workloads
 from subject.contract import HANDLER_END, HANDLER_START, ReadyPart, ServerSettings
 from subject.messages import Service
 
-# The library compresses by the channel's level where the client lists gzip. An algorithm that is
-# named for a call would be used for every client.
+# If the client lists gzip, the library compresses with the channel's level. An algorithm set for a call would be used
+# for every client.
 LOW_LEVEL = 1
 
 
 def behaviour(answer: Service, marks: bool) -> Callable[[Any, Any], Any]:
-    """The method as the generated code calls it."""
+    """Return the method in the form that the generated code calls."""
 
     def call(request: Any, context: grpc.ServicerContext) -> Any:
         start = monotonic_ns()
@@ -30,7 +30,7 @@ def behaviour(answer: Service, marks: bool) -> Callable[[Any, Any], Any]:
         except ValueError as error:
             context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
         if marks:
-            # The headers leave before the message then, in their own step.
+            # This sends the headers before the message, in a separate step.
             context.send_initial_metadata(times(start))
         return response
 
@@ -38,7 +38,7 @@ def behaviour(answer: Service, marks: bool) -> Callable[[Any, Any], Any]:
 
 
 def coroutine(answer: Service, marks: bool) -> Callable[[Any, Any], Awaitable[Any]]:
-    """The same for the API of coroutines."""
+    """Return the same for the coroutine API."""
 
     async def call(request: Any, context: Any) -> Any:
         start = monotonic_ns()
@@ -70,7 +70,7 @@ def listen_at(
     messages: protobufs.Protobufs | protobufs.Hybrids,
     method: Any,
 ) -> str:
-    """Adds the method to a server of either kind, and a socket; where that listens."""
+    """Add the method and a socket to a server of either kind, and return the socket's address."""
     messages.method.add_to_server(method, server)
     listen = settings.listen
     try:
@@ -96,7 +96,7 @@ def serve(settings: ServerSettings) -> Iterator[ReadyPart]:
 
 @cache
 def loop() -> asyncio.AbstractEventLoop:
-    """The loop of all parts, in a thread: the library has one queue of events for all loops."""
+    """Return the loop of all parts, which runs in a thread: the library has a single event queue for all loops."""
     made = asyncio.new_event_loop()
     Thread(target=made.run_forever, daemon=True).start()
     return made
@@ -113,7 +113,7 @@ def serve_in_coroutines(settings: ServerSettings) -> Iterator[ReadyPart]:
     messages = protobufs.load(workloads.find(settings.workload), settings.encoding)
     method = coroutine(messages.service(), settings.marks)
 
-    # The server is known in the loop's thread alone, where the library closes what the last one leaves.
+    # The server is referenced only in the loop's thread, where the library cleans up when the last reference is gone.
     @asynccontextmanager
     async def serving() -> AsyncIterator[str]:
         server = aio.server(options=options_of(settings))

@@ -29,17 +29,17 @@ class Connection(HTTPConnection):
             super().connect()
 
     def is_lost(self) -> bool:
-        """Whether the other side has closed it while nothing was called."""
+        """Return whether the other side has closed the connection between calls."""
         return self.sock is None or bool(select.select([self.sock], [], [], 0)[0])
 
 
 class Caller:
-    """Makes calls on its own connection, one after the other."""
+    """Makes calls on its own connection, one after another."""
 
     def __init__(self, settings: ClientSettings, calls: Calls) -> None:
         self.calls = calls
         self.keeps = settings.connection == "reuse"
-        # The time limit is one for each wait on the socket, as the library has it.
+        # In this library, the timeout applies to each wait on the socket.
         self.connection = Connection(settings.address, settings.deadline_ms / 1_000)
         if self.keeps:
             self.connection.connect()
@@ -73,7 +73,7 @@ class Caller:
             data = response.read()
             received = monotonic_ns()
         except (OSError, HTTPException):
-            # The next call opens it again.
+            # The next call reopens it.
             self.connection.close()
             raise
         content = data

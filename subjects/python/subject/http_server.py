@@ -23,7 +23,7 @@ from subject.messages import Messages
 
 
 class Wrong(ValueError):
-    """A request that cannot be answered, for another reason than its message."""
+    """A request that cannot be answered, for a reason other than its message."""
 
     def __init__(self, status: HTTPStatus, why: str) -> None:
         super().__init__(why)
@@ -31,7 +31,7 @@ class Wrong(ValueError):
 
 
 class Server(ThreadingHTTPServer):
-    """A thread for each connection, of which the interpreter runs one at a time."""
+    """Has a thread for each connection; the interpreter runs one thread at a time."""
 
     request_queue_size = 128
 
@@ -51,18 +51,18 @@ class Server(ThreadingHTTPServer):
             super().__init__((settings.listen.host, 0), Handler)
 
     def port(self) -> int:
-        """That of TCP."""
+        """The TCP port."""
         return int(self.socket.getsockname()[1]) if self.address_family != AF_UNIX else 0
 
     def server_bind(self) -> None:
-        # HTTPServer's own looks up the host's name, and a Unix socket has none.
+        # HTTPServer's own method looks up the host's name, which a Unix socket does not have.
         socketserver.TCPServer.server_bind(self)
 
 
 class Handler(BaseHTTPRequestHandler):
     server: Server
     protocol_version = "HTTP/1.1"
-    # Headers and body leave in one write.
+    # Headers and body are sent in one write.
     wbufsize = -1
     disable_nagle_algorithm = True
 
@@ -89,14 +89,14 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def read(self) -> Any:
-        """The request; a ValueError says why there is none."""
+        """Return the request; raise a ValueError if it is invalid."""
         headers = self.headers
         body = self.read_body()
         if self.path != self.server.path:
-            raise Wrong(HTTPStatus.NOT_FOUND, f"there is {self.server.path} only")
+            raise Wrong(HTTPStatus.NOT_FOUND, f"the only path is {self.server.path}")
         media_type, _, _ = headers.get("Content-Type", "").partition(";")
         if media_type.strip().lower() != "application/json":
-            raise Wrong(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "only application/json is taken")
+            raise Wrong(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "only application/json is accepted")
         if not listed(headers.get("Accept", "*/*")) & {"application/json", "application/*", "*/*"}:
             raise Wrong(HTTPStatus.NOT_ACCEPTABLE, "only application/json is served")
         match headers.get("Content-Encoding", "identity"):
@@ -105,22 +105,22 @@ class Handler(BaseHTTPRequestHandler):
             case "identity":
                 pass
             case coding:
-                raise Wrong(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"{coding} is not taken, gzip is")
+                raise Wrong(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"{coding} is not supported; use gzip")
         return self.server.decode(body)
 
     def read_body(self) -> bytes:
         length = self.headers.get("Content-Length", "")
         if not length.isdecimal():
-            # Where the body ends cannot be known, and so not where the next request begins.
+            # The end of the body is unknown, and so is the beginning of the next request.
             self.close_connection = True
-            raise Wrong(HTTPStatus.LENGTH_REQUIRED, "a body needs a content-length")
+            raise Wrong(HTTPStatus.LENGTH_REQUIRED, "a body requires a content-length")
         left, most = int(length), self.server.limits.max_message_bytes
         if left <= most:
             return self.rfile.read(left)
-        # Closing with bytes unread would take the response away from the client.
+        # Closing with unread bytes would reset the connection, and the client would lose the response.
         while left and (thrown_away := self.rfile.read(min(left, 1 << 16))):
             left -= len(thrown_away)
-        raise Wrong(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"at most {most} bytes are taken")
+        raise Wrong(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"at most {most} bytes are accepted")
 
     def refuse(self, error: Exception) -> None:
         body = json.dumps({"detail": str(error)}).encode()
@@ -133,7 +133,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Nothing: a line for each call would be measured with it."""
+        """Do nothing, because logging each call would be part of the measurement."""
 
 
 class UnixHandler(Handler):
@@ -142,7 +142,7 @@ class UnixHandler(Handler):
 
 @lru_cache
 def listed(header: str) -> set[str]:
-    """The names in a list header, without those that are refused by a weight of 0."""
+    """Return the names in a list header, except those with a weight of 0."""
     elements = (element.lower().replace(" ", "").partition(";q=") for element in header.split(","))
     return {name for name, _, weight in elements if weight.strip("0.") or not weight}
 

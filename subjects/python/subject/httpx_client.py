@@ -16,7 +16,7 @@ def transport_options(settings: ClientSettings) -> dict[str, Any]:
     keeps = settings.connection == "reuse"
     path = settings.address.removeprefix("unix:")
     return {
-        # By default it keeps 20 connections, fewer than there may be calls in flight, for 5 seconds.
+        # By default it keeps 20 connections for 5 seconds; there may be more calls in flight.
         "limits": httpx.Limits(
             max_connections=settings.in_flight,
             max_keepalive_connections=settings.in_flight if keeps else 0,
@@ -27,7 +27,7 @@ def transport_options(settings: ClientSettings) -> dict[str, Any]:
 
 
 class Client:
-    """What both of the library's clients share. Subclasses make the calls."""
+    """Code that both of the library's clients share. Subclasses make the calls."""
 
     in_batches = False
 
@@ -46,7 +46,7 @@ class Client:
         self.transport: Any = None
 
     def reopen(self) -> int:
-        """Opens again what was lost, by calls that are not recorded: the library has no other way."""
+        """Reopen lost connections through unrecorded calls; the library offers no other way."""
         pool = self.transport._pool
         lost: int = sum(connection.has_expired() for connection in pool.connections)
         if lost:
@@ -57,11 +57,11 @@ class Client:
         return lost
 
     def open(self, connections: int) -> None:
-        """Makes as many calls beside each other."""
+        """Make this many calls concurrently."""
         raise NotImplementedError
 
     def exchange(self, body: bytes) -> httpx.Response:
-        """One call."""
+        """Make one call."""
         raise NotImplementedError
 
     def verify(self) -> Json:
@@ -72,7 +72,7 @@ class Client:
         return self.calls.verified(self.calls.message(response.status_code, response.content))
 
     def record(self, begin: int, encoded: int, size: int, response: httpx.Response) -> Record:
-        # The library decompresses as it reads.
+        # With gzip, the library decompresses while reading.
         received = 0 if self.decompresses else monotonic_ns()
         self.calls.message(response.status_code, response.content)
         carried = response.num_bytes_downloaded
@@ -92,7 +92,7 @@ class Blocking(Client):
         requests = [
             self.client.build_request("POST", self.url, content=body) for _ in range(connections)
         ]
-        # None is read before all are there, so that each is on its own connection.
+        # No response is read before all have arrived, so that each is on its own connection.
         for response in [self.client.send(request, stream=True) for request in requests]:
             response.read()
 

@@ -1,4 +1,4 @@
-"""Which library holds the messages of a stack."""
+"""Selects the library for the messages of a stack."""
 
 import os
 import sys
@@ -7,7 +7,7 @@ from subject.contract import Refused
 from subject.messages import Messages
 from subject.workloads import Workload
 
-# What a stack does not use is not imported: it would be in its memory and its start.
+# Modules that a stack does not use are not imported, because they would add to its memory and start-up time.
 
 
 def load(stack: str, encoding: str, workload: Workload) -> Messages:
@@ -37,9 +37,9 @@ def load_protobuf(workload: Workload, encoding: str, implementation: str) -> Mes
 
 
 def choose_protobuf(implementation: str) -> None:
-    """Takes protobuf on its C library (upb), or in Python alone (python)."""
+    """Select protobuf with its C library (upb) or in pure Python (python)."""
     is_chosen = "subject.protobufs" in sys.modules
-    # The package reads this once, as it is first imported.
+    # The package reads this once, when it is first imported.
     os.environ["PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION"] = implementation
     from subject import protobufs
 
@@ -47,4 +47,4 @@ def choose_protobuf(implementation: str) -> None:
     if found != implementation and is_chosen:
         raise Refused("parts share protobuf in a process: on upb or in Python alone", "user")
     if found != implementation:
-        raise Refused(f"protobuf is here as {found}, not as {implementation}", "machine")
+        raise Refused(f"protobuf is available as {found}, not as {implementation}", "machine")

@@ -1,4 +1,4 @@
-"""Where a server listens."""
+"""Addresses on which a server listens."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ from subject.contract import Listen, Refused
 
 
 def address_of(listen: Listen, port: int) -> str:
-    """The address as the contract has it."""
+    """Return the address in the contract's format."""
     if listen.transport == "unix":
         return f"unix:{listen.path}"
     return f"{bracketed(listen.host)}:{port}"
@@ -25,7 +25,7 @@ def refused(listen: Listen, why: object) -> Refused:
 
 @contextmanager
 def socket_file(listen: Listen) -> Iterator[None]:
-    """Takes away the file that a server made, and no other's."""
+    """Remove the socket file that the server created, but never another file."""
     if listen.transport == "unix" and Path(listen.path).exists():
         raise refused(listen, "something is there already")
     try:

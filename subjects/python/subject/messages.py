@@ -1,4 +1,4 @@
-"""What a stack does with messages: how it holds them, and what it encodes and decodes them with."""
+"""The interface to messages: how a stack represents them, and how it encodes and decodes them."""
 
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, Protocol
@@ -8,7 +8,7 @@ Service = Callable[[Any], Any]
 
 
 class Coder(NamedTuple):
-    """The two functions of a library that its users call, for one type of message."""
+    """The two functions that a library's users call for one type of message."""
 
     encode: Callable[[Any], bytes]
     decode: Callable[[bytes], Any]
@@ -18,18 +18,18 @@ class Messages(Protocol):
     """A workload's messages, in one library and encoding."""
 
     versions: dict[str, str]
-    # As the contract has it: the kind of code that encodes and decodes.
+    # The kind of code that encodes and decodes, as defined in the contract.
     code: str
-    # What is raised for bytes that are not a message, and for a request that has no answer.
+    # The exceptions for bytes that are not a message, and for a request that cannot be answered.
     refusals: tuple[type[Exception], ...]
 
     def coder(self, sample: Sample) -> Coder: ...
 
     def from_json(self, sample: Sample, message: Any) -> Any:
-        """A sample in proto3 JSON as the library has it."""
+        """Convert a sample in proto3 JSON to the library's message."""
 
     def to_json(self, sample: Sample, message: Any) -> Any:
-        """A message in proto3 JSON, for the lab to compare."""
+        """Convert a message to proto3 JSON, for the lab to compare."""
 
     def service(self) -> Service:
-        """Answers a request, or raises what it has against it."""
+        """Return a function that responds to a request, or raises one of the refusals."""

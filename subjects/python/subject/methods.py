@@ -1,4 +1,4 @@
-"""The methods of the generated code, and those with functions for other messages."""
+"""Methods of the generated code, and methods with functions for other messages."""
 
 import importlib
 from typing import Any, NamedTuple
@@ -11,9 +11,9 @@ from subject.workloads import Workload
 class Method(NamedTuple):
     service: str
     name: str
-    # Of the messages and, with an ending, of the service.
+    # The module of the messages and, with a suffix, of the service.
     module: str
-    # Full names of messages.
+    # The full names of the messages.
     request: str
     response: str
 
@@ -27,11 +27,11 @@ class Method(NamedTuple):
         return cls(service.rpartition(".")[2], name, *METHODS[workload.method])
 
     def stub(self, channel: Any) -> Any:
-        """The method of the generated stub."""
+        """Return the method of the generated stub."""
         return getattr(getattr(self.grpc_module(), f"{self.service}Stub")(channel), self.name)
 
     def add_to_server(self, behaviour: Any, server: Any) -> None:
-        """Makes the method of a generated service behave so."""
+        """Add a generated service to the server, with this behaviour for the method."""
         module = self.grpc_module()
         servicer = getattr(module, f"{self.service}Servicer")()
         setattr(servicer, self.name, behaviour)
@@ -42,7 +42,7 @@ class Method(NamedTuple):
 
 
 class Generic(NamedTuple):
-    """A method with other messages, as the generated code has it for its own."""
+    """A method with other messages, equivalent to a method of the generated code."""
 
     # `package.Service/Method`.
     name: str

@@ -1,11 +1,11 @@
-"""What the generated models are made of."""
+"""The building blocks of the generated models."""
 
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, PlainSerializer
 
-# Text in JSON, as protobuf has it. `models.Models` makes it a number for the built-in workloads, before the
-# generated code is imported.
+# A string in JSON, as in protobuf. For the built-in workloads, `models.Models` makes it a number before the generated
+# code is imported.
 Int64: Any = Annotated[int, PlainSerializer(str, return_type=str, when_used="json")]
 
 

@@ -1,4 +1,4 @@
-"""Messages as pydantic's models, which are derived from the descriptors."""
+"""Messages as pydantic models, which are derived from the descriptors."""
 
 import json
 from importlib import metadata
@@ -12,7 +12,7 @@ from subject.messages import Coder, Sample, Service
 from subject.methods import Method
 from subject.workloads import Workload
 
-# As the proto3 JSON mapping has it: with its names, and without what has its default.
+# As in the proto3 JSON mapping: with its names, and without fields that have their default.
 MAPPED: dict[str, Any] = {"by_alias": True, "exclude_defaults": True}
 
 
@@ -25,7 +25,7 @@ class Models:
         self.workload = workload
         self.method = Method.of(workload)
         if not workload.is_own:
-            # As an application without protobuf writes them.
+            # As written by an application without protobuf.
             model_base.Int64 = int
         from generated.models import MESSAGES
 
@@ -47,7 +47,7 @@ class Models:
     def from_json(self, sample: Sample, message: Any) -> Any:
         adapter = TypeAdapter(self.kind(sample))
         try:
-            # An extension is in no model.
+            # An extension is not a field of any model.
             return adapter.validate_json(json.dumps(message), extra="forbid")
         except ValidationError as error:
             raise Refused(f"the {sample} does not fit pydantic's models: {error}", "user") from error
@@ -56,7 +56,7 @@ class Models:
         return json.loads(self.coder(sample).encode(message))
 
     def to_plain(self, sample: Sample, message: Any) -> Any:
-        """Dicts with values as Python has them: bytes are not text, and numbers neither."""
+        """Convert to dicts with native Python values: bytes and numbers are not strings."""
         return TypeAdapter(self.kind(sample)).dump_python(message, **MAPPED)
 
     def from_plain(self, sample: Sample, plain: Any) -> Any:

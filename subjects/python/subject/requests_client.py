@@ -16,7 +16,7 @@ from subject.slices import NOT_KNOWN, Record, Threads
 
 
 class Caller:
-    """Its own session, as a session is not for several threads, and with it a connection."""
+    """Has its own session and connection, because a session must not be shared between threads."""
 
     def __init__(self, settings: ClientSettings, calls: Calls) -> None:
         self.calls = calls
@@ -32,12 +32,12 @@ class Caller:
         return session
 
     def reopen(self) -> int:
-        """Opens the connection again, where the pool would only do so in the next call."""
+        """Reopen the connection; the pool would do so only in the next call."""
         if not self.keeps:
             return 0
         adapter = self.session.get_adapter(self.url)
         assert isinstance(adapter, HTTPAdapter)
-        # All calls go to one server, and so to one pool.
+        # All calls go to one server and therefore use one pool.
         pools: Any = adapter.poolmanager.pools
         queues = [pools[key].pool.queue for key in pools.keys()]
         connection = next((kept for queue in queues for kept in queue if kept), None)
@@ -58,7 +58,7 @@ class Caller:
     def exchange(self, begin: int, message: Any) -> tuple[Record, Any]:
         if self.keeps:
             return self.post(self.session, begin, message)
-        # As the package's own `requests.post` does it.
+        # Like the package's own `requests.post`.
         with self.opened() as session:
             return self.post(session, begin, message)
 
@@ -68,7 +68,7 @@ class Caller:
         response = session.post(self.url, body, timeout=self.timeout)
         received = monotonic_ns()
         answer = self.calls.message(response.status_code, response.content)
-        # The library decompresses as it reads.
+        # With gzip, the library decompresses while reading.
         received, size = (0, NOT_KNOWN) if self.decompresses else (received, len(response.content))
         stamps = Stamps(encoded, 0, received, len(body), size)
         return self.calls.record(begin, stamps, response.headers), answer

@@ -1,4 +1,4 @@
-"""What the clients of REST share: the body and the headers of a call, and what came back."""
+"""Code that the REST clients share: the body and the headers of a call, and its response."""
 
 import os
 from http import HTTPStatus
@@ -15,17 +15,17 @@ MEDIA_TYPE = "application/json"
 
 
 class CallFailed(Exception):
-    """A response that is none."""
+    """The response is not a successful one."""
 
 
 class Headers(Protocol):
-    """A library's own, whatever the case of a name."""
+    """A library's own headers, which ignore the case of names."""
 
     def get(self, name: str, default: Any, /) -> Any: ...
 
 
 class Stamps(NamedTuple):
-    """What a client saw of a call, 0 where its library does not let it see."""
+    """The times of a call that a client observed; 0 if its library does not expose them."""
 
     encoded: int
     sent: int
@@ -35,7 +35,7 @@ class Stamps(NamedTuple):
 
 
 class Calls:
-    """The calls of a client, without the library that makes them."""
+    """The calls of a client, independent of the library that makes them."""
 
     def __init__(self, settings: ClientSettings, messages: Messages) -> None:
         self.messages = messages
@@ -46,7 +46,7 @@ class Calls:
         self.marks = settings.marks
         self.level = compression.level(settings.request_compression)
         gzip = compression.level(settings.response_compression) > 0
-        # Libraries would ask for gzip by themselves.
+        # By default libraries request gzip.
         self.headers = {
             "Content-Type": MEDIA_TYPE,
             "Accept": MEDIA_TYPE,
@@ -55,7 +55,7 @@ class Calls:
         if self.level:
             self.headers["Content-Encoding"] = "gzip"
         self.requests = [messages.from_json("request", request) for request in settings.requests]
-        # Threads may share a cycle: the interpreter takes its next element in one step.
+        # Threads may share a cycle, because the interpreter takes the next element atomically.
         self.turns = cycle(self.requests)
 
     def body(self, message: Any) -> bytes:
@@ -63,7 +63,7 @@ class Calls:
         return compression.compress(body, self.level) if self.level else body
 
     def message(self, status: int, content: bytes) -> Any:
-        """The message of a response, whose content is decompressed."""
+        """Return the message of a response, given its decompressed content."""
         if status != HTTPStatus.OK:
             raise CallFailed(f"{status}: {content[:200]!r}")
         if len(content) > self.limits.max_message_bytes:
@@ -71,13 +71,13 @@ class Calls:
         return self.decode(content)
 
     def record(self, begin: int, stamps: Stamps, headers: Headers) -> Record:
-        """A record of a call that ends now."""
+        """Return the record of a call that ends now."""
         end = monotonic_ns()
         start = finish = 0
         if self.marks:
             start = int(headers.get(HANDLER_START, 0))
             finish = int(headers.get(HANDLER_END, 0))
-        # When the first byte came is inside the libraries, which read and parse all headers.
+        # The libraries read and parse all headers, so the time of the first byte cannot be observed.
         times = (begin, stamps.encoded, stamps.sent, 0, stamps.received, end, start, finish)
         return (*times, stamps.request_bytes, stamps.response_bytes, SUCCEEDED, 1)
 
@@ -90,6 +90,6 @@ def base_url(address: str) -> str:
 
 
 def forget_proxies() -> None:
-    """The server is on this host, whatever the environment says of proxies."""
+    """Ignore proxies from the environment, because the server is on this host."""
     for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
         del os.environ[name]

@@ -1,4 +1,4 @@
-"""What a service does with messages that are objects: protobuf's, and pydantic's models."""
+"""Services for messages that are objects: protobuf's messages and pydantic's models."""
 
 from typing import Any, Protocol
 
@@ -9,10 +9,10 @@ from subject.workloads import Workload
 
 class Types(Protocol):
     def kind(self, sample: Sample) -> Any:
-        """The class of the requests, or of the responses."""
+        """Return the class of the requests or of the responses."""
 
     def named(self, name: str) -> Any:
-        """A class, by the full name of its message."""
+        """Return a class by the full name of its message."""
 
     def from_json(self, sample: Sample, message: Any) -> Any: ...
 

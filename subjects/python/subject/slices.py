@@ -1,4 +1,4 @@
-"""Slices: calls (or batches) that the lab asks for, and the records of them."""
+"""Slices: calls (or batches) that the lab requests, and their records."""
 
 import struct
 import threading
@@ -9,8 +9,8 @@ from typing import BinaryIO, Protocol
 
 from subject.contract import Conversation, Json, Refused, Slice, one_line, parse_object, shaped
 
-# begin, encoded, sent, first byte, received, end, handler start, handler end: nanoseconds of the
-# monotonic clock, 0 where not observed; request bytes, response bytes, status, operations.
+# begin, encoded, sent, first byte, received, end, handler start, handler end: nanoseconds of the monotonic clock, 0 if
+# not observed; request bytes, response bytes, status, operations.
 Record = tuple[int, int, int, int, int, int, int, int, int, int, int, int]
 RECORD = struct.Struct("<8Q4I")
 
@@ -20,9 +20,9 @@ FAILED = 1
 
 
 class Tally:
-    """The slice under way: which calls are still to be made, and what came of those made.
+    """The state of a slice: the calls still to be made, and the outcome of the others.
 
-    An iterator that says for each call to make whether it is recorded. Threads may share it.
+    As an iterator, it yields for each call to make whether to record it. Threads may share it.
     """
 
     def __init__(self, asked: Slice) -> None:
@@ -64,29 +64,29 @@ class Tally:
         self.records.append((*times, NOT_KNOWN, NOT_KNOWN, FAILED, operations))
 
     def cpu_ns(self) -> int:
-        """Processor time since the first recorded call."""
+        """Return the CPU time since the first recorded call."""
         return clock_gettime_ns(CLOCK_PROCESS_CPUTIME_ID) - self._cpu_begin
 
 
 class Measurer(Protocol):
-    """What a client and a codec have in common."""
+    """The interface that clients and codecs share."""
 
     versions: dict[str, str]
     code: str
     in_batches: bool
 
     def verify(self) -> Json:
-        """Does it once, and returns what is to be verified."""
+        """Make one call or operation, and return the result for the lab to verify."""
 
     def reopen(self) -> int:
-        """Opens again what was lost since the last slice; how many connections that were."""
+        """Reopen connections lost since the last slice, and return their number."""
 
     def run(self, tally: Tally) -> None:
-        """Does all that the tally asks for."""
+        """Make all calls of the tally."""
 
 
 def run_in_turn(tally: Tally, operate: Callable[[int], Record]) -> None:
-    """One operation after the other. `operate` is given the time at which it begins."""
+    """Run operations one after another. `operate` receives the time at which it begins."""
     for recorded in tally:
         begin = monotonic_ns()
         try:
@@ -100,7 +100,7 @@ def run_in_turn(tally: Tally, operate: Callable[[int], Record]) -> None:
 
 
 class Threads:
-    """As many threads as there are operations, each doing its own one after the other."""
+    """One thread per operation; each thread runs its operation repeatedly."""
 
     def __init__(self, operations: Sequence[Callable[[int], Record]]) -> None:
         self.operations = operations
@@ -114,7 +114,7 @@ class Threads:
 
 
 def answer(conversation: Conversation, parts: Sequence[tuple[Measurer, BinaryIO]]) -> None:
-    """Answers the lab's lines until its input ends. Each asks one part, which has its own records."""
+    """Reply to the lab's lines until its input ends. Each line is for one part, which has its own records."""
     while line := conversation.read_line():
         order = parse_object(line, "the line")
         part = order.pop("part", 0)

@@ -1,4 +1,4 @@
-"""The stacks and what each can do, as subject.toml declares it."""
+"""The stacks and their features, as declared in subject.toml."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -35,13 +35,13 @@ REST = Stack(
     protocol="rest",
     http="1.1",
     styles=("blocking",),
-    # httpx's and requests' bounds are their own.
+    # httpx and requests do not apply max_inflation.
     bounds_inflation=False,
 )
 GRPC = Stack(
     roles=("server", "client"),
     encodings=("protobuf",),
-    # The library has one level, zlib's default, and its own bound.
+    # The library has a single level, zlib's default, and its own limit.
     compressions=("none", "gzip", "gzip:6"),
     bounds_inflation=False,
     workloads=SERVED,
@@ -73,7 +73,7 @@ STACKS = {
 
 
 def choose(role: str, settings: Settings) -> str:
-    """The stack's name, once it is sure that the stack can do all that is asked of it."""
+    """Return the name of the stack for the settings, or refuse if it does not support all of them."""
     able = [name for name, stack in STACKS.items() if role in stack.roles]
     name = settings.stack or able[0]
     if name not in able:
@@ -90,7 +90,7 @@ def choose(role: str, settings: Settings) -> str:
 
 
 def wants(stack: Stack, settings: Settings) -> list[tuple[str, Any, Any]]:
-    """What is asked for, by name, beside all that the stack has of it."""
+    """Return each requested feature by name, with the values that the stack supports."""
     limits = settings.limits
     asked: list[tuple[str, Any, Any]] = [
         ("workload", settings.workload.get("name"), stack.workloads),

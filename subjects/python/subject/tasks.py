@@ -10,15 +10,15 @@ from subject.slices import Record, Tally
 
 @cache
 def loop() -> asyncio.AbstractEventLoop:
-    """The loop of all parts."""
+    """Return the event loop of all parts."""
     made = asyncio.new_event_loop()
-    # grpcio takes the loop of the thread.
+    # grpcio uses the thread's current loop.
     asyncio.set_event_loop(made)
     return made
 
 
 class Tasks:
-    """As many coroutines as there are calls in flight. The loop is stopped between slices."""
+    """One coroutine per call in flight. The loop is stopped between slices."""
 
     def __init__(self, operate: Callable[[int], Awaitable[Record]], in_flight: int) -> None:
         self.operate = operate

@@ -1,4 +1,4 @@
-"""Further processes of a server that accept from its socket, as uvicorn's own workers do."""
+"""Additional processes of a server that accept from its socket, like uvicorn's own workers."""
 
 import json
 import subprocess
@@ -10,12 +10,12 @@ from subject.contract import CONTRACT, Json, Refused, ServerSettings
 
 
 def inherited() -> socket | None:
-    """The socket of a process that is a worker."""
+    """Return the inherited socket if this process is a worker."""
     return socket(fileno=int(sys.argv[2])) if len(sys.argv) > 2 else None
 
 
 class Workers:
-    """Each is this program again. It ends when its input is closed, and so with this process too."""
+    """Each worker runs this program again. It exits when its input is closed, and therefore also with this process."""
 
     def __init__(self, settings: ServerSettings, bound: socket) -> None:
         number = bound.fileno()
@@ -37,7 +37,7 @@ class Workers:
             assert process.stdout
             reply = json.loads(process.stdout.readline() or "{}")
             if not reply.get("ready"):
-                raise Refused(reply.get("error", "a worker ended before it was ready"), "subject")
+                raise Refused(reply.get("error", "a worker exited before it was ready"), "subject")
 
     def end(self) -> None:
         for process in self.processes:

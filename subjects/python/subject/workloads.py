@@ -1,4 +1,4 @@
-"""The workloads: where they are called, and what a user's own one is given."""
+"""The workloads: their paths, and the samples of a user's own workload."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,13 +12,13 @@ OWN_KEYS = {"name", "descriptor_set", "method", "request", "response"}
 @dataclass(frozen=True, kw_only=True)
 class Workload:
     name: str
-    # Of the REST resource.
+    # The path of the REST resource.
     path: str
     # `package.Service/Method`.
     method: str
     sized: bool = False
     n: int = 0
-    # What an own method answers, in the proto3 JSON mapping.
+    # The response of a user's own method, in the proto3 JSON mapping.
     response: Any = None
 
     @property
@@ -58,7 +58,7 @@ BUILTIN = (
 
 
 def find(asked: Json) -> Workload:
-    """The workload of a settings line; its name is a known one."""
+    """Return the workload of a settings line, whose name has been checked."""
     name = asked["name"]
     if name == OWN:
         if asked.keys() != OWN_KEYS or not isinstance(asked["method"], str):

@@ -1,4 +1,4 @@
-"""Builds the subject as subject.toml says, starts it, and speaks the lab's half of the contract."""
+"""Builds the subject as defined in subject.toml, starts it, and plays the lab's side of the contract."""
 
 import contextlib
 import json
@@ -25,7 +25,7 @@ BUILTIN, ODD = SETS / "builtin", SETS / "odd"
 
 TOML = tomllib.loads((SOURCES / "subject.toml").read_text())
 
-# The contract's own bounds.
+# The limits of the contract.
 END_SECONDS = 5
 NOT_KNOWN = 2**32 - 1
 
@@ -47,7 +47,7 @@ class Record(NamedTuple):
 
 RECORD = struct.Struct("<8Q4I")
 
-# Calls as a settings line names them.
+# The settings of calls, as in a settings line.
 HTTP = {"stack": "http", "protocol": "rest", "http": "1.1", "encoding": "json"}
 FASTAPI, HTTPX, REQUESTS = ({**HTTP, "stack": name} for name in ("fastapi", "httpx", "requests"))
 GRPC = {"stack": "grpcio", "protocol": "grpc", "http": "2", "encoding": "protobuf"}
@@ -58,7 +58,7 @@ SERVERS = (HTTP, FASTAPI, GRPC, AIO)
 
 
 def build() -> None:
-    """Unpacks the subject beside the contract, and builds it where something of the build changed."""
+    """Copy the subject next to the contract, and build it if anything that the build uses has changed."""
     shutil.rmtree(BUILT / "subject", ignore_errors=True)
     shutil.copytree(SOURCES, BUILT, dirs_exist_ok=True)
     shutil.copytree(CONTRACT, BUILT / "contract", dirs_exist_ok=True)
@@ -81,7 +81,7 @@ def build() -> None:
 
 
 def generate(folder: Path, protos: Path, methods: list[str]) -> None:
-    """Does for the methods what the lab does for a set of messages."""
+    """Generate code for the methods, as the lab does for a set of messages."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     files = [str(path.relative_to(protos)) for path in protos.rglob("*.proto")]
@@ -110,7 +110,7 @@ def with_messages(command: list[str], folder: Path) -> list[str]:
 
 
 class Subject:
-    """A running subject: a settings line went in, and a line came out."""
+    """A running subject that has read a settings line and replied with a line."""
 
     def __init__(self, settings: dict[str, Any], messages: Path = BUILTIN) -> None:
         self.process = subprocess.Popen(
@@ -129,18 +129,18 @@ class Subject:
         self.process.stdin.flush()
         reply = self.process.stdout.readline()
         if not reply:
-            raise AssertionError(f"no line came; the log: {self.process.communicate()[1]}")
+            raise AssertionError(f"the subject wrote no line; the log: {self.process.communicate()[1]}")
         answer: dict[str, Any] = json.loads(reply)
         return answer
 
     def end(self) -> tuple[int, str, str]:
-        """Closes its input: its exit code, what else it wrote, and its log."""
+        """Close the subject's input, and return its exit code, its remaining output and its log."""
         out, log = self.process.communicate(timeout=END_SECONDS)
         return self.process.returncode, out, log
 
 
 class SubjectTest(unittest.TestCase):
-    """Has its own folder, and sees that subjects end cleanly."""
+    """Has its own folder, and checks that subjects exit cleanly."""
 
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()
@@ -158,7 +158,7 @@ class SubjectTest(unittest.TestCase):
         self.assertEqual(subject.end(), (0, "", ""))
 
     def refused(self, **settings: Any) -> tuple[str, str]:
-        """The error line's text and fault."""
+        """Return the text and the fault of the error line."""
         subject = Subject(settings)
         self.assertIn("error", subject.reply)
         code, out, _ = subject.end()
@@ -168,7 +168,7 @@ class SubjectTest(unittest.TestCase):
         return subject.reply["error"], fault
 
     def slice(self, subject: Subject, **asked: int) -> tuple[dict[str, Any], list[Record]]:
-        """The answer to a slice line, and the records that it appended."""
+        """Send a slice line, and return the reply and the records that the subject appended."""
         before = self.records.stat().st_size
         reply = subject.ask({"slice": asked})["slice"]
         added = self.records.read_bytes()[before:]
@@ -190,7 +190,7 @@ class SubjectTest(unittest.TestCase):
 
 def golden() -> Iterator[dict[str, Any]]:
     for path in sorted((CONTRACT / "golden").glob("*.json")):
-        # Beside the workloads' there are the records' vectors.
+        # The folder also contains the vectors for records.
         if "workload" in (case := json.loads(path.read_text())):
             yield case
 
@@ -200,7 +200,7 @@ def vector(name: str) -> dict[str, Any]:
 
 
 def as_text(value: Any) -> Any:
-    """A message in proto3 JSON, all of its integers as text: 64-bit ones may be either."""
+    """Return a message in proto3 JSON with all integers as strings, because 64-bit ones may have either form."""
     match value:
         case dict():
             return {key: as_text(field) for key, field in value.items()}
@@ -214,7 +214,7 @@ def as_text(value: Any) -> Any:
 
 
 class Relay:
-    """Stands between a client and a server: counts the bytes each way, and can cut connections."""
+    """A proxy between a client and a server that counts the bytes each way and can close connections."""
 
     def __init__(self, address: str) -> None:
         host, port = address.rsplit(":", 1)
@@ -246,20 +246,20 @@ class Relay:
             sink.shutdown(socket.SHUT_WR)
 
     def cut(self) -> None:
-        """Closes all connections to clients, and lets those who look see it."""
+        """Close all connections to clients, and give the clients time to notice."""
         for client, thread in self.open:
             with contextlib.suppress(OSError):
                 client.shutdown(socket.SHUT_WR)
-            # A client that looks closes its end then.
+            # A client that checks its connection then closes its side.
             thread.join(0.2)
             with contextlib.suppress(OSError):
                 client.shutdown(socket.SHUT_RDWR)
         self.open.clear()
-        # A library closes its end before all of its threads know.
+        # A library closes its side before all of its threads have noticed.
         time.sleep(0.2)
 
     def close(self) -> None:
-        # Wakes the thread that accepts.
+        # Wakes up the thread that accepts.
         with contextlib.suppress(OSError):
             self.listener.shutdown(socket.SHUT_RDWR)
         self.cut()

@@ -1,4 +1,4 @@
-"""Role client, against the subject's own servers and one that answers as a test wants."""
+"""Role client, with the subject's own servers and a server whose behaviour the tests define."""
 
 import json
 import socket
@@ -37,7 +37,7 @@ STYLES = [
     (AIO, "coroutine"),
 ]
 REST = [(stack, style) for stack, style in STYLES if stack["protocol"] == "rest"]
-# Those that connect before they are asked for a call.
+# Clients that connect before their first call.
 EAGER = ("http", "grpcio", "grpcio-python", "grpcio-aio")
 
 
@@ -47,7 +47,7 @@ def is_grpc(stack: dict[str, str]) -> bool:
 
 class Client(SubjectTest):
     def server(self, stack: dict[str, str], case: dict[str, Any], **settings: Any) -> str:
-        """One of the client's protocol and encoding."""
+        """Start a server with the client's protocol and encoding."""
         settings = {"workload": case["workload"], "listen": {"transport": "tcp"}, **settings}
         name = "grpcio" if is_grpc(stack) else "http"
         return self.start(role="server", **{**stack, "stack": name}, **settings).reply["address"]
@@ -121,7 +121,7 @@ class Client(SubjectTest):
                 client = self.client(stack, case, relay.address, **gzip, requests=[{"id": 300}])
                 _, [record] = self.slice(client, skip=0, calls=1)
                 self.assertLess(relay.received, 10_000)
-                # Libraries that decompress by themselves do not let it be seen.
+                # Libraries that decompress by themselves do not expose the time.
                 self.assertEqual(bool(record.received), stack is HTTP)
                 self.assertEqual(bool(record.encoded), not is_grpc(stack))
                 unseen = (record.request_bytes, record.response_bytes)
@@ -184,7 +184,7 @@ class Client(SubjectTest):
                 relay.close()
                 reply = client.ask({"slice": {"skip": 0, "calls": 1}})
                 if "slice" in reply:
-                    # The library saw the end of the connection only in the call, which failed.
+                    # The library noticed the end of the connection only during the call, which failed.
                     self.assertIn("error", reply["slice"])
                     reply = client.ask({"slice": {"skip": 0, "calls": 1}})
                 self.assertEqual(reply.get("fault"), "machine", reply)
@@ -222,7 +222,7 @@ class Client(SubjectTest):
     def test_as_many_calls_are_in_flight_as_asked(self) -> None:
         for stack, style in REST:
             with self.subTest(stack=stack["stack"], style=style):
-                # Answers none before three wait for it.
+                # Responds only once three calls are waiting.
                 server = Answering(lambda handler: handler.server.meeting.wait())
                 self.addCleanup(server.end)
                 settings = {"in_flight": 3, "style": style}
@@ -311,7 +311,7 @@ class Client(SubjectTest):
 
 
 def receive_http2(listener: socket.socket, received: bytearray) -> None:
-    """Takes a connection, and says no more than that it speaks HTTP/2."""
+    """Accept a connection, and send nothing but the HTTP/2 preface."""
     connection, _ = listener.accept()
     empty_settings, acknowledged = b"\0\0\0\4\0\0\0\0\0", b"\0\0\0\4\1\0\0\0\0"
     with connection, suppress(OSError):
@@ -321,7 +321,7 @@ def receive_http2(listener: socket.socket, received: bytearray) -> None:
 
 
 class Answering(ThreadingHTTPServer):
-    """Answers each call as `behave` says: nothing is a greeting, a number a status."""
+    """Responds to each call with the result of `behave`: None is a greeting, and a number is a status."""
 
     def __init__(self, behave: Any) -> None:
         super().__init__(("127.0.0.1", 0), AnsweringHandler)

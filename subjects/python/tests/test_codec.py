@@ -42,7 +42,7 @@ class Codecs(SubjectTest):
         for case in golden():
             for codec in CODECS:
                 stack, encoding = codec
-                # Floats of 32 bits are written in 64 by msgpack: those are decoded below.
+                # msgpack writes 32-bit floats in 64 bits; decoding them is tested below.
                 if stack == "msgpack" and case["workload"]["name"] in ("echo", "list"):
                     continue
                 with self.subTest(codec=codec, workload=case["workload"]):
@@ -93,7 +93,7 @@ class Codecs(SubjectTest):
                     self.assertEqual([record.operations for record in records], [3])
                     _, records = self.slice(subject, skip=0, time_us=2_000, batch=1)
                     self.assertGreaterEqual(len(records), 1)
-                    # It ends at all: not sooner than asked, and how late is the machine's matter.
+                    # The slice must end, and not too early; how late it ends depends on the machine.
                     self.assertLess(records[-1].begin, records[0].begin + 500_000_000)
 
     def test_the_implementation_that_is_measured_is_reported(self) -> None:

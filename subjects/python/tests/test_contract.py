@@ -1,4 +1,4 @@
-"""What the subject declares, and what it refuses."""
+"""Tests what the subject declares and what it refuses."""
 
 import socket
 import subprocess
@@ -18,7 +18,7 @@ SERVER = {
     "listen": {"transport": "tcp"},
 }
 
-# Prints what some packages, and those that they require, have in site-packages.
+# Prints the entries in site-packages of the given packages and of those that they require.
 PACKAGES = """
 import re, sys
 from importlib import metadata

@@ -1,4 +1,4 @@
-"""What the generator writes, and where."""
+"""Tests what the generator writes, and where."""
 
 import json
 import subprocess
@@ -10,7 +10,7 @@ from tests.harness import BUILT, TOML, build, with_messages
 
 setUpModule = build
 
-# Writes a set of one file, which nobody checked.
+# Writes a set with a single file that has not been checked.
 WRITE_SET = """
 import sys
 from pathlib import Path

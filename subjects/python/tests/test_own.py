@@ -1,4 +1,4 @@
-"""Workload `own`: messages with all that protobuf has, and with names that Python has too."""
+"""Workload `own`: messages with every protobuf feature, and with names that clash with Python's."""
 
 import base64
 import json
@@ -84,13 +84,13 @@ BIG = {
 
 
 def own(method: str, request: Any, response: Any) -> dict[str, Any]:
-    """Its descriptors are there already as generated code."""
+    """Return a workload whose descriptors already exist as generated code."""
     samples = {"request": request, "response": response}
     return {"name": "own", "descriptor_set": "", "method": method, **samples}
 
 
 def url_safe_as_standard(value: Any) -> Any:
-    """Bytes as all libraries but pydantic write them: the mapping's readers take both alphabets."""
+    """Convert bytes to the alphabet that all libraries except pydantic write; readers accept both alphabets."""
     match value:
         case dict():
             return {key: url_safe_as_standard(field) for key, field in value.items()}

@@ -1,4 +1,4 @@
-"""One process that plays several parts."""
+"""A process that plays several parts."""
 
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ setUpModule = build
 
 HELLO = {"workload": {"name": "hello"}}
 TCP = {"transport": "tcp"}
-# Each server with a client that calls it, and its style.
+# Each server with a client that can call it, and the client's style.
 PAIRS = [
     (HTTP, HTTP, "blocking"),
     (FASTAPI, REQUESTS, "blocking"),
@@ -53,7 +53,7 @@ class Parts(SubjectTest):
         relays = [Relay(part["address"]) for part in said["parts"]]
         for relay in relays:
             self.addCleanup(relay.close)
-        # The last part again, at the same address: its connection is not shared.
+        # The last part appears twice with the same address; the two must not share a connection.
         calls = [*zip(PAIRS, relays, strict=True), (PAIRS[-1], relays[-1])]
         files = [self.folder / f"records-{at}" for at in range(len(calls))]
         calling = [

@@ -38,7 +38,7 @@ PATHS = {
 }
 
 
-# Inflates to far more than a limit of 1,000 bytes.
+# Decompresses to far more than a limit of 1,000 bytes.
 BOMB = gzip.compress(b" " * 100_000 + b"{}")
 
 
@@ -108,7 +108,7 @@ class Http(RestTest):
                 connection = self.serve(workload)
                 path = PATHS[workload["name"]]
                 request = json.loads(case["request"]["json"])
-                # 64-bit integers as numbers and as text, and the connection is kept.
+                # 64-bit integers as numbers and as strings, on the same connection.
                 for form in (request, as_text(request)):
                     status, answer, headers = self.call(connection, path, form)
                     self.assertEqual(status, 200)
@@ -197,7 +197,7 @@ class HttpAlone(RestTest):
 
 
 class Fastapi(Http):
-    """Has its own status for a wrong message, takes what pydantic takes, and knows no weights."""
+    """Has its own status for an invalid message, accepts what pydantic accepts, and ignores weights."""
 
     stack = FASTAPI
     wrong_requests: Any = [
@@ -222,7 +222,7 @@ class Fastapi(Http):
         connection = self.serve({"name": "hello"}, limits={"max_message_bytes": 1_000})
         headers = {"content-type": "application/json"}
         connection.request("POST", "/hello", b" " * 1_001, headers)
-        # Starlette's answer is plain text.
+        # Starlette's response is plain text.
         self.assertEqual(connection.getresponse().status, 413)
 
 
@@ -245,7 +245,7 @@ class Workers(RestTest):
         server = self.start(
             role="server", **FASTAPI, workload={"name": "hello"}, listen=TCP, threads=2
         )
-        # Stopped, the first takes no connection: the other answers.
+        # While it is stopped, the first process accepts no connections, so the other one responds.
         server.process.send_signal(signal.SIGSTOP)
         try:
             connection = http.client.HTTPConnection(server.reply["address"], timeout=10)
@@ -272,7 +272,7 @@ def children(pid: int) -> list[int]:
 
 
 class Everywhere(SubjectTest):
-    """What all stacks do alike, called by the subject's own client."""
+    """Behaviour that all stacks share, called by the subject's own client."""
 
     def client(self, server: Subject, **settings: Any) -> Subject:
         settings = {"deadline_ms": 10_000, "records": str(self.records), **settings}

@@ -51,7 +51,7 @@ class Service {
       const refusal = this.refusal(request);
       if (refusal !== undefined) return refuse(response, ...refusal);
       if (size > limits.max_message_bytes) {
-        return refuse(response, TOO_LARGE, `at most ${limits.max_message_bytes} bytes are taken`);
+        return refuse(response, TOO_LARGE, `at most ${limits.max_message_bytes} bytes are accepted`);
       }
       const body = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks);
       if (request.headers["content-encoding"] !== "gzip") return this.answer(body, request, response);
