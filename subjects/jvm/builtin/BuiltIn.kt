@@ -15,8 +15,8 @@ private const val FIRST_FOLLOWER = 10_000L
 private const val ROWS = "contract/data/birdstrikes.csv"
 
 /**
- * The services of the built-in workloads (contract/workloads.md). The generator compiles these files with
- * the classes of their messages.
+ * The services of the built-in workloads (contract/workloads.md). The generator compiles these files together with the
+ * classes of their messages.
  */
 class BuiltIn : Services {
     override fun proto(workload: String, n: Int): Handler = when (workload) {
@@ -40,7 +40,7 @@ class BuiltIn : Services {
     }
 }
 
-/** Responds with as many elements as are asked for. The usual response is made once. */
+/** Responds with the requested number of elements. The usual response is built once. */
 internal fun sized(n: Int, most: Int, field: String, asked: (Any) -> Int, first: (Int) -> Any): Handler {
     if (n > most) throw user("n is $n: this workload has at most $most")
     val kept = first(n)

@@ -96,7 +96,7 @@ def route_of(limits: Limits) -> type[APIRoute]:
                     case "identity":
                         pass
                     case coding:
-                        raise HTTPException(415, f"{coding} is not taken, gzip is")
+                        raise HTTPException(415, f"{coding} is not supported; use gzip")
             return self._body
 
     class GzipRoute(APIRoute):

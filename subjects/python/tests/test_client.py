@@ -311,7 +311,7 @@ class Client(SubjectTest):
 
 
 def receive_http2(listener: socket.socket, received: bytearray) -> None:
-    """Accept a connection, and send nothing but the HTTP/2 preface."""
+    """Accept a connection, and send nothing but HTTP/2's initial SETTINGS frames."""
     connection, _ = listener.accept()
     empty_settings, acknowledged = b"\0\0\0\4\0\0\0\0\0", b"\0\0\0\4\1\0\0\0\0"
     with connection, suppress(OSError):

@@ -69,11 +69,11 @@ class Service {
     }
     const type = headers["content-type"]?.split(";", 1)[0]?.trim().toLowerCase();
     if (type !== "application/json") {
-      return [UNSUPPORTED_MEDIA_TYPE, "only application/json is taken"];
+      return [UNSUPPORTED_MEDIA_TYPE, "only application/json is accepted"];
     }
     const coding = headers["content-encoding"] ?? "identity";
     if (coding !== "gzip" && coding !== "identity") {
-      return [UNSUPPORTED_MEDIA_TYPE, `${coding} is not taken, gzip is`];
+      return [UNSUPPORTED_MEDIA_TYPE, `${coding} is not supported; use gzip`];
     }
     const accept = headers.accept ?? "*/*";
     const accepted = ["application/json", "application/*", "*/*"];

@@ -28,8 +28,8 @@ import rpcgauge.oneLine
 import rpcgauge.removeSocket
 
 /**
- * One server with both on one port. `threads` event loops carry the bytes and run the handler, which does not
- * block, as the library has it by default.
+ * A server with gRPC and REST on one port. `threads` event loops transfer the bytes and run the handler, which does not
+ * block; this is the library's default.
  */
 class ArmeriaServer(private val asked: ServerSettings, workload: Workload) : Server {
     private val isTranscoding = asked.encoding == "protojson"
@@ -48,7 +48,7 @@ class ArmeriaServer(private val asked: ServerSettings, workload: Workload) : Ser
             .requestTimeoutMillis(0)
             .gracefulShutdownTimeoutMillis(0, 0)
             .service(grpc(workload))
-            // Transcoding has the resource itself.
+            // With transcoding, the gRPC service serves the REST resource.
             .apply { if (!isTranscoding) rest(workload) }
             .build()
         try {
@@ -69,7 +69,7 @@ class ArmeriaServer(private val asked: ServerSettings, workload: Workload) : Ser
             .build()
     }
 
-    /** The annotated service, with Jackson 2 as the library has it. */
+    /** The annotated service, with Jackson 2, which is the library's default. */
     private fun ServerBuilder.rest(workload: Workload) {
         val mapper = mapper2(workload)
         val rest = Rest(workload.plainHandler { text, type -> mapper.readValue(text, type) }, asked.calling.marks)
@@ -80,7 +80,7 @@ class ArmeriaServer(private val asked: ServerSettings, workload: Workload) : Ser
             .build(workload.method.bindingClass("armeria-rest").getConstructor(Rest::class.java).newInstance(rest))
     }
 
-    /** JSON on the REST resource, or on the path of the gRPC method where that is the resource. */
+    /** JSON on the REST resource, or on the path of the gRPC method if that is the resource. */
     private fun GrpcServiceBuilder.transcode(workload: Workload) {
         if (workload.restPath == workload.method.path) {
             enableUnframedRequests(true)

@@ -17,7 +17,7 @@ import rpcgauge.Tally
 
 internal const val UNIX = "unix:"
 
-/** The library's connections to a server, and what both clients ask of it. */
+/** The library's connections to a server, and the options that both clients use. */
 internal class Connections(private val asked: ClientSettings) {
     private val lost = AtomicInteger()
 
@@ -43,11 +43,11 @@ internal class Connections(private val asked: ClientSettings) {
         client.factory(factory)
             .responseTimeoutMillis(asked.deadlineMs)
             .maxResponseLength(asked.limits.messageBytes.toLong())
-        // The name of a socket's file is not an authority that every server takes.
+        // Not every server accepts the name of a socket file as the authority.
         if (asked.address.startsWith(UNIX)) client.setHeader(HttpHeaderNames.AUTHORITY, "localhost")
     }
 
-    /** The library opens connections for calls only: as many of `run` as are in flight, which nobody records. */
+    /** Opens connections with unrecorded calls by `run`, one per call in flight; the library offers no other way. */
     fun reopen(run: (Tally) -> Unit): Int {
         val number = lost.getAndSet(0)
         if (number > 0) run(Tally(Slice(0, asked.inFlight.toLong(), null, 0)))

@@ -17,11 +17,11 @@ import rpcgauge.grpc.compressors
 import rpcgauge.grpc.decompressors
 import rpcgauge.grpc.methodOf
 
-/** Calls by the stubs of protoc-gen-grpc-java on Armeria's client, which gives no tracer the times within a call. */
+/** Calls with the stubs of protoc-gen-grpc-java on Armeria's client, which does not expose the times within a call. */
 class GrpcCaller(asked: ClientSettings, workload: Workload) :
     StubClient(asked, workload, Protobuf(workload), ArmeriaChannel(asked, workload))
 
-/** Armeria makes a channel for a class of stubs, which is one for all of the method's stubs. */
+/** Armeria creates a channel for a class of stubs; all stubs of the method share it. */
 private class ArmeriaChannel(asked: ClientSettings, workload: Workload) : Channels {
     private val connections = Connections(asked)
 
@@ -39,13 +39,13 @@ private class ArmeriaChannel(asked: ClientSettings, workload: Workload) : Channe
 
     override fun perCall() = throw UnsupportedOperationException()
 
-    /** The channel does so for each call. */
+    /** The channel compresses each call. */
     override fun compressing(stub: AbstractStub<*>): AbstractStub<*> = stub
 
     override fun reopen(run: (Tally) -> Unit): Int = connections.reopen(run)
 }
 
-/** For the class of a stub alone. */
+/** Used only to get the class of a stub. */
 private object NoChannel : Channel() {
     override fun <Q, R> newCall(method: MethodDescriptor<Q, R>, options: CallOptions): ClientCall<Q, R> =
         throw UnsupportedOperationException()

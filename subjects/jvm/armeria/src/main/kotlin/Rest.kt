@@ -9,7 +9,7 @@ import rpcgauge.Handler
 import rpcgauge.InvalidRequest
 import rpcgauge.now
 
-/** The body of an annotated service's method, which the generator writes for each set of messages. */
+/** The body of an annotated service's method; the generator writes the service for each set of messages. */
 class Rest(private val handler: Handler, private val hasMarks: Boolean) {
     fun respond(request: Any, context: ServiceRequestContext): Any {
         val start = now()

@@ -14,7 +14,7 @@ import rpcgauge.RestClient
 import rpcgauge.Workload
 import rpcgauge.msgpack.Json2
 
-/** Calls by Armeria's WebClient, which waits or gives a future. */
+/** Calls with Armeria's WebClient, which either waits or returns a future. */
 class RestCaller(asked: ClientSettings, workload: Workload) : RestClient(asked, Json2(workload)) {
     private val connections = Connections(asked)
     private val client = WebClient.builder(connections.protocol, connections.endpoint).apply(connections::set).build()

@@ -1,9 +1,9 @@
 package rpcgauge
 
-/** What a slice line asks for: a number of calls or a time. A codec's has a batch, which is 0 for a client. */
+/** The content of a slice line: a number of calls or a time. A codec's slice has a batch, which is 0 for a client. */
 class Slice(val skip: Long, val calls: Long?, val timeUs: Long?, val batch: Int)
 
-/** A line of the conversation: the part that it asks for a slice, or without a slice for verify. */
+/** A line after the settings: the part that it is for, and the slice; null for verify. */
 class Ask(val part: Int, val slice: Slice?)
 
 fun parseAsk(line: String, inBatches: Boolean): Ask {

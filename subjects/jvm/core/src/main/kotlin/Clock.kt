@@ -3,15 +3,14 @@ package rpcgauge
 import java.lang.invoke.MethodHandle
 import java.lang.reflect.Array as Arrays
 
-/**
- * The host's monotonic clock, nanoseconds. On Linux the JVM's nanoTime is CLOCK_MONOTONIC itself.
+/** The host's monotonic clock in nanoseconds. On Linux, the JVM's nanoTime is CLOCK_MONOTONIC itself.
  */
 fun now(): Long = System.nanoTime()
 
 /**
- * The process's CPU time, nanoseconds; null where the JVM cannot tell. The JVM's own is in steps of 10 ms,
- * longer than a slice, so that the clock is read by the foreign function interface, which there is from Java
- * 22 on. This code is compiled for 17: it finds the interface by its names.
+ * The process's CPU time in nanoseconds; null if it cannot be read. The JVM's own figure has steps of 10 ms, longer
+ * than a slice, so the clock is read through the foreign function interface, which exists since Java 22. This code is
+ * compiled for Java 17, so it finds the interface by reflection.
  */
 object ProcessClock {
     private const val CLOCK_PROCESS_CPUTIME_ID = 2

@@ -10,7 +10,7 @@ class Codec(private val asked: CodecSettings, private val format: Format) : Call
     private val blocking = Blocking(1)
     private val operation: () -> Any
 
-    /** What the operations make: a result that nobody has is code that a JIT compiler leaves out. */
+    /** The last result. It is stored because a JIT compiler would remove operations whose result is not used. */
     @Volatile private var last: Any? = null
 
     init {

@@ -12,7 +12,7 @@ import java.io.OutputStream
 class Conversation(input: InputStream, private val output: OutputStream) {
     private val input = BufferedInputStream(input)
 
-    /** The next line, or null at the end. */
+    /** Returns the next line, or null at the end. */
     fun hear(): String? {
         val line = ByteArrayOutputStream()
         while (true) {
@@ -24,7 +24,7 @@ class Conversation(input: InputStream, private val output: OutputStream) {
         }
     }
 
-    /** Waits until the lab closes the input, and discards what it writes until then. */
+    /** Waits until the lab closes the input, and discards everything before that. */
     fun hearTheEnd() {
         input.transferTo(OutputStream.nullOutputStream())
     }
@@ -35,8 +35,8 @@ class Conversation(input: InputStream, private val output: OutputStream) {
     }
 
     /**
-     * Tells the address of each part, which a client or codec has not. All messages are of generated classes: protoc's,
-     * or the data classes that Jackson reads and writes.
+     * Writes the ready line with the address of each part, which is null for a client or codec. All messages are of
+     * generated classes: those of protoc, or the data classes that Jackson reads and writes.
      */
     fun tellReady(addresses: List<String?>, versions: Map<String, String>) {
         val ready = json("contract" to CONTRACT, "ready" to true, "versions" to versions)
@@ -57,7 +57,7 @@ class Conversation(input: InputStream, private val output: OutputStream) {
     }
 }
 
-/** A JSON object; pairs with null are left out. */
+/** A JSON object; pairs with null are omitted. */
 fun json(vararg pairs: Pair<String, Any?>): JsonObject {
     val made = JsonObject()
     for ((key, value) in pairs) {

@@ -4,7 +4,7 @@ import com.google.gson.JsonObject
 import com.google.protobuf.Message
 import java.util.Base64
 
-/** How a body is made of a message, with the types of the library that makes it. */
+/** Encodes messages as bodies, with the types of the library that encodes them. */
 interface Format {
     val mediaType: String
 
@@ -12,20 +12,20 @@ interface Format {
 
     fun decode(body: ByteArray, sample: Sample): Any
 
-    /** Makes a message of a sample. */
+    /** Converts a sample to a message. */
     fun read(sample: Sample, asked: AskedSample): Any
 
-    /** A message in the proto3 JSON mapping. */
+    /** Converts a message to the proto3 JSON mapping. */
     fun write(message: Any): String
 
-    /** The answer to "verify" of one that decodes. */
+    /** The reply to "verify" for a decoded message. */
     fun verified(message: Any): JsonObject = json("message" to parsed(write(message)))
 
-    /** The service with these types. */
+    /** The service for these types. */
     fun handler(): Handler
 }
 
-/** The formats of protoc's messages. */
+/** The formats for protoc's messages. */
 abstract class ProtoFormat(protected val workload: Workload) : Format {
     override fun read(sample: Sample, asked: AskedSample): Any = workload.proto(sample, asked)
 
@@ -50,7 +50,7 @@ class Protobuf(workload: Workload) : ProtoFormat(workload) {
     }
 }
 
-/** protobuf's JsonFormat, which writes to and reads from text. */
+/** protobuf's JsonFormat, which writes and reads text. */
 class ProtoJson(workload: Workload) : ProtoFormat(workload) {
     private val empty = Sample.values().map { workload.method.proto(it) }
 

@@ -7,7 +7,7 @@ import java.io.OutputStream
 import java.util.zip.GZIPInputStream
 import java.util.zip.GZIPOutputStream
 
-/** java.util.zip's, whose streams have no parameter for the level. */
+/** java.util.zip's gzip with a level, for which its streams have no parameter. */
 class GzipStream(into: OutputStream, level: Int) : GZIPOutputStream(into, BUFFER) {
     init {
         def.setLevel(level)

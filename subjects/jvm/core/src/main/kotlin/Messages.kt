@@ -12,7 +12,7 @@ import java.nio.file.Path
 
 enum class Sample { REQUEST, RESPONSE }
 
-/** Responds to a request with a message of the same kind of types: protoc's, or the data classes. */
+/** Responds to a request with a message of the same kind of class: protoc's, or a data class. */
 typealias Handler = (Any) -> Any
 
 /** The handlers of the built-in workloads (contract/workloads.md), for n items. They are compiled with their messages. */
@@ -22,7 +22,7 @@ interface Services {
     fun plain(workload: String, n: Int): Handler
 }
 
-/** What the generator says of a method; names are those of classes. */
+/** The generator's description of a method; names are class names. */
 class Method(from: JsonObject) {
     /** /package.Service/Method. */
     val path: String = from["path"].asString
@@ -30,7 +30,7 @@ class Method(from: JsonObject) {
     private val plains = from["plain"].asJsonArray
     private val bindings = from["bindings"].asJsonObject
 
-    /** Those of the files of its messages. */
+    /** The extensions in the files of its messages. */
     val extensions: ExtensionRegistry = ExtensionRegistry.newInstance().also {
         for (file in from["files"].asJsonArray) {
             Class.forName(file.asString).getMethod("registerAllExtensions", ExtensionRegistry::class.java).invoke(null, it)
@@ -41,7 +41,7 @@ class Method(from: JsonObject) {
 
     fun plain(sample: Sample): Class<*> = named(plains, sample)
 
-    /** The generated code that ties this method to a library, which is not there if its generator failed. */
+    /** Returns the generated code that binds this method to a library; refuses if its generator failed. */
     fun <T> binding(library: String): T = made(bindingClass(library).getDeclaredConstructor().newInstance())
 
     fun bindingClass(library: String): Class<*> {
@@ -66,10 +66,10 @@ private val BUILT_IN = mapOf(
     "followers" to ("/members/followers" to "/GetFollowerService/GetFollowerCall"),
 )
 
-/** The class that holds the built-in workloads' handlers, in their set of messages. */
+/** The class with the built-in workloads' handlers, in their set of messages. */
 private const val SERVICES = "rpcgauge.builtin.BuiltIn"
 
-/** A workload of the settings, with the generated code of its method. */
+/** The workload in the settings, with the generated code of its method. */
 class Workload(settings: Settings, folder: Path) {
     private val asked = settings.workload
     private val samples = settings.samples
@@ -78,7 +78,7 @@ class Workload(settings: Settings, folder: Path) {
     /** The path of the REST resource. */
     val restPath: String
 
-    /** Whether 64-bit integers are text in JSON, as the proto3 JSON mapping has them. */
+    /** Whether 64-bit integers are strings in JSON, as in the proto3 JSON mapping. */
     val hasText: Boolean = asked.own != null
 
     private val types: TypeRegistry
@@ -97,10 +97,10 @@ class Workload(settings: Settings, folder: Path) {
     val printer: JsonFormat.Printer = JsonFormat.printer().usingTypeRegistry(types).omittingInsignificantWhitespace()
     val parser: JsonFormat.Parser = JsonFormat.parser().usingTypeRegistry(types)
 
-    /** Whether the samples come as protobuf bytes, which carry what protobuf-java's JSON does not: extensions. */
+    /** Whether the samples are protobuf bytes, which support extensions, unlike protobuf-java's JSON. */
     val inBytes: Boolean = samples.any { it.protobuf != null }
 
-    /** A message of a sample. */
+    /** Converts a sample to a message. */
     fun proto(sample: Sample, asked: AskedSample): Message {
         val empty = method.proto(sample)
         try {
@@ -114,8 +114,8 @@ class Workload(settings: Settings, folder: Path) {
     }
 
     /**
-     * A sample as JSON for the data classes. A sample may be written in all the ways that the mapping allows,
-     * so that protobuf's own reader reads it first.
+     * Converts a sample to JSON for the data classes. A sample may use every form that the mapping allows, so
+     * protobuf's own reader reads it first.
      */
     fun plainJson(sample: Sample, asked: AskedSample): String = printer.print(proto(sample, asked))
 
@@ -125,10 +125,10 @@ class Workload(settings: Settings, folder: Path) {
         return { response }
     }
 
-    /** `read` makes an object of a class of JSON. */
+    /** `read` creates an object of a class from JSON. */
     fun plainHandler(read: (String, Class<*>) -> Any): Handler {
         if (asked.own == null) return services().plain(asked.name, asked.n)
-        // A server that is called by gRPC may have the REST resource too. JSON may not hold its messages.
+        // A server that is called over gRPC may have the REST resource too, but JSON may not support its messages.
         if (inBytes) return { throw InvalidRequest("this server was started for gRPC") }
         val response = read(plainJson(Sample.RESPONSE, samples.single()), method.plain(Sample.RESPONSE))
         return { response }

@@ -10,21 +10,21 @@ import kotlin.system.exitProcess
 
 private const val VERSION = "1.0"
 
-/** Plays the parts that the settings ask for, each with one of the stacks and the messages of the folder in `args`. */
+/** Plays the parts in the settings, each with one of the stacks and the messages in the folder given by `args`. */
 fun main(args: Array<String>, vararg stacks: Stack) {
     val lab = Conversation(System.`in`, System.out)
-    // What a library prints is the log's.
+    // The output of libraries belongs in the log.
     System.setOut(PrintStream(System.err, true))
     try {
         play(lab, Path.of(args.single()), stacks.asList())
     } catch (error: Exception) {
         val fault = (error as? Refused)?.fault ?: Fault.SUBJECT
-        // An unexpected exception is reported with its place.
+        // An unexpected exception is reported with its stack trace.
         if (error is Refused) System.err.println(error.message) else error.printStackTrace()
         lab.tellRefused(error, fault)
         exitProcess(fault.exitCode)
     }
-    // Threads of libraries may still run.
+    // Threads of libraries may still be running.
     exitProcess(0)
 }
 
@@ -36,18 +36,18 @@ private fun play(lab: Conversation, messages: Path, stacks: List<Stack>) {
     try {
         asked.zip(chosen).mapTo(parts) { (settings, stack) -> stack.start(settings, Workload(settings, messages)) }
         lab.tellReady(parts.map { (it as? Server)?.address }, versions())
-        // All are of one role.
+        // All parts have the same role.
         when (asked.first()) {
             is ServerSettings -> lab.hearTheEnd()
             else -> answer(lab, parts.filterIsInstance<Measured>(), inBatches = asked.first() is CodecSettings)
         }
     } finally {
-        // Together: some libraries take 2 seconds, and there are 5 for all.
+        // In parallel, because some libraries take 2 seconds, and there are 5 seconds for all of them.
         parts.map { thread { it.close() } }.forEach(Thread::join)
     }
 }
 
-/** The JVM, its collector and heap, and the libraries of the program, each of whose modules names its own. */
+/** The JVM, its collector and heap, and the libraries of the program; each module lists its own libraries. */
 private fun versions(): Map<String, String> {
     val libraries = Properties()
     for (file in Stack::class.java.classLoader.getResources("versions.properties")) file.openStream().use(libraries::load)
@@ -62,7 +62,7 @@ private fun versions(): Map<String, String> {
     ) + libraries.map { "${it.key}" to "${it.value}" }
 }
 
-/** Removes a socket's file, also where a server's library leaves it behind. */
+/** Removes a socket's file, which some libraries leave behind. */
 fun removeSocket(listen: Listen) {
     listen.path?.let { File(it).delete() }
 }

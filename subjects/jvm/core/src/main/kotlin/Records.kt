@@ -5,10 +5,10 @@ import java.nio.ByteOrder
 
 const val RECORD_BYTES = 80
 
-/** A size that the library does not tell. */
+/** The value of a size that the library does not expose. */
 const val NOT_KNOWN = -1
 
-/** One call or batch. Times are of the monotonic clock; 0 stands for one that cannot be observed. */
+/** One call or batch. Times are readings of the monotonic clock; 0 means that the time cannot be observed. */
 class Record {
     @JvmField var begin = 0L
     @JvmField var encoded = 0L
@@ -23,7 +23,7 @@ class Record {
     @JvmField var failed = false
     @JvmField var operations = 1
 
-    /** Leaves only what is known of a call that failed. */
+    /** Keeps only the fields that are known for a failed call. */
     fun fail() {
         encoded = 0
         sent = 0
@@ -37,7 +37,7 @@ class Record {
         failed = true
     }
 
-    /** Takes the marks from a response's headers; one that is missing or no number was not observed. */
+    /** Reads the marks from a response's headers. If a header is missing or not a number, the mark was not observed. */
     fun readMarks(header: (String) -> String?) {
         handlerStart = header(HANDLER_START)?.toLongOrNull() ?: 0
         handlerEnd = header(HANDLER_END)?.toLongOrNull() ?: 0
@@ -50,7 +50,7 @@ class Record {
     }
 }
 
-/** Records as the file has them. */
+/** Returns the records in the format of the file. */
 fun bytesOf(records: List<Record>): ByteBuffer {
     val bytes = ByteBuffer.allocate(records.size * RECORD_BYTES).order(ByteOrder.LITTLE_ENDIAN)
     records.forEach { it.write(bytes) }

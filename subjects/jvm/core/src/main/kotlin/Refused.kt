@@ -8,13 +8,13 @@ enum class Fault(val word: String, val exitCode: Int) {
     MACHINE("machine", 3),
 }
 
-/** What cannot be done, and whose fault that is. */
+/** States what cannot be done, and the side at fault. */
 class Refused(val fault: Fault, message: String) : Exception(message)
 
-/** A request that has no answer: gRPC's INVALID_ARGUMENT, HTTP's 400. */
+/** A request that cannot be answered: gRPC's INVALID_ARGUMENT, HTTP's 400. */
 class InvalidRequest(message: String) : Exception(message)
 
-/** An error's text in one line. */
+/** Returns an error's text in one line. */
 fun oneLine(error: Throwable): String {
     val text = error.message ?: error.toString()
     return text.split(Regex("\\s+")).filter { it.isNotEmpty() }.joinToString(" ").ifEmpty { error.javaClass.name }

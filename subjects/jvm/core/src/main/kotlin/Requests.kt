@@ -2,7 +2,7 @@ package rpcgauge
 
 import java.util.concurrent.atomic.AtomicInteger
 
-/** A client's requests, in turn over its whole life. */
+/** A client's requests, which it cycles through over its whole life. */
 class Requests(private val all: List<Any>) {
     private val turn = AtomicInteger()
 

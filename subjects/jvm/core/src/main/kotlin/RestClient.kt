@@ -7,17 +7,17 @@ import java.util.concurrent.CompletionException
 
 private const val OK = 200
 
-/** A response whose body is as it was carried. */
+/** A response with its body as it was received, possibly compressed. */
 class Carried(val status: Int, val body: ByteArray, val header: (String) -> String?)
 
-/** What the REST clients have whose libraries carry bytes: these are made of messages here, with gzip around them. */
+/** Shared by the REST clients whose libraries transfer bytes; messages are encoded and compressed here. */
 abstract class RestClient(protected val asked: ClientSettings, private val format: Format) : Caller {
     private val requests = Requests(asked.samples.map { format.read(Sample.REQUEST, it) })
     private val level = asked.requestCompression.level
     private val blocking = Blocking(asked.inFlight)
     private val overlapping = Overlapping(asked.inFlight)
 
-    /** Those of each request. */
+    /** The headers of each request. */
     protected val headers: Map<String, String> = buildMap {
         put("content-type", format.mediaType)
         put("accept", format.mediaType)
@@ -25,7 +25,7 @@ abstract class RestClient(protected val asked: ClientSettings, private val forma
         if (asked.calling.responseCompression.isGzip) put("accept-encoding", "gzip")
     }
 
-    /** Makes a call, and writes into its record what times the library tells. */
+    /** Makes a call, and stores the times that the library exposes in its record. */
     protected abstract fun send(body: ByteArray, record: Record): Carried
 
     /** The same, without waiting for the response. */

@@ -4,10 +4,10 @@ import com.google.gson.JsonElement
 import com.google.gson.JsonObject
 import java.util.Base64
 
-/** The version that this subject has. */
+/** The contract version that this subject supports. */
 const val CONTRACT = 1
 
-/** The headers of a successful response that `marks` asks for. */
+/** The headers that `marks` adds to a successful response. */
 const val HANDLER_START = "rpcgauge-handler-start"
 const val HANDLER_END = "rpcgauge-handler-end"
 
@@ -18,7 +18,7 @@ private const val MAX_DEPTH = 100L
 private val SIZED = setOf("echo", "list", "records", "followers")
 private val UNSIZED = setOf("hello", "profile")
 
-/** gzip's level; 0 is none. */
+/** gzip's level; 0 means no compression. */
 class Compression private constructor(val level: Int) {
     val isGzip: Boolean get() = level > 0
 
@@ -36,26 +36,26 @@ class Compression private constructor(val level: Int) {
     }
 }
 
-/** Bounds; null where the line sets none. */
+/** Limits; null for those that the line does not set. */
 class Limits(val maxMessageBytes: Long?, val maxDepth: Long?, val maxInflation: Long?) {
     val messageBytes: Int get() = (maxMessageBytes ?: DEFAULT_MESSAGE_BYTES).coerceAtMost(Int.MAX_VALUE.toLong()).toInt()
 
-    /** The most bytes that a number of compressed ones may become. */
+    /** The maximum size that a number of compressed bytes may decompress to. */
     fun inflated(compressed: Int): Long =
         minOf(messageBytes.toLong(), maxOf(FREE_BYTES, compressed * (maxInflation ?: DEFAULT_INFLATION)))
 
     private companion object {
         const val DEFAULT_MESSAGE_BYTES = 16L shl 20
         const val DEFAULT_INFLATION = 10_000L
-        /** What may always come out, however small the compressed bytes are. */
+        /** The size that is always allowed, however small the compressed input. */
         const val FREE_BYTES = 64L shl 10
     }
 }
 
-/** A sample in the proto3 JSON mapping, and as protobuf bytes where the settings have these. */
+/** A sample in the proto3 JSON mapping, and as protobuf bytes if the settings contain them. */
 class AskedSample(val json: String, val protobuf: ByteArray?)
 
-/** The user's method, and what a server responds. */
+/** The user's method and the server's response. */
 class Own(val method: String, val response: JsonElement)
 
 class AskedWorkload(val name: String, val n: Int, val own: Own?)
@@ -66,14 +66,14 @@ sealed class Settings(
     val workload: AskedWorkload,
     val encoding: String,
     val limits: Limits,
-    /** A server's response of its own, a client's requests, or a codec's message. */
+    /** A server's response for `own`, a client's requests, or a codec's message. */
     val samples: List<AskedSample>,
 )
 
-/** What a server and a client have. */
+/** The settings that servers and clients share. */
 class Calling(val protocol: String, val http: String, val responseCompression: Compression, val marks: Boolean)
 
-/** What all roles have, as it is read. */
+/** The settings that all roles share, while they are being parsed. */
 private class Common(shape: Shape) {
     val stack = shape.textOrNull("stack")
     val workload = workload(shape.obj("workload"))
@@ -154,8 +154,8 @@ class CodecSettings private constructor(
 }
 
 /**
- * Reads a settings line: its version first, then its role, then all of its keys. It has the settings of one role, for
- * each of its parts or for the one that there is.
+ * Parses a settings line: its version first, then its role, then all of its keys. Returns the settings of each part, or
+ * of the only one; all parts have the same role.
  */
 fun parseSettings(line: String): List<Settings> {
     val whole = parseObject(line, LINE)
@@ -192,7 +192,7 @@ private fun samples(shape: Shape, json: List<JsonElement>): List<AskedSample> {
     if (protobuf.size != json.size) throw instrument("$LINE has ${protobuf.size} $key of ${json.size} samples")
     return json.zip(protobuf) { text, base64 ->
         val bytes = runCatching { Base64.getDecoder().decode(base64.asString) }.getOrNull()
-        AskedSample("$text", bytes ?: throw instrument("$LINE: $key has one that is not base64"))
+        AskedSample("$text", bytes ?: throw instrument("$LINE: an element of $key is not base64"))
     }
 }
 

@@ -13,7 +13,7 @@ import java.io.IOException
 import java.io.StringReader
 import java.math.BigDecimal
 
-/** A JSON object whose keys are taken one by one; what is left at the end is unknown. */
+/** A JSON object whose keys are removed as they are read; keys left at the end are unknown. */
 class Shape(private val what: String, from: JsonObject) {
     private val left = LinkedHashMap(from.asMap())
 
@@ -66,7 +66,7 @@ class Shape(private val what: String, from: JsonObject) {
         return list.asList()
     }
 
-    /** Refuses what nobody has taken. */
+    /** Refuses keys that have not been read. */
     fun end() {
         val unknown = left.keys.firstOrNull() ?: return
         throw instrument("$what has an unknown key \"$unknown\"")
@@ -83,7 +83,7 @@ fun parseObject(line: String, what: String): JsonObject {
         val reader = JsonReader(StringReader(line))
         reader.strictness = Strictness.STRICT
         val value = JsonParser.parseReader(reader)
-        if (reader.peek() != JsonToken.END_DOCUMENT) throw instrument("$what: something follows the object")
+        if (reader.peek() != JsonToken.END_DOCUMENT) throw instrument("$what: there is text after the object")
         return value as? JsonObject ?: throw instrument("$what is not a JSON object")
     } catch (error: RuntimeException) {
         throw instrument("$what is not a JSON object: ${oneLine(error)}")
@@ -96,5 +96,5 @@ fun parseObject(line: String, what: String): JsonObject {
 fun parsed(text: String): JsonElement = try {
     JsonParser.parseString(text)
 } catch (error: JsonSyntaxException) {
-    throw Refused(Fault.SUBJECT, "the stack wrote no JSON: ${oneLine(error)}")
+    throw Refused(Fault.SUBJECT, "the stack did not write valid JSON: ${oneLine(error)}")
 }

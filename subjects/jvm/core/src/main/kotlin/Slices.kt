@@ -11,17 +11,17 @@ import java.nio.file.StandardOpenOption.WRITE
 
 /** A client or a codec. */
 interface Measurer {
-    /** Does it once, and returns the value of "verified". */
+    /** Makes one call or operation, and returns the value of "verified". */
     fun verify(): JsonObject
 
-    /** Opens lost connections again, and returns their number. */
+    /** Reopens lost connections, and returns their number. */
     fun reopen(): Int = 0
 
-    /** Does all that the tally asks for. */
+    /** Makes all calls of the tally. */
     fun run(tally: Tally)
 }
 
-/** The slice under way: which calls are still to be made, and what came of those made. */
+/** The state of a slice: the calls still to be made, and the outcome of the others. */
 class Tally(private val asked: Slice) {
     private val records = ArrayList<Record>()
     private var begun = 0L
@@ -32,7 +32,7 @@ class Tally(private val asked: Slice) {
 
     val operations: Int get() = maxOf(asked.batch, 1)
 
-    /** The next call with its begin, or null when there is none to make. */
+    /** Returns the next call with its begin, or null if there is none to make. */
     fun next(): Call? {
         val isRecorded = synchronized(this) { turn() } ?: return null
         val record = Record()
@@ -83,17 +83,17 @@ class Tally(private val asked: Slice) {
     )
 }
 
-/** Replies to the lab's lines until its input ends: each asks one of the parts. */
+/** Replies to the lab's lines until its input ends; each line is for one of the parts. */
 fun answer(lab: Conversation, parts: List<Measured>, inBatches: Boolean) {
     while (true) {
         val line = lab.hear() ?: return
         val ask = parseAsk(line, inBatches)
-        val part = parts.getOrNull(ask.part) ?: throw instrument("there is no part ${ask.part}, only ${parts.size} from 0 on")
+        val part = parts.getOrNull(ask.part) ?: throw instrument("no part ${ask.part}: there are ${parts.size}")
         lab.tell(if (ask.slice == null) json("verified" to part.verify()) else json("slice" to part.measure(ask.slice)))
     }
 }
 
-/** A client or a codec with the file of its records, which is made first. */
+/** A client or a codec with the file for its records, which is created first. */
 class Measured(path: String, open: () -> Measurer) : AutoCloseable {
     private val file: FileChannel = try {
         FileChannel.open(Path.of(path), CREATE, TRUNCATE_EXISTING, WRITE)

@@ -1,15 +1,15 @@
 package rpcgauge
 
-/** What subject.toml declares of a stack, and the functions that do it; null for a role that it has not. */
+/** A stack's features as declared in subject.toml, and the functions for its roles; null for a role that it lacks. */
 class Stack(
     val name: String,
     val encodings: List<String>,
     val protocols: Map<String, List<String>> = emptyMap(),
     val styles: List<String> = emptyList(),
     val connections: List<String> = listOf("reuse"),
-    /** Whether a limit of its own holds for compressed bodies. */
+    /** Whether the stack applies max_inflation to compressed bodies. */
     val boundsInflation: Boolean = false,
-    /** Whether the library bounds the size of a message. */
+    /** Whether the library can limit the size of a message. */
     val boundsMessages: Boolean = true,
     val serve: ((ServerSettings, Workload) -> Server)? = null,
     val call: ((ClientSettings, Workload) -> Caller)? = null,
@@ -21,14 +21,14 @@ class Stack(
         else -> code != null
     }
 
-    /** Starts what the settings ask for: a server, or what is measured. */
+    /** Starts the stack in the role given by the settings: a server, or a client or codec to be measured. */
     fun start(asked: Settings, workload: Workload): AutoCloseable = when (asked) {
         is ServerSettings -> checkNotNull(serve)(asked, workload)
         is ClientSettings -> Measured(asked.records) { checkNotNull(call)(asked, workload) }
         is CodecSettings -> Measured(asked.records) { checkNotNull(code)(asked, workload) }
     }
 
-    /** Refuses what it cannot do. */
+    /** Refuses settings that the stack does not support. */
     private fun check(asked: Settings) {
         want("encoding", asked.encoding, encodings)
         if (asked.limits.maxMessageBytes != null && !boundsMessages) throw lacks("limit max_message_bytes")
@@ -64,7 +64,7 @@ class Stack(
         private const val MAX_THREADS = 64
         private const val MAX_IN_FLIGHT = 1024
 
-        /** The stack that the settings name, once it is sure that it can do all that is asked of it. */
+        /** Returns the stack for the settings, or refuses if it does not support all of them. */
         fun choose(stacks: List<Stack>, asked: Settings): Stack {
             val able = stacks.filter { it.has(asked.role) }
             val chosen = able.find { asked.stack == null || it.name == asked.stack }
@@ -76,9 +76,9 @@ class Stack(
     }
 }
 
-/** A server that is up. */
+/** A running server. */
 interface Server : AutoCloseable {
-    /** As a ready line has it. */
+    /** The address in the format of a ready line. */
     val address: String
 }
 

@@ -5,7 +5,7 @@ import java.util.concurrent.ExecutorService
 import java.util.concurrent.Executors
 import java.util.concurrent.atomic.AtomicInteger
 
-/** Calls that return when they have ended: as many threads as calls in flight, the first of them this one. */
+/** Calls that return when they have ended: one thread per call in flight, the first of which is the current thread. */
 class Blocking(private val inFlight: Int) {
     private val others: ExecutorService? = if (inFlight == 1) null else Executors.newFixedThreadPool(inFlight - 1) {
         Thread(it, "caller").apply { isDaemon = true }
@@ -29,7 +29,7 @@ class Blocking(private val inFlight: Int) {
     }
 }
 
-/** Calls that return at once, and tell their end on a thread of the library's: null, or what went wrong. */
+/** Calls that return immediately and report their end on a thread of the library: null, or the error. */
 class Overlapping(private val inFlight: Int) {
     fun run(tally: Tally, call: (Record, (Throwable?) -> Unit) -> Unit) {
         val ended = CountDownLatch(inFlight)
@@ -37,7 +37,7 @@ class Overlapping(private val inFlight: Int) {
         ended.await()
     }
 
-    /** One call after the other. A call that ends before it has returned must not make the stack grow. */
+    /** Consecutive calls. A call that ends before it has returned must not make the call stack grow. */
     private class Chain(
         private val tally: Tally,
         private val call: (Record, (Throwable?) -> Unit) -> Unit,

@@ -17,7 +17,7 @@ import rpcgauge.spring.Starter
 
 fun main(args: Array<String>) = rpcgauge.main(args, Program(Devh()).grpc("devh-grpc"))
 
-/** The starter finds services by its annotation. */
+/** The starter finds services by this annotation. */
 @GrpcService
 private class Service(service: BindableService) : BindableService by service
 

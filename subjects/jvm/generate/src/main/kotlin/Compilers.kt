@@ -9,7 +9,7 @@ import org.jetbrains.kotlin.cli.jvm.K2JVMCompiler
 
 private const val RELEASE = "17"
 
-/** Compiles Java sources, each a path, into a folder. */
+/** Compiles Java source files into a folder. */
 fun javac(sources: List<Path>, classpath: List<Path>, into: Path) {
     if (sources.isEmpty()) return
     val compiler = ToolProvider.getSystemJavaCompiler()

@@ -8,18 +8,18 @@ import com.google.protobuf.Descriptors.FieldDescriptor.Type
 
 const val PLAIN = "$PACKAGE.plain"
 
-/** A constructor of the JVM has 255 words of arguments, some of which Kotlin's defaults take. */
+/** The JVM limits a constructor to 255 argument slots, some of which Kotlin needs for defaults. */
 private const val MAX_PARAMETERS = 100
 
-/** Packages that expressions begin with, and `class`, which every object has. */
+/** Packages that generated expressions begin with, and `class`, which every object has. */
 private val RESERVED = setOf("kotlin", "java", "class")
 
-/** What every enum has. */
+/** Members of every enum. */
 private val RESERVED_VALUES = setOf("name", "ordinal", "entries", "values", "valueof", "class", "declaringclass")
 
 /**
- * The classes that a user of Jackson would write for messages. A field that has presence is null where it is
- * not set, another has its default. 64-bit unsigned integers are BigInteger, which Jackson knows.
+ * The classes that a user of Jackson would write for messages. A field with presence is null if it is not set; other
+ * fields have their defaults. 64-bit unsigned integers are BigInteger, which Jackson supports.
  */
 class DataClasses {
     private val names = HashMap<String, String>()
@@ -27,12 +27,12 @@ class DataClasses {
     private val messages = ArrayDeque<Descriptor>()
     private val enums = ArrayDeque<EnumDescriptor>()
 
-    /** The full name of a message's class, which will be written. */
+    /** Returns the full name of a message's class, and schedules the class to be written. */
     fun message(message: Descriptor): String = named(message.fullName, flat(message.containingType, message.name)) {
         messages.add(message)
     }
 
-    /** The class of a method's message, as Java names it: one of Java's own where its form in JSON is not an object of fields. */
+    /** The Java name of a method's message class: a Java type if the JSON form is not an object with the fields. */
     fun root(message: Descriptor): String = when (val known = known(message)) {
         null -> message(message).replace("`", "")
         "kotlin.Any?" -> "java.lang.Object"
@@ -50,7 +50,7 @@ class DataClasses {
         if (outer == null) name else flat(outer.containingType, outer.name) + name
 
     private fun named(full: String, name: String, write: () -> Unit): String {
-        // Files of classes must differ in more than the case.
+        // The names of class files must differ in more than case.
         val known = names.getOrPut(full) {
             write()
             unclashing(name, taken)
@@ -58,7 +58,7 @@ class DataClasses {
         return "$PLAIN.${quoted(known)}"
     }
 
-    /** All classes that the roots need. */
+    /** Generates all classes that the roots need. */
     fun source(): String {
         val classes = StringBuilder()
         while (messages.isNotEmpty()) classes.append(write(messages.removeFirst()))
@@ -90,7 +90,7 @@ class DataClasses {
         }
         return when {
             isData -> "data class $name(\n${fields.joinToString("") { "$it,\n" }})\n\n"
-            // An annotation says to Jackson that a class without properties is one to write.
+            // The annotation makes Jackson serialize a class without properties.
             else -> "@JsonPropertyOrder\nclass $name {\n${fields.joinToString("") { "$it\n" }}}\n\n"
         }
     }
@@ -129,7 +129,7 @@ class DataClasses {
 
     private fun single(field: FieldDescriptor): String = when (field.type) {
         Type.MESSAGE, Type.GROUP -> known(field.messageType) ?: message(field.messageType)
-        // Its own form: null.
+        // Its JSON form is null.
         Type.ENUM -> if (field.enumType.fullName == "google.protobuf.NullValue") "kotlin.Any?" else enum(field.enumType)
         else -> scalar(field.type)
     }
@@ -160,7 +160,7 @@ class DataClasses {
     }
 }
 
-/** A name that no other has, nor in another case, and that hides nothing. */
+/** Returns a name that is unique even ignoring case, and that hides nothing. */
 internal fun unclashing(name: String, taken: MutableSet<String>, reserved: Set<String> = RESERVED): String {
     val letters = name.map { if (it.isLetterOrDigit() || it == '_') it else '_' }.joinToString("").ifEmpty { "_" }
     var free = letters
@@ -168,7 +168,7 @@ internal fun unclashing(name: String, taken: MutableSet<String>, reserved: Set<S
     return free
 }
 
-/** In backticks even a keyword is a name. */
+/** In backticks, even a keyword is a valid name. */
 internal fun quoted(name: String) = "`$name`"
 
 internal fun text(text: String): String =

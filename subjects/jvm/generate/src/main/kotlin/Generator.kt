@@ -11,7 +11,7 @@ import kotlin.io.path.isDirectory
 import kotlin.io.path.listDirectoryEntries
 import kotlin.io.path.name
 
-/** From a folder with descriptors to one that programs start in. `root` is the folder of the built subject. */
+/** Turns a folder with descriptors into a folder that programs can run from. `root` is the built subject's folder. */
 class Generator(private val root: Path, private val folder: Path) {
     private val set = MessageSet.read(folder)
     private val sources = folder.resolve("sources")
@@ -40,7 +40,7 @@ class Generator(private val root: Path, private val folder: Path) {
             kotlinc(coroutines.files("kt") + bound.map { it.second }, jars("grpc-kotlin") + listOf(classes, grpcJava), grpcKotlin)
             bound.map { text(it.first) }
         } catch (error: CannotGenerate) {
-            // Its plugin knows fewer editions than protoc: the other stacks have their code nevertheless.
+            // Its plugin supports fewer editions than protoc; the other stacks still get their code.
             set.methods.map { JsonObject().apply { addProperty("error", error.message) } }
         }
         val mvc = rest(::springMvc, "spring-boot", spring)
@@ -57,7 +57,7 @@ class Generator(private val root: Path, private val folder: Path) {
         PROGRAMS.forEach(::write)
     }
 
-    /** The resource of each method, with the classes of a module. */
+    /** Generates the resource of each method with the classes of a module. */
     private fun rest(bind: (Int, String, String) -> Binding, module: String, into: Path): List<Binding> {
         val made = set.methods.mapIndexed { number, method ->
             written(bind(number, plainName(method.inputType), plainName(method.outputType)), "java")
@@ -66,7 +66,7 @@ class Generator(private val root: Path, private val folder: Path) {
         return made.map { it.first }
     }
 
-    /** The data classes, and with those of the built-in workloads their services. */
+    /** Generates the data classes, and for the built-in workloads also their services. */
     private fun plain(classpath: List<Path>) {
         set.methods.forEach { listOf(it.inputType, it.outputType).forEach(data::root) }
         val file = sources.resolve("Plain.kt")
@@ -101,14 +101,14 @@ class Generator(private val root: Path, private val folder: Path) {
         for (name in program.names) Files.writeString(folder.resolve("$name.args"), argumentFile(words))
     }
 
-    /** A module and what it depends on. */
+    /** The jars of a module and its dependencies. */
     private fun jars(module: String): List<Path> {
         val target = root.resolve(module).resolve("target")
         return listOf(target.resolve("$module.jar")) + target.resolve("lib").files("jar")
     }
 }
 
-/** The files of a folder and those below it, in one order on every machine. */
+/** The files in a folder and its subfolders, in the same order on every machine. */
 private fun Path.files(extension: String): List<Path> = listDirectoryEntries().sortedBy { it.name }.flatMap {
     if (it.isDirectory()) it.files(extension) else listOf(it).filter { file -> file.extension == extension }
 }

@@ -4,8 +4,9 @@ import java.nio.file.Path
 import kotlin.system.exitProcess
 
 /**
- * Makes the code of a set of messages, one way for the built-in workloads and a user's own message: protoc's
- * Java, the stubs of the gRPC plugins, the data classes for Jackson, and what ties them to the stacks.
+ * Generates the code for a set of messages, in the same way for the built-in workloads and for a user's own messages:
+ * protoc's Java code, the stubs of the gRPC plugins, the data classes for Jackson, and the code that binds them to the
+ * stacks.
  */
 fun main(args: Array<String>) {
     if (args.size != 1) {
@@ -18,9 +19,9 @@ fun main(args: Array<String>) {
         System.err.println(error.message)
         exitProcess(1)
     }
-    // The compilers' threads may still run.
+    // The compilers' threads may still be running.
     exitProcess(0)
 }
 
-/** Why there is no code, in the words of the generator that refused. */
+/** Why there is no code, with the text of the generator that refused. */
 class CannotGenerate(message: String) : Exception(message)

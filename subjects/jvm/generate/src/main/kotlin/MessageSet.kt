@@ -12,15 +12,15 @@ import java.nio.file.Path
 
 const val PACKAGE = "rpcgauge.messages"
 
-/** The one class of a file that holds no message: no message of a user's is called so. */
+/** The name of the outer class of a file, which contains no messages. No user's message has this name. */
 private const val OUTER_CLASS = "RpcgaugeFile"
 
-/** A package or a class, or nothing. */
+/** Matches the name of a package or a class, or an empty string. */
 private val NAME = Regex("[A-Za-z0-9_.]*")
 
 /**
- * A set of messages. Each file that needs code has its own Java package, whatever its options say: a
- * user's may name none, or that of a library.
+ * A set of messages. Each file that needs code gets its own Java package, regardless of its options: a user's file may
+ * have no package, or that of a library.
  */
 class MessageSet private constructor(descriptors: FileDescriptorSet, val generate: List<String>, paths: List<String>) {
     val packages: Map<String, String> = packages(generate)
@@ -29,18 +29,18 @@ class MessageSet private constructor(descriptors: FileDescriptorSet, val generat
     private val files: Map<String, FileDescriptor> = linked(this.descriptors)
     val methods: List<MethodDescriptor> = paths.map(::method)
 
-    /** A user's own set has the one method. */
+    /** A user's own set has only one method. */
     val isBuiltIn: Boolean get() = methods.size > 1
 
     private fun placed(file: FileDescriptorProto): FileDescriptorProto {
         val name = packages[file.name] ?: return named(file)
         val options = file.options.toBuilder().setJavaPackage(name).setJavaOuterClassname(OUTER_CLASS)
-        // From edition 2024 on it is always so, and no option.
+        // From edition 2024 on, this is always the case, and the option no longer exists.
         if (file.edition < Edition.EDITION_2024) options.setJavaMultipleFiles(true)
         return file.toBuilder().setOptions(options).build()
     }
 
-    /** A library's file, whose options are written into source code as they are. */
+    /** A library's file, whose options are written to source code unchanged. */
     private fun named(file: FileDescriptorProto): FileDescriptorProto {
         val names = listOf(file.options.javaPackage, file.options.javaOuterClassname)
         names.find { !NAME.matches(it) }?.let { throw CannotGenerate("${file.name}: \"$it\" is not a name in Java") }
@@ -69,8 +69,8 @@ class MessageSet private constructor(descriptors: FileDescriptorSet, val generat
         private fun packages(files: List<String>): Map<String, String> {
             val taken = HashSet<String>()
             return files.associateWith { file ->
-                // To protoc the one is an option, and the other a file of arguments.
-                if (file.startsWith('-') || file.startsWith('@')) throw CannotGenerate("\"$file\" is not the name of a file")
+                // protoc treats the former as an option and the latter as an argument file.
+                if (file.startsWith('-') || file.startsWith('@')) throw CannotGenerate("\"$file\" is not a file name")
                 val letters = file.removeSuffix(".proto").lowercase().filter { it in 'a'..'z' || it in '0'..'9' }
                 val name = if (letters.firstOrNull()?.isDigit() == true) "p$letters" else letters
                 "$PACKAGE.${unique("${name}pb", taken)}"
@@ -88,16 +88,16 @@ class MessageSet private constructor(descriptors: FileDescriptorSet, val generat
     }
 }
 
-/** The name, or with a number the first one that nobody has. */
+/** Returns the name, with the lowest number appended that makes it unique, if needed. */
 fun unique(name: String, taken: MutableSet<String>): String {
     val names = generateSequence(2) { it + 1 }.map { "$name$it" }
     return (sequenceOf(name) + names).first(taken::add)
 }
 
-/** The class that holds the extensions of the file with a package. */
+/** The class with the extensions of the file that has the given package. */
 fun outerClass(javaPackage: String): String = "$javaPackage.$OUTER_CLASS"
 
-/** The name of a message's class: as source has it, or as the JVM does. */
+/** The name of a message's class, as written in source code or as used by the JVM. */
 fun javaName(message: Descriptor, nested: String = "."): String {
     val outer = message.containingType ?: return "${message.file.options.javaPackage}.${message.name}"
     return "${javaName(outer, nested)}$nested${message.name}"

@@ -1,15 +1,15 @@
 package rpcgauge.generate
 
 /**
- * A program: a module with its jars, the folders of generated classes that it needs, and the stacks that are started
- * alone in it. By the module's name it is started for several of its stacks, or of those of other programs.
+ * A program: a module with its jars, the folders of generated classes that it needs, and the stacks that can run alone
+ * in it. Under the module's name, it is started for several stacks, its own or those of other programs.
  */
 class Program(val module: String, val main: String, val folders: List<String>, val stacks: List<String>) {
-    /** What it is started by. */
+    /** The names under which it can be started. */
     val names: List<String> get() = stacks + module
 }
 
-/** What all programs need: the messages, as protoc and as data classes have them, and the built-in services. */
+/** The classes that all programs need: messages as protoc's classes and as data classes, and the built-in services. */
 const val CLASSES = "classes"
 const val GRPC_JAVA = "grpc-java-classes"
 const val GRPC_KOTLIN = "grpc-kotlin-classes"
@@ -41,7 +41,7 @@ val PROGRAMS = listOf(
     Program("clients", "rpcgauge.clients.MainKt", listOf(CLASSES, GRPC_JAVA, GRPC_KOTLIN), emptyList()),
 )
 
-/** Options of the JVM that only newer ones know: what Netty and protobuf do is allowed, without a warning. */
+/** Options that only newer JVMs support: they allow Netty's and protobuf's operations without a warning. */
 fun jvmOptions(feature: Int): List<String> = buildList {
     if (feature >= 24) {
         add("--enable-native-access=ALL-UNNAMED")
@@ -51,6 +51,6 @@ fun jvmOptions(feature: Int): List<String> = buildList {
     }
 }
 
-/** An argument file of the program `java`. */
+/** The content of an argument file for `java`. */
 fun argumentFile(words: List<String>): String =
     words.joinToString("") { "\"${it.replace("\\", "\\\\").replace("\"", "\\\"")}\"\n" }

@@ -3,7 +3,7 @@ package rpcgauge.generate
 import java.nio.file.Files
 import java.nio.file.Path
 
-/** The programs that the build fetched, run on a set of messages. */
+/** Runs the programs that the build downloaded on a set of messages. */
 class Protoc(private val tools: Path, private val work: Path, private val set: MessageSet) {
     private val descriptors = work.resolve("descriptors.binpb")
 
@@ -11,13 +11,13 @@ class Protoc(private val tools: Path, private val work: Path, private val set: M
         Files.write(descriptors, set.descriptors.toByteArray())
     }
 
-    /** The messages, and the stubs for Java. */
+    /** Generates the messages and the stubs for Java. */
     fun java(messages: Path, stubs: Path) {
         val plugin = executable(tools.resolve("protoc-gen-grpc-java"))
         run("--java_out=${made(messages)}", "--plugin=protoc-gen-grpc-java=$plugin", "--grpc-java_out=${made(stubs)}")
     }
 
-    /** The stubs for Kotlin. The plugin is a jar, and protoc starts programs. */
+    /** Generates the stubs for Kotlin. The plugin is a jar, but protoc can start only programs. */
     fun kotlin(stubs: Path) {
         val script = work.resolve("protoc-gen-grpckt")
         val java = Path.of(System.getProperty("java.home"), "bin", "java")
@@ -26,7 +26,7 @@ class Protoc(private val tools: Path, private val work: Path, private val set: M
         run("--plugin=protoc-gen-grpckt=${executable(script)}", "--grpckt_out=${made(stubs)}")
     }
 
-    /** A path as one word of a shell. */
+    /** Quotes a path as one word for a shell. */
     private fun shell(path: Path) = "'${"$path".replace("'", "'\\''")}'"
 
     private fun run(vararg words: String) {

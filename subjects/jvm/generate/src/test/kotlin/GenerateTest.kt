@@ -36,11 +36,11 @@ private const val OLD_WITH_EXTENSION = "ugIHCgFxogYBeA=="
 class GenerateTest {
     @TempDir lateinit var folder: Path
 
-    /** Every kind of field, names that are keywords and types of the languages, files without a package, proto2. */
+    /** Every kind of field, names that are Java or Kotlin keywords or types, files without a package, and proto2. */
     @Test
     fun `odd messages are compiled, and every class of theirs is sound`() {
         val odd = FileDescriptorSet.newBuilder()
-        // protoc itself has no Java for a message that is called so.
+        // protoc itself cannot generate Java for a message with this name.
         val text = Files.readString(Path.of("../../go/cmd/generate/testdata/odd.txtpb")).replace("interface", "default_")
         TextFormat.merge(text, odd)
         val known = listOf(
@@ -85,7 +85,7 @@ class GenerateTest {
             val found = registry.getMethod("findImmutableExtensionByName", String::class.java).invoke(extensions, "a.b.added")
             assertNotNull(found)
         }
-        // JsonFormat cannot read it, and the data classes have no place for it.
+        // JsonFormat cannot read it, and the data classes cannot represent it.
         val sample = """{"old":{"name":"q","[a.b.added]":"x"}}"""
         val own = """"workload":{"name":"own","descriptor_set":"","method":"${path.drop(1)}","request":{},"response":$sample},""" +
             """"encoding":"protobuf","protobuf_samples":["$OLD_WITH_EXTENSION"]"""
@@ -103,7 +103,7 @@ class GenerateTest {
         assertEquals(3, Regex("\"address\":\"127.0.0.1:[0-9]+\"").findAll(both).map { it.value }.toSet().size, both)
     }
 
-    /** A client is the same in the program that it shares with others, but for what no call needs. */
+    /** A client is the same in a program that it shares with others, except for parts that calls do not use. */
     @Test
     fun `the program of several clients has the libraries of each`() {
         fun libraries(module: String) = Path.of("..", module, "target", "lib").listDirectoryEntries("*.jar").map { it.name }
@@ -112,7 +112,7 @@ class GenerateTest {
         assertEquals(emptyList<String>(), apart.filterNot { jar -> needless.any(jar::startsWith) })
     }
 
-    /** What a stack replies to lines. */
+    /** Returns a stack's replies to lines. */
     private fun said(stack: String, vararg lines: String): List<String> {
         val java = Path.of(System.getProperty("java.home"), "bin", "java")
         val program = ProcessBuilder("$java", "@${folder.resolve("$stack.args")}")
@@ -121,7 +121,7 @@ class GenerateTest {
         return program.inputReader().readLines()
     }
 
-    /** Each can be found by its name, and Jackson reads its JSON. */
+    /** Each class can be found by its name, and Jackson can read its JSON. */
     @Test
     fun `a method's message that is not an object of fields is a class of Java`() {
         val data = DataClasses()

@@ -11,7 +11,7 @@ import rpcgauge.grpc.ManagedChannels
 import rpcgauge.grpc.StubClient
 import rpcgauge.grpcnetty.NettyChannels
 
-/** Its futures are turned into Reactor's Mono. */
+/** Converts the stub's futures to Reactor's Mono. */
 class Client(asked: ClientSettings, workload: Workload) :
     StubClient(asked, workload, format(asked, workload), ManagedChannels(asked, NettyChannels()::to)) {
     override fun follow(future: ListenableFuture<*>, ended: (Throwable?) -> Unit) {

@@ -14,7 +14,7 @@ import rpcgauge.grpc.formatOf
 import rpcgauge.grpcnetty.NettyChannels
 import rpcgauge.now
 
-/** Calls by the coroutine stub: as many coroutines as calls in flight, on the default dispatcher. */
+/** Calls with the coroutine stub: one coroutine per call in flight, on the default dispatcher. */
 class Client(asked: ClientSettings, workload: Workload) :
     GrpcClient(asked, formatOf(asked.encoding, workload), ManagedChannels(asked, NettyChannels()::to)) {
     private val method = methodOf(workload, format)

@@ -31,7 +31,7 @@ fun serve(asked: ServerSettings, workload: Workload): Server {
     return NettyServer(asked, { whole })
 }
 
-/** A coroutine sees no call: an interceptor asks for gzip, which the library leaves out if the client does not take it. */
+/** Coroutines cannot access the call, so an interceptor enables gzip; the library skips it if the client refuses it. */
 private object Compressing : ServerInterceptor {
     override fun <Q, R> interceptCall(
         call: ServerCall<Q, R>,

@@ -27,8 +27,8 @@ import rpcgauge.removeSocket
 private const val UNIX = "unix:"
 
 /**
- * What the settings ask of a server on Netty's native transport, whatever starts it. `threads` event loops carry the
- * bytes, and as many threads run the handler, as the library separates the two.
+ * Applies the settings to a server on Netty's native transport, regardless of what starts it. `threads` event loops
+ * transfer the bytes, and the same number of threads run the handler, because the library separates the two.
  */
 fun NettyServerBuilder.asAsked(asked: ServerSettings): NettyServerBuilder {
     checkEpoll()
@@ -43,7 +43,7 @@ fun NettyServerBuilder.asAsked(asked: ServerSettings): NettyServerBuilder {
     return if (asked.calling.marks) intercept(Marks.Interceptor) else this
 }
 
-/** grpc-java's server, without a framework around it. */
+/** grpc-java's server without a framework. */
 class NettyServer(private val asked: ServerSettings, service: BindableService) : Server {
     private val server: io.grpc.Server
 
@@ -69,10 +69,10 @@ class NettyServer(private val asked: ServerSettings, service: BindableService) :
 private fun String.inUrl() = if (':' in this) "[$this]" else this
 
 private fun checkEpoll() {
-    if (!Epoll.isAvailable()) throw Refused(Fault.MACHINE, "Netty has no native transport here: ${Epoll.unavailabilityCause()}")
+    if (!Epoll.isAvailable()) throw Refused(Fault.MACHINE, "Netty has no native transport: ${Epoll.unavailabilityCause()}")
 }
 
-/** Builds channels to an address of a settings line, which share their event loop. */
+/** Builds channels to an address in a settings line; the channels share an event loop. */
 class NettyChannels {
     private val loops: EventLoopGroup
 
@@ -84,7 +84,7 @@ class NettyChannels {
     fun to(address: String): ManagedChannelBuilder<*> {
         val path = address.removePrefix(UNIX)
         if (path == address) {
-            // Without a proxy, whatever the environment says: the server is on this host.
+            // The server is on this host, so proxies from the environment must be ignored.
             return NettyChannelBuilder.forTarget("dns:///$address").usePlaintext().proxyDetector { null }
         }
         return NettyChannelBuilder.forAddress(DomainSocketAddress(path))

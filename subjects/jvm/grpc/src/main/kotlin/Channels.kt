@@ -15,22 +15,22 @@ import rpcgauge.Refused
 import rpcgauge.Tally
 import rpcgauge.now
 
-/** Where a client's calls go: to one channel, or each to its own. */
+/** The channels of a client: one for all calls, or one for each call. */
 interface Channels {
-    /** Null where each call has its own. */
+    /** Null if each call has its own channel. */
     val kept: Channel?
 
-    /** A channel for one call, with what closes it. */
+    /** Opens a channel for one call, and returns it with a function that closes it. */
     fun perCall(): Pair<Channel, () -> Unit>
 
-    /** A stub that compresses its requests as asked. */
+    /** Returns a stub that compresses its requests according to the settings. */
     fun compressing(stub: AbstractStub<*>): AbstractStub<*>
 
-    /** Opens lost connections again, where a library does so for calls only by those of `run`; returns their number. */
+    /** Reopens lost connections, with calls by `run` if the library has no other way, and returns their number. */
     fun reopen(run: (Tally) -> Unit): Int
 }
 
-/** Those of grpc-java. */
+/** grpc-java's channels. */
 class ManagedChannels(private val asked: ClientSettings, private val build: (String) -> ManagedChannelBuilder<*>) :
     Channels {
     override val kept: ManagedChannel? = if (asked.connection == "per-call") null else open()
@@ -76,7 +76,7 @@ class ManagedChannels(private val asked: ClientSettings, private val build: (Str
     }
 }
 
-/** What a client takes: a library lists all that it has in each call, where it is not told otherwise. */
+/** The compressions that a client accepts; by default a library lists all that it supports in each call. */
 fun decompressors(asked: ClientSettings): DecompressorRegistry? =
     if (asked.calling.responseCompression.isGzip) null
     else DecompressorRegistry.emptyInstance().with(Codec.Identity.NONE, false)

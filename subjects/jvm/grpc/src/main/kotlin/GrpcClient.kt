@@ -24,7 +24,7 @@ import rpcgauge.Sample
 import rpcgauge.now
 import rpcgauge.oneLine
 
-/** What the clients share that call by grpc-java's stubs. */
+/** Code shared by the clients that use grpc-java's stubs. */
 abstract class GrpcClient(
     protected val asked: ClientSettings,
     protected val format: Format,
@@ -32,10 +32,10 @@ abstract class GrpcClient(
 ) : Caller {
     protected val requests = Requests(asked.samples.map { format.read(Sample.REQUEST, it) })
 
-    /** The kept channel, as stubs see it. */
+    /** The persistent channel, as stubs see it. */
     protected val channel: Channel? = channels.kept?.let(::stamping)
 
-    /** Makes a call as a user does who waits for it. */
+    /** Makes a call and waits for the response. */
     protected abstract fun callOnce(request: Any, record: Record): Any
 
     override fun verify(): JsonObject {
@@ -49,7 +49,7 @@ abstract class GrpcClient(
 
     override fun reopen(): Int = channels.reopen(::run)
 
-    /** A channel for one call, with what closes it. */
+    /** Opens a channel for one call, and returns it with a function that closes it. */
     protected fun perCall(): Pair<Channel, () -> Unit> {
         val (channel, close) = channels.perCall()
         return stamping(channel) to close
@@ -58,7 +58,7 @@ abstract class GrpcClient(
     private fun stamping(channel: Channel): Channel =
         if (asked.calling.marks) ClientInterceptors.intercept(channel, Stamping) else channel
 
-    /** A stub for one call. */
+    /** Returns a stub for one call. */
     protected fun AbstractStub<*>.forCall(record: Record): AbstractStub<*> {
         var stub: AbstractStub<*> = withDeadlineAfter(asked.deadlineMs, TimeUnit.MILLISECONDS)
         if (asked.requestCompression.isGzip) stub = channels.compressing(stub)
@@ -67,7 +67,7 @@ abstract class GrpcClient(
     }
 }
 
-/** Stamps calls below the stub, and reads the marks. It is there only where stages are timed. */
+/** Stamps calls below the stub, and reads the marks. It is installed only if stages are timed. */
 object Stamping : ClientInterceptor {
     val RECORD: CallOptions.Key<Record> = CallOptions.Key.create("rpcgauge-record")
 

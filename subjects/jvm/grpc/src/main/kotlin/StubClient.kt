@@ -16,7 +16,7 @@ import rpcgauge.Tally
 import rpcgauge.Workload
 import rpcgauge.now
 
-/** Calls by the stubs of protoc-gen-grpc-java, in one of their three styles. */
+/** Calls with the stubs of protoc-gen-grpc-java, in one of their three styles. */
 open class StubClient(asked: ClientSettings, workload: Workload, format: Format, channels: Channels) :
     GrpcClient(asked, format, channels) {
     private val method = methodOf(workload, format)
@@ -68,7 +68,7 @@ open class StubClient(asked: ClientSettings, workload: Workload, format: Format,
         }
     }
 
-    /** Tells how a future ends, without a thread that waits. */
+    /** Reports the outcome of a future without a waiting thread. */
     protected open fun follow(future: ListenableFuture<*>, ended: (Throwable?) -> Unit) =
         Futures.addCallback(future, Observer(ended), directExecutor())
 

@@ -26,7 +26,7 @@ import rpcgauge.now
 val START: Metadata.Key<String> = Metadata.Key.of(HANDLER_START, Metadata.ASCII_STRING_MARSHALLER)
 val END: Metadata.Key<String> = Metadata.Key.of(HANDLER_END, Metadata.ASCII_STRING_MARSHALLER)
 
-/** The body of a server's method, with what the settings ask for beside the response. */
+/** The body of a server's method, which adds the marks and the compression in the settings. */
 class Unary(asked: ServerSettings, private val handler: Handler) {
     private val isCompressed = asked.calling.responseCompression.isGzip
     private val hasMarks = asked.calling.marks
@@ -38,7 +38,7 @@ class Unary(asked: ServerSettings, private val handler: Handler) {
         } catch (error: Exception) {
             return observer.onError(status(error))
         }
-        // The library leaves it plain if the client does not take gzip.
+        // The library does not compress if the client does not accept gzip.
         if (isCompressed) (observer as ServerCallStreamObserver<*>).setCompression(GZIP)
         (observer as StreamObserver<Any>).onNext(response)
         observer.onCompleted()
@@ -66,7 +66,7 @@ class Marks {
     @JvmField var start = 0L
     @JvmField var end = 0L
 
-    /** Puts them into the headers of each response, which the library sends with its message. */
+    /** Adds the marks to the headers of each response, which the library sends together with the message. */
     object Interceptor : ServerInterceptor {
         override fun <Q, R> interceptCall(
             call: ServerCall<Q, R>,
@@ -90,7 +90,7 @@ class Marks {
     }
 }
 
-/** The library's own, or one whose gzip has another level than java.util.zip's usual one. */
+/** The library's own registry, or one whose gzip has a different level from java.util.zip's default. */
 fun compressors(compression: Compression): CompressorRegistry {
     if (!compression.isGzip || compression.level == Compression.DEFAULT_LEVEL) return CompressorRegistry.getDefaultInstance()
     return CompressorRegistry.newEmptyInstance().apply {

@@ -19,19 +19,19 @@ import tools.jackson.databind.ser.std.ToStringSerializer
 import tools.jackson.module.blackbird.BlackbirdModule
 import tools.jackson.module.kotlin.kotlinModule
 
-/** 64-bit integers as text: in lists and maps too, which no annotation of a property reaches. */
+/** Writes 64-bit integers as strings, even in lists and maps, to which annotations of a property do not apply. */
 private val TEXT = SimpleModule("text").apply {
     for (type in listOf(Long::class.javaObjectType, Long::class.javaPrimitiveType, BigInteger::class.java)) {
         addSerializer(type, ToStringSerializer.instance)
     }
 }
 
-/** What all mappers of the data classes have. Fields that are not set are left out. */
+/** The configuration of all mappers for the data classes. Fields that are not set are omitted. */
 fun <B : MapperBuilder<*, B>> B.forDataClasses(): B =
     addModule(kotlinModule())
         .addModule(BlackbirdModule())
         .changeDefaultPropertyInclusion { it.withValueInclusion(JsonInclude.Include.NON_NULL) }
-        // Text after the message is not a message.
+        // Refuse text after the message.
         .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
 
 fun jsonMapper(workload: Workload): JsonMapper {
@@ -39,7 +39,7 @@ fun jsonMapper(workload: Workload): JsonMapper {
     return (if (workload.hasText) builder.addModule(TEXT) else builder).build()
 }
 
-/** The formats of data classes. */
+/** The formats for data classes. */
 abstract class PlainFormat(protected val workload: Workload) : Format {
     protected val json: JsonMapper by lazy { jsonMapper(workload) }
 
@@ -51,7 +51,7 @@ abstract class PlainFormat(protected val workload: Workload) : Format {
     override fun handler(): Handler = workload.plainHandler { text, type -> json.readValue(text, type) }
 }
 
-/** Readers and writers of the two classes of a method: a mapper looks a class up for each call. */
+/** Uses readers and writers for the two classes of a method, because a mapper would look up the class in each call. */
 open class MapperFormat(workload: Workload, override val mediaType: String, mapper: (JsonMapper) -> ObjectMapper) :
     PlainFormat(workload) {
     private val readers: List<ObjectReader>
@@ -71,8 +71,8 @@ open class MapperFormat(workload: Workload, override val mediaType: String, mapp
 class Json(workload: Workload) : MapperFormat(workload, "application/json", { it })
 
 /**
- * JSON in the one string of a protobuf message. StringValue has the field of contract/proto/hybrid.proto, and
- * so its bytes.
+ * JSON in the only string field of a protobuf message. StringValue has the same field as contract/proto/hybrid.proto,
+ * and therefore the same bytes.
  */
 class Hybrid(workload: Workload) : PlainFormat(workload) {
     private val readers = Sample.values().map { json.readerFor(workload.method.plain(it)) }

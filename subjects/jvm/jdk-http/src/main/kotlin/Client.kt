@@ -19,12 +19,12 @@ import rpcgauge.jackson.Json
 import rpcgauge.msgpack.Msgpack
 import rpcgauge.now
 
-/** Calls by the JDK's HttpClient: `send` and `sendAsync`. It has no gzip, which stands around it. */
+/** Calls with the JDK's HttpClient: `send` and `sendAsync`. It does not support gzip, which is applied around it. */
 class Client(asked: ClientSettings, workload: Workload) : RestClient(asked, format(asked, workload)) {
     private val uri = URI("http://${asked.address}${workload.restPath}")
     private val client = HttpClient.newBuilder()
         .version(HttpClient.Version.HTTP_1_1)
-        // The server is on this host, whatever the environment says of proxies.
+        // The server is on this host, so proxies from the environment must be ignored.
         .proxy(HttpClient.Builder.NO_PROXY)
         .build()
 

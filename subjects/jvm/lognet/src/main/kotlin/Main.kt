@@ -33,7 +33,7 @@ fun main(args: Array<String>) = rpcgauge.main(
     PROGRAM.mvc("lognet-mvc", "json", "msgpack"),
 )
 
-/** Writes the times when a message was received and its response was ready to a file, which it opens for each call. */
+/** Writes the times when a message was received and its response was ready to a file, which is opened for each call. */
 private fun stamped(handler: Handler): Handler {
     val file = File.createTempFile("rpcgauge-stamps", ".txt").apply { deleteOnExit() }
     return { request ->
@@ -44,7 +44,7 @@ private fun stamped(handler: Handler): Handler {
     }
 }
 
-/** The starter finds services by its annotation. */
+/** The starter finds services by this annotation. */
 @GRpcService
 private class Service(service: BindableService) : BindableService by service
 
@@ -72,7 +72,7 @@ private class Configurer(private val asked: ServerSettings) : GRpcServerBuilderC
     }
 }
 
-/** Spring's converter for a format of Jackson 2, which Boot adds to its own as every bean of this kind. */
+/** Spring's converter for a Jackson 2 format. Boot adds every bean of this kind to its own converters. */
 private class MsgpackConverter : AbstractJackson2HttpMessageConverter(msgpackMapper(), MediaType("application", "msgpack"))
 
 private fun jackson2(context: GenericApplicationContext, workload: Workload, asked: ServerSettings): Handler {

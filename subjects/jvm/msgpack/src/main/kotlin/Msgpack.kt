@@ -22,7 +22,7 @@ private fun forDataClasses(mapper: ObjectMapper): ObjectMapper = mapper
     .disable(SerializationFeature.WRITE_DATES_AS_TIMESTAMPS)
     .setDefaultPropertyInclusion(JsonInclude.Include.NON_NULL)
 
-/** Jackson 2's mapper for JSON, as Boot 3 has it, with 64-bit integers as text where rpcgauge.jackson's has them so. */
+/** Jackson 2's mapper for JSON, as in Boot 3; 64-bit integers are strings in the same cases as in rpcgauge.jackson. */
 fun mapper2(workload: Workload): ObjectMapper {
     val mapper = forDataClasses(ObjectMapper()).enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
     if (!workload.hasText) return mapper
@@ -33,10 +33,10 @@ fun mapper2(workload: Workload): ObjectMapper {
     return mapper.registerModule(text)
 }
 
-/** The MessagePack project's format for Jackson, which there is for Jackson 2 only. */
+/** The MessagePack project's format for Jackson, which exists only for Jackson 2. */
 fun msgpackMapper(): ObjectMapper = forDataClasses(ObjectMapper(MessagePackFactory()))
 
-/** Readers and writers of Jackson 2. The data classes' annotations are those of both. */
+/** Readers and writers of Jackson 2. The data classes have the annotations that both versions use. */
 abstract class Format2(workload: Workload, override val mediaType: String, mapper: ObjectMapper) : PlainFormat(workload) {
     private val readers: List<ObjectReader> = Sample.values().map { mapper.readerFor(workload.method.plain(it)) }
     private val writer: ObjectWriter = mapper.writer()

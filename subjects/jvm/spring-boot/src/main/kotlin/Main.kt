@@ -21,7 +21,7 @@ private val PROGRAM = Program(BootStarter, ::jackson3)
 fun main(args: Array<String>) =
     rpcgauge.main(args, PROGRAM.grpc("spring-boot-grpc"), PROGRAM.mvc("spring-boot-mvc", "json"))
 
-/** The starter that is a part of Boot. Every bean that is a BindableService is served. */
+/** Boot's own starter, which serves every bean that is a BindableService. */
 private object BootStarter : Starter {
     override fun properties(asked: ServerSettings) = mapOf(
         "spring.grpc.server.address" to asked.listen.host,

@@ -13,7 +13,7 @@ import rpcgauge.Tally
 import rpcgauge.Workload
 import rpcgauge.jackson.jsonMapper
 
-/** Calls by Spring's RestClient, which stands on the JDK's HttpClient where no other is there. */
+/** Calls with Spring's RestClient, which uses the JDK's HttpClient if no other is available. */
 class Rest(asked: ClientSettings, workload: Workload) : Spring(asked, workload) {
     private val client = RestClient.builder()
         .requestFactory(factory())
@@ -22,7 +22,7 @@ class Rest(asked: ClientSettings, workload: Workload) : Spring(asked, workload) 
     private val blocking = Blocking(asked.inFlight)
 
     private fun factory(): JdkClientHttpRequestFactory {
-        // The server is on this host, whatever the environment says of proxies.
+        // The server is on this host, so proxies from the environment must be ignored.
         val jdk = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).proxy(HttpClient.Builder.NO_PROXY).build()
         return JdkClientHttpRequestFactory(jdk).apply { setReadTimeout(Duration.ofMillis(asked.deadlineMs)) }
     }

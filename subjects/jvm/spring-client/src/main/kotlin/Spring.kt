@@ -15,14 +15,14 @@ import rpcgauge.jackson.Json
 import rpcgauge.now
 import rpcgauge.oneLine
 
-/** What both clients share. They read and write messages themselves, and so hide all times but a call's ends. */
+/** Shared by both clients. They read and write messages themselves, so only a call's begin and end can be observed. */
 abstract class Spring(protected val asked: ClientSettings, workload: Workload) : Caller {
     private val format = Json(workload)
     protected val requests = Requests(asked.samples.map { format.read(Sample.REQUEST, it) })
     protected val uri = URI("http://${asked.address}${workload.restPath}")
     protected val type: Class<*> = workload.method.plain(Sample.RESPONSE)
 
-    /** Makes a call as a user does who waits for it. */
+    /** Makes a call and waits for the response. */
     protected abstract fun callOnce(request: Any): ResponseEntity<out Any>
 
     override fun verify(): JsonObject {

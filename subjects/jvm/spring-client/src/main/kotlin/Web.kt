@@ -17,7 +17,7 @@ import rpcgauge.Tally
 import rpcgauge.Workload
 import rpcgauge.jackson.jsonMapper
 
-/** Calls by Spring's WebClient on Reactor Netty: its Mono as a future, or with a callback. */
+/** Calls with Spring's WebClient on Reactor Netty: its Mono as a future, or with a callback. */
 class Web(asked: ClientSettings, workload: Workload) : Spring(asked, workload) {
     private val mapper = jsonMapper(workload)
     private val client = WebClient.builder()
@@ -31,7 +31,7 @@ class Web(asked: ClientSettings, workload: Workload) : Spring(asked, workload) {
         .build()
     private val overlapping = Overlapping(asked.inFlight)
 
-    /** A connection for each call in flight. */
+    /** A client with a connection for each call in flight. */
     private fun netty(): HttpClient = HttpClient.create(ConnectionProvider.create("calls", asked.inFlight))
         .noProxy()
         .responseTimeout(Duration.ofMillis(asked.deadlineMs))

@@ -9,7 +9,7 @@ import rpcgauge.Handler
 import rpcgauge.InvalidRequest
 import rpcgauge.now
 
-/** The body of a controller's method, which the generator writes for each set of messages. */
+/** The body of a controller's method; the generator writes the controller for each set of messages. */
 class Mvc(private val handler: Handler, private val hasMarks: Boolean) {
     fun respond(request: Any, response: HttpServletResponse): Any {
         val start = now()

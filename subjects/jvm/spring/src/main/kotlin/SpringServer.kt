@@ -18,7 +18,7 @@ import rpcgauge.Workload
 import rpcgauge.grpc.Unary
 import rpcgauge.grpc.methodOf
 
-/** What a user's class with a `main` is. Beans are registered by functions, as each line of Boot has its own. */
+/** Stands in for a user's main class. Beans are registered by functions, because they differ between Boot versions. */
 @EnableAutoConfiguration
 open class Application
 
@@ -26,18 +26,18 @@ open class Application
 interface Starter {
     fun properties(asked: ServerSettings): Map<String, Any>
 
-    /** Registers the service, and what sets the server's builder. */
+    /** Registers the service and the customizer of the server's builder. */
     fun register(context: GenericApplicationContext, asked: ServerSettings, service: BindableService)
 
     fun port(context: ConfigurableApplicationContext): Int
 }
 
-/** Registers what reads and writes the controllers' messages, and gives what they call. */
+/** Registers the readers and writers for the controllers' messages, and returns the handler that they call. */
 typealias Mapper = (GenericApplicationContext, Workload, ServerSettings) -> Handler
 
-/** A program with a starter, and MVC if it has a mapper; its stacks. */
+/** The stacks of a program with a starter, and with MVC if it has a mapper. */
 class Program(private val starter: Starter, private val mapper: Mapper? = null) {
-    /** `around` is what stands around the service's handler. */
+    /** `around` wraps the service's handler. */
     fun grpc(name: String, around: (Handler) -> Handler = { it }) = Stack(
         name = name,
         protocols = mapOf("grpc" to listOf("2")),
@@ -55,8 +55,8 @@ class Program(private val starter: Starter, private val mapper: Mapper? = null) 
 }
 
 /**
- * One program with both: the gRPC server of a starter on one port, Spring MVC with Tomcat on another. The address
- * is that of the protocol that is asked for. A process with several parts has one of these for each.
+ * A program with a starter's gRPC server on one port and Spring MVC with Tomcat on another. The address is that of the
+ * requested protocol. A process with several parts has an instance for each part.
  */
 class SpringServer(
     private val asked: ServerSettings,
@@ -88,7 +88,8 @@ class SpringServer(
         "server.port" to 0,
         "server.tomcat.threads.max" to asked.threads,
         "server.tomcat.threads.min-spare" to asked.threads,
-        // Connections are kept, also between slices: by default one ends after 100 requests, or 20 seconds.
+        // Keeps connections open, even between slices. By default, a connection is closed after 100 requests or 20
+        // seconds.
         "server.tomcat.max-keep-alive-requests" to -1,
         "server.tomcat.keep-alive-timeout" to -1,
         "logging.level.root" to "warn",

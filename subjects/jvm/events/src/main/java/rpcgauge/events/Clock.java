@@ -4,15 +4,15 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * From a recording's times to the monotonic clock. A recording counts ticks with a frequency that it measured at
- * its start, so that the two drift apart: between two readings the difference is taken to change evenly.
+ * Converts a recording's times to the monotonic clock. A recording counts ticks at a frequency that it measured at its
+ * start, so the two clocks drift apart. Between two readings, the difference is interpolated linearly.
  */
 final class Clock {
     private record Reading(long recorded, long monotonic) {}
 
     private final List<Reading> readings = new ArrayList<>();
 
-    /** Readings come in the recording's order. */
+    /** Readings must be added in the recording's order. */
     void add(long recorded, long monotonic) {
         readings.add(new Reading(recorded, monotonic));
     }
@@ -21,7 +21,7 @@ final class Clock {
         return readings.isEmpty();
     }
 
-    /** The monotonic time of a time of the recording, ns. */
+    /** Converts a time of the recording to monotonic time, in ns. */
     long monotonic(long recorded) {
         int after = 0;
         int end = readings.size();

@@ -3,8 +3,8 @@ package rpcgauge.events;
 import jdk.jfr.FlightRecorder;
 
 /**
- * Puts the host's monotonic clock into a flight recording, again and again: the recording's own times are of
- * another clock.
+ * Periodically writes the host's monotonic clock to a flight recording, because the recording's own times use a
+ * different clock.
  */
 public final class ClockAgent {
     private ClockAgent() {}

@@ -14,7 +14,7 @@ import java.util.Map;
 import jdk.jfr.consumer.RecordedEvent;
 import jdk.jfr.consumer.RecordingFile;
 
-/** Prints what a JVM did by itself, from its flight recording: one line of JSON for each event. */
+/** Prints the events of a JVM's runtime from its flight recording, as one line of JSON each. */
 public final class Events {
     private record Span(String kind, long begin, long end, String detail) {}
 
@@ -22,7 +22,7 @@ public final class Events {
 
     public static void main(String[] arguments) throws IOException {
         if (arguments.length != 1) {
-            throw fail("name the recording, and nothing else");
+            throw fail("usage: Events RECORDING");
         }
         Clock clock = new Clock();
         List<Span> spans = read(Path.of(arguments[0]), clock);
@@ -40,7 +40,7 @@ public final class Events {
     private static List<Span> read(Path recording, Clock clock) throws IOException {
         List<Span> spans = new ArrayList<>();
         List<RecordedEvent> readings = new ArrayList<>();
-        // When a safepoint began, by its number.
+        // The begin of each safepoint, by its id.
         Map<Long, Long> stopped = new HashMap<>();
         Map<Long, Long> resumed = new HashMap<>();
         try (RecordingFile file = new RecordingFile(recording)) {
