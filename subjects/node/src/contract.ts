@@ -113,7 +113,7 @@ export function parseSettings(line: string): SettingsLine {
   const { contract, role, ...keys } = parseObject(line, "the settings line");
   if (contract !== CONTRACT) {
     const version = JSON.stringify(contract) ?? "none";
-    const error = `the settings line is of contract version ${version}; this subject has ${CONTRACT}`;
+    const error = `the settings line has contract version ${version}; this subject supports ${CONTRACT}`;
     throw new Refused(error, "instrument");
   }
   const where = "the settings line";
@@ -130,7 +130,7 @@ export function parseSettings(line: string): SettingsLine {
       return { role, parts: [{ role, ...codec(keys, where) }] };
   }
   const known = "server, client, codec, servers and clients";
-  const error = `there is no role ${JSON.stringify(role) ?? "named"}: this subject has ${known}`;
+  const error = `there is no role ${JSON.stringify(role) ?? "named"}: this subject supports ${known}`;
   throw new Refused(error, "instrument");
 }
 
@@ -162,14 +162,14 @@ export function parseAsk(line: string, parts: number, inBatches: boolean): Ask {
   const part = integer(0, parts - 1)(said, "the line's part");
   if (Object.keys(ask).length === 1 && ask.verify === true) return { part, verify: true };
   if (Object.keys(ask).length !== 1 || !isObject(ask.slice)) {
-    throw new Refused("the line asks neither for verify nor for a slice", "instrument");
+    throw new Refused("the line has neither verify nor slice", "instrument");
   }
   const asked = slice(ask.slice, "the slice");
   if (asked.calls > 0 === asked.time_us >= 0) {
     throw new Refused("the slice must have either calls or time_us", "instrument");
   }
   if (asked.batch > 0 !== inBatches) {
-    throw new Refused("a codec's slice must have batch, and no other may", "instrument");
+    throw new Refused("a codec's slice must have batch, and a client's must not", "instrument");
   }
   return { part, slice: asked };
 }

@@ -88,7 +88,7 @@ test("parts have the settings of one, without its version and role", () => {
 
 test("another version is refused before anything else", () => {
   const [error, fault] = refused(() => parsed({ contract: 2, role: "siesta", pace: 1 }));
-  assert.match(error, /version 2; this subject has 1/);
+  assert.match(error, /version 2; this subject supports 1/);
   assert.equal(fault, "instrument");
 });
 

@@ -119,7 +119,7 @@ def prepare(stack: str, settings: ClientSettings | CodecSettings) -> slices.Meas
 
         return codec.Codec(load(stack, settings), settings)
     if not settings.requests:
-        raise Refused("requests has none", "instrument")
+        raise Refused("requests is empty", "instrument")
     match stack, settings.style:
         case "http", _:
             from subject import http_client

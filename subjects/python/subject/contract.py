@@ -145,7 +145,7 @@ def parse_settings(line: bytes) -> tuple[str, list[Any]]:
     settings = parse_object(line, "the settings line")
     if settings.get("contract") != CONTRACT:
         version = settings.get("contract")
-        error = f"the settings line is of contract version {version}; this subject has {CONTRACT}"
+        error = f"the settings line has contract version {version}; this subject supports {CONTRACT}"
         raise Refused(error, "instrument")
     keys = {key: value for key, value in settings.items() if key not in ("contract", "role")}
     match settings.get("role"):
@@ -157,7 +157,7 @@ def parse_settings(line: bytes) -> tuple[str, list[Any]]:
             return role, [checked(ROLES[role], part, f"part {at}") for at, part in parts]
         case other:
             known = ", ".join([*ROLES, *SEVERAL])
-            raise Refused(f"unknown role {other!r}: this subject has {known}", "instrument")
+            raise Refused(f"unknown role {other!r}: this subject supports {known}", "instrument")
 
 
 def parse_object(line: bytes, what: str) -> Json:

@@ -128,7 +128,7 @@ def answer(conversation: Conversation, parts: Sequence[tuple[Measurer, BinaryIO]
                 wanted = checked(asked, measurer.in_batches)
                 conversation.reply({"slice": measure(measurer, wanted, records)})
             case _:
-                raise Refused("the line asks neither for verify nor for a slice", "instrument")
+                raise Refused("the line has neither verify nor slice", "instrument")
 
 
 def checked(keys: Json, in_batches: bool) -> Slice:
@@ -136,7 +136,7 @@ def checked(keys: Json, in_batches: bool) -> Slice:
     if (asked.calls is None) == (asked.time_us is None) or asked.calls == 0:
         raise Refused("the slice must have either calls, 1 or more, or time_us", "instrument")
     if (asked.batch > 0) != in_batches:
-        raise Refused("a codec's slice must have batch, 1 or more, and no other may", "instrument")
+        raise Refused("a codec's slice must have batch, at least 1, and a client's must not", "instrument")
     return asked
 
 

@@ -132,7 +132,7 @@ class Codecs(SubjectTest):
 
     def test_lines_that_are_no_order_end_it(self) -> None:
         for line, want in [
-            ({"dance": True}, "neither for verify nor for a slice"),
+            ({"dance": True}, "neither verify nor slice"),
             ({"slice": {"skip": 0}}, "either calls"),
             ({"slice": {"skip": 0, "calls": 0, "batch": 1}}, "either calls"),
             (

@@ -296,7 +296,7 @@ func TestWhatCannotBeGeneratedIsRefused(t *testing.T) {
 	for path, want := range map[string]string{
 		"/select/stream": "streaming",
 		"/select/none":   "no method",
-		"/select":        "not a path",
+		"/select":        "not a method path",
 	} {
 		asked := &set{}
 		if err := json.Unmarshal(fmt.Appendf(nil, `{"methods":[{"path":%q}]}`, path), asked); err != nil {

@@ -147,13 +147,13 @@ func ParseAsk(line []byte, parts int, inBatches bool) (Ask, error) {
 	}
 	switch {
 	case slice == nil || asked.Verify != nil:
-		return Ask{}, Refuse(Instrument, "the line asks neither for verify nor for a slice")
+		return Ask{}, Refuse(Instrument, "the line has neither verify nor slice")
 	case slice.Skip == nil || (slice.Calls == nil) == (slice.TimeUS == nil):
 		return Ask{}, Refuse(Instrument, "the slice must have skip, and either calls or time_us")
 	case slice.Calls != nil && *slice.Calls == 0:
 		return Ask{}, Refuse(Instrument, "the slice must have 1 call or more")
 	case (slice.Batch > 0) != inBatches:
-		return Ask{}, Refuse(Instrument, "a codec's slice must have batch, 1 or more, and no other may")
+		return Ask{}, Refuse(Instrument, "a codec's slice must have batch, at least 1, and a client's must not")
 	}
 	return ask, nil
 }

@@ -125,7 +125,7 @@ func (c *Compression) UnmarshalText(text []byte) error {
 		*c = Compression(level[0] - '0')
 		return nil
 	}
-	return fmt.Errorf("compression %q: this subject has none, gzip, and gzip:1 to gzip:9", text)
+	return fmt.Errorf("compression %q: this subject supports none, gzip, and gzip:1 to gzip:9", text)
 }
 
 // MarshalText writes what UnmarshalText reads.
@@ -189,7 +189,7 @@ func Parse(line []byte) (any, error) {
 		return nil, Refuse(Instrument, "the settings line is not a JSON object: %v", err)
 	}
 	if string(head.Contract) != strconv.Itoa(Contract) {
-		return nil, Refuse(Instrument, "the settings line is of contract version %s; this subject has %d",
+		return nil, Refuse(Instrument, "the settings line has contract version %s; this subject supports %d",
 			orNone(head.Contract), Contract)
 	}
 	switch string(head.Role) {
@@ -211,7 +211,7 @@ func Parse(line []byte) (any, error) {
 	case `"clients"`:
 		return parts(line, parseClient)
 	}
-	return nil, Refuse(Instrument, "unknown role %s: this subject has server, client, codec, servers, clients",
+	return nil, Refuse(Instrument, "unknown role %s: this subject supports server, client, codec, servers, clients",
 		orNone(head.Role))
 }
 
@@ -318,7 +318,7 @@ func (c *Client) check() error {
 	}
 	switch {
 	case len(c.Requests) == 0:
-		return Refuse(Instrument, "requests has none")
+		return Refuse(Instrument, "requests is empty")
 	case c.Channels < 1:
 		return Refuse(Instrument, "channels cannot be %d", c.Channels)
 	case c.InFlight < 1:
@@ -348,11 +348,11 @@ func (c *Common) check() error {
 	own := w.Name == "own"
 	switch {
 	case sized != (w.N != nil):
-		return Refuse(Instrument, "the workload %s has n where it has a length, and only there", w.Name)
+		return Refuse(Instrument, "the workload %s must have n if and only if it has a length", w.Name)
 	case own && (len(w.DescriptorSet) == 0 || w.Method == "" || w.Request == nil || w.Response == nil):
 		return Refuse(Instrument, "the workload own lacks descriptor_set, method, request or response")
 	case !own && (w.DescriptorSet != nil || w.Method != "" || w.Request != nil || w.Response != nil):
-		return Refuse(Instrument, "the workload %s has a key that only own has", w.Name)
+		return Refuse(Instrument, "the workload %s has a key that is only for own", w.Name)
 	}
 	return nil
 }

@@ -85,7 +85,7 @@ func TestAServerReadsWhatAGatewayWrites(t *testing.T) {
 
 func TestWhatIsWrongIsRefused(t *testing.T) {
 	for _, wrong := range []struct{ line, from, to, want string }{
-		{server, `"contract":1`, `"contract":2`, "version 2; this subject has 1"},
+		{server, `"contract":1`, `"contract":2`, "version 2; this subject supports 1"},
 		{server, `"contract":1,`, ``, "version none"},
 		{server, `"role":"server"`, `"role":"floor"`, `unknown role "floor"`},
 		{server, `"http":"2"`, `"http":"2","pace":3`, `unknown field "pace"`},
@@ -95,11 +95,11 @@ func TestWhatIsWrongIsRefused(t *testing.T) {
 		{server, `"unix"`, `"udp"`, `transport "udp"`},
 		{server, `"gzip:9"`, `"gzip:0"`, "gzip:1 to gzip:9"},
 		{server, `"gzip:9"`, `"zstd"`, "gzip:1 to gzip:9"},
-		{server, `,"n":3`, ``, "the workload list has n"},
+		{server, `,"n":3`, ``, "the workload list must have n"},
 		{server, `"list","n":3`, `"own"`, "own lacks"},
-		{server, `"n":3`, `"n":3,"method":"a/b"`, "only own has"},
+		{server, `"n":3`, `"n":3,"method":"a/b"`, "only for own"},
 		{server, `{"contract"`, `["contract"`, "not a JSON object"},
-		{client, `[{"name":"a"}]`, `[]`, "requests has none"},
+		{client, `[{"name":"a"}]`, `[]`, "requests is empty"},
 		{client, `"deadline_ms":10`, `"deadline_ms":0`, "deadline_ms cannot be 0"},
 		{servers, `,{"workload"`, `],"pace":[{"workload"`, `unknown field "pace"`},
 		{servers, `[{"workload"`, `[{"role":"server","workload"`, `no "role" of its own`},

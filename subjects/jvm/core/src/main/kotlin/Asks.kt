@@ -12,7 +12,7 @@ fun parseAsk(line: String, inBatches: Boolean): Ask {
     if (shape.has("verify")) {
         val isVerify = shape.flag("verify")
         shape.end()
-        return if (isVerify) Ask(part, null) else throw instrument("the line asks neither for verify nor for a slice")
+        return if (isVerify) Ask(part, null) else throw instrument("the line has neither verify nor slice")
     }
     val asked = Shape("the slice", shape.obj("slice"))
     shape.end()
@@ -24,6 +24,6 @@ fun parseAsk(line: String, inBatches: Boolean): Ask {
     )
     asked.end()
     if ((slice.calls == null) == (slice.timeUs == null)) throw instrument("the slice must have either calls or time_us")
-    if ((slice.batch > 0) != inBatches) throw instrument("a codec's slice must have batch, and no other may")
+    if ((slice.batch > 0) != inBatches) throw instrument("a codec's slice must have batch, and a client's must not")
     return Ask(part, slice)
 }

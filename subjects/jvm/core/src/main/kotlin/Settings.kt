@@ -30,7 +30,7 @@ class Compression private constructor(val level: Int) {
         fun of(name: String): Compression {
             if (name == "none") return NONE
             val gzip = WRITTEN.matchEntire(name)
-                ?: throw user("compression \"$name\": this subject has none, gzip, and gzip:1 to gzip:9")
+                ?: throw user("compression \"$name\": this subject supports none, gzip, and gzip:1 to gzip:9")
             return Compression(gzip.groupValues[2].ifEmpty { "$DEFAULT_LEVEL" }.toInt())
         }
     }
@@ -161,7 +161,7 @@ fun parseSettings(line: String): List<Settings> {
     val whole = parseObject(line, LINE)
     val version = whole["contract"]
     if (version?.toString() != "$CONTRACT") {
-        throw instrument("$LINE is of contract version ${version ?: "none"}; this subject has $CONTRACT")
+        throw instrument("$LINE has contract version ${version ?: "none"}; this subject supports $CONTRACT")
     }
     val shape = Shape(LINE, whole)
     shape.any("contract")
@@ -172,7 +172,7 @@ fun parseSettings(line: String): List<Settings> {
         "\"codec\"" -> each(listOf(shape), CodecSettings::read)
         "\"servers\"" -> each(parts(shape), ServerSettings::read)
         "\"clients\"" -> each(parts(shape), ClientSettings::read)
-        else -> throw instrument("there is no role $role: this subject has server, client, codec, servers and clients")
+        else -> throw instrument("there is no role $role: this subject supports server, client, codec, servers and clients")
     }
 }
 
