@@ -1,4 +1,6 @@
-/** JSON schemas of messages in the proto3 JSON mapping, each a definition under its full name.
+/**
+ * JSON schemas of messages in the proto3 JSON mapping, each a definition under its full name.
+ *
  * Fastify validates requests and serializes responses with them.
  */
 
