@@ -100,7 +100,9 @@ fn goes_round(
                 progress: None,
             };
             let bodies = load::Bodies::PerCall(calls);
-            sessions.push(load::Session::open(trial, bodies, hooks, &stop)?);
+            let mut session = load::Session::open(trial, bodies, hooks, &stop)?;
+            while !session.warm_up_slice(&stop)? {}
+            sessions.push(session);
         }
         let bounds = Slice {
             skip_calls: place - 1,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use rpcgauge_load::{Hooks, LoadError, Measurement, Session, Trial};
+use rpcgauge_load::{Hooks, LoadError, Measurement, Session, Settling, Trial};
 use rpcgauge_trial::{Address, Ending, Schedule, Slice};
 use support::{
     assert_sums_hold, hooks, ok, ok_after, only_read, prepared, read_request, respond_with, serve,
@@ -31,6 +31,7 @@ fn measured(
 ) -> Result<Measurement, LoadError> {
     let stop = AtomicBool::new(false);
     let mut session = Session::open(trial, prepared(&[b"x"]), hooks(), &stop)?;
+    while !session.warm_up_slice(&stop)? {}
     for _ in 0..slices {
         session.slice(&SLICE, 10, &stop)?;
         between(&session);
@@ -69,6 +70,50 @@ fn only_the_calls_of_slices_count() {
         assert_eq!(all, of_slices + m.warmup.calls, "{in_flight} in flight");
         assert_eq!(m.late.ended, 0);
     }
+}
+
+#[test]
+fn a_warm_up_pauses_between_slices_until_it_is_over() {
+    let answered = Arc::new(AtomicU64::new(0));
+    let seen = Arc::clone(&answered);
+    let mut trial = trial(serve(respond_with(move |body: &[u8]| {
+        answered.fetch_add(1, Ordering::SeqCst);
+        ok(body)
+    })));
+    trial.warmup = Some(warmup(4));
+    let medians = RefCell::new(0);
+    let settling = Box::new(|_| {
+        *medians.borrow_mut() += 1;
+        match *medians.borrow() {
+            3 => Settling::Settled,
+            _ => Settling::GoOn,
+        }
+    });
+    let hooks = Hooks {
+        settling,
+        ..hooks()
+    };
+    let stop = AtomicBool::new(false);
+    let mut session = Session::open(&trial, prepared(&[b"x"]), hooks, &stop).unwrap();
+    assert_eq!(seen.load(Ordering::SeqCst), 0, "opening makes no calls");
+    let pause = Duration::from_millis(50);
+    let mut over = Vec::new();
+    for _ in 0..4 {
+        over.push(session.warm_up_slice(&stop).unwrap());
+        std::thread::sleep(pause);
+    }
+    assert_eq!(over, [false, false, true, true]);
+    assert_eq!(seen.load(Ordering::SeqCst), 12, "no calls once it is over");
+    session.slice(&SLICE, 10, &stop).unwrap();
+    let m = session.finish().unwrap();
+    assert_sums_hold(&m);
+    assert_eq!((m.warmup.calls, m.warmup.settled), (12, true));
+    assert!(
+        Duration::from_nanos(m.warmup.elapsed_ns) < pause,
+        "pauses are left out: {:?}",
+        m.warmup
+    );
+    assert_eq!(m.calls.started, 10);
 }
 
 #[test]

@@ -103,10 +103,14 @@ impl Plan {
         needed.max().unwrap_or(0)
     }
 
-    /// What the stacks of a trial need, if the study leaves the warm-up to them.
+    /// What the stacks of a trial need, if the study leaves the warm-up to them. The second name of an A/A pair in one
+    /// process runs code that the first one warms up.
     fn needed(&self, variant: &Variant) -> impl Iterator<Item = &StackNeeds> {
         let written = variant.warm_up.unwrap_or(self.warmup);
-        let is_left_to_stacks = written.calls.is_none() && written.time_ms.is_some_and(|ms| ms > 0);
+        let is_warmed_up = |first: &String| self.are_in_one_process(&variant.name, first);
+        let is_left_to_stacks = written.calls.is_none()
+            && written.time_ms.is_some_and(|ms| ms > 0)
+            && !variant.repeats.as_ref().is_some_and(is_warmed_up);
         let stacks = variant
             .settings
             .target

@@ -228,7 +228,11 @@ mod tests {
         assert_eq!(meter.call_ended(5010, 10), None);
         assert_eq!(meter.call_ended(5020, 30), None);
         assert_eq!(meter.call_ended(5030, 20), None, "too short");
-        assert_eq!(meter.call_ended(5100, 40), Some(20));
+        let slice = CompleteSlice {
+            median: 20,
+            asks_rule: true,
+        };
+        assert_eq!(meter.call_ended(5100, 40), Some(slice));
         assert_eq!(meter.call_ended(5300, 40), None, "too few calls");
     }
 
@@ -242,15 +246,15 @@ mod tests {
                 slice_calls: calls,
                 slice_time: Duration::ZERO,
             };
-            let mut meter = SliceMeter::new(bounds, 0);
+            let mut meter = SliceMeter::new(bounds, 0, &Warmup::default());
             for round in 0..2 {
                 // The numbers 1 to `calls` in a different order.
                 let latencies = (0..calls).map(|i| 1 + (i * 7919) % calls);
-                let median = latencies
+                let slice = latencies
                     .filter_map(|latency| meter.call_ended(1, latency))
                     .next()
                     .expect("a slice of that size");
-                let (got, right) = (median as f64, calls.div_ceil(2) as f64);
+                let (got, right) = (slice.median as f64, calls.div_ceil(2) as f64);
                 assert!(
                     (got - right).abs() <= right / 1000.0,
                     "{got} of {calls}, round {round}"

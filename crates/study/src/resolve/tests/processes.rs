@@ -56,6 +56,24 @@ fn clients_are_shared_where_a_program_carries_those_of_all() {
 }
 
 #[test]
+fn shared_clients_come_before_a_shared_embedded_server() {
+    let by = |client: &str| format!("protocol = \"rest\"\nclient = \"{client}\"");
+    let plan = shared(&[
+        ("a", &by("python/http")),
+        ("b", "protocol = \"rest\""),
+        ("c", &by("python/http")),
+        ("d", "protocol = \"grpc\""),
+    ]);
+    assert_eq!(
+        plan.processes(),
+        [
+            "a, c and a-again share a server process (reference) and a client process (python/http)",
+            "b and d share a server process (reference)",
+        ]
+    );
+}
+
+#[test]
 fn what_one_process_cannot_have_together_keeps_its_own_and_says_why() {
     let two = |more: &str| {
         let changed = format!("{HTTP}\n{more}");

@@ -493,6 +493,29 @@ fn a_stack_that_needs_a_longer_warm_up_gets_it() {
 }
 
 #[test]
+fn a_group_can_bound_its_own_warm_up() {
+    let group = |name: &str, more: &str| {
+        format!(
+            "[[groups]]\nname = \"{name}\"\nquestion = \"Is it?\"\n{more}\n\
+             [[groups.variants]]\nname = \"python\"\nserver = \"python/http\"\n"
+        )
+    };
+    let text = format!(
+        "# Is it fast?\nwarm-up = {{ time = \"1s\" }}\n[workload]\nname = \"hello\"\n\
+         [base]\nprotocol = \"rest\"\n{}{}",
+        group("one", ""),
+        group("two", "warm-up = { calls = 10 }")
+    );
+    let plan = resolve(&text).unwrap();
+    let warm_up = |name| {
+        let stop = plan.warmup(plan.variant(name).unwrap());
+        (stop.calls, stop.time_ms)
+    };
+    assert_eq!(warm_up("one-python"), (None, Some(3_000)));
+    assert_eq!(warm_up("two-python"), (Some(10), None));
+}
+
+#[test]
 fn what_is_set_of_runtimes_holds_for_the_stacks_that_have_it() {
     let study = |settings: &str| {
         format!("# Fast?\nworkload.name = \"hello\"\n[base]\nprotocol = \"rest\"\n{settings}\n")
