@@ -30,7 +30,7 @@ pub struct Capacity {
     pub precision: f64,
     /// The minimum time of a trial, ms.
     pub time_ms: u64,
-    /// The minimum number of calls of a trial. At a low rate, trials last longer to reach it.
+    /// The minimum number of calls in a trial. At low rates, trials run longer to reach it.
     pub calls: u64,
 }
 

@@ -18,8 +18,8 @@ impl std::fmt::Display for Stage {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Stage::BeforeHead => "before the response",
-            Stage::InHead => "inside the response's head",
-            Stage::InBody => "inside the response's body",
+            Stage::InHead => "in the middle of the response head",
+            Stage::InBody => "in the middle of the response body",
         })
     }
 }
@@ -28,7 +28,7 @@ impl std::fmt::Display for Stage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the error messages describe the variants")]
 pub enum Failure {
-    #[error("the connection ended {stage}")]
+    #[error("the connection closed {stage}")]
     Closed { stage: Stage },
     #[error("the server reset the call with {code}")]
     Reset { code: ErrorCode },

@@ -42,9 +42,8 @@ pub(crate) struct DiffArgs {
     /// The run directory to compare with the baseline
     #[arg(value_name = "AFTER", value_hint = ValueHint::DirPath)]
     pub(crate) after: PathBuf,
-    /// Exit with 1 if a latency or the calls per second got worse relative to both the floor and
-    /// the variant that it is compared with; exit with 2 if none of them can be judged, which is
-    /// always so for an application
+    /// Exit with 1 if a latency or calls per second regressed relative to both the floor and the
+    /// variant that it is compared with, and with 2 if nothing can be judged, as for applications
     #[arg(long)]
     pub(crate) fail_if_slower: bool,
     /// The format to print

@@ -53,7 +53,7 @@ impl OutputFile {
 
     pub(crate) fn failure(&self, error: &io::Error) -> Failure {
         Failure::cannot(format!(
-            "{}: cannot be written and is incomplete: {error}",
+            "{}: could not be written completely: {error}",
             self.path.display()
         ))
     }

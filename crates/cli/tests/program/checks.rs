@@ -93,7 +93,7 @@ fn versions_that_differ_or_are_missing_fail_a_check_of_their_own() {
         "[versions]\npython = \"1.0\"\n[[toolchain]]",
     );
     let finished = check(&newer, "json");
-    let named = "reports the versions of its subject.toml: it reports python 3.";
+    let named = "reports the versions listed in its subject.toml: it reports python 3.";
     assert!(finished.stderr.contains(named), "{finished:?}");
     assert!(
         finished.stderr.contains("but 1.0 is pinned"),

@@ -45,7 +45,7 @@ pub(super) fn privileges(links: Result<String, String>) -> Vec<Capability> {
         Capability::new(
             idle::DEVICE,
             writable(idle::DEVICE),
-            "idle states disabled: local calls measured without wake-up times",
+            "idle states disabled: local calls are measured without CPU wake-up latency",
         ),
         Capability::new(
             "peak memory reset",

@@ -147,7 +147,7 @@ impl<'a> Asker<'a> {
                     said => format!(" ({said})"),
                 };
                 self.error(format!(
-                    "does not respond to server reflection: {kind}{said}"
+                    "does not respond to server reflection requests: {kind}{said}"
                 ))
             }
         }

@@ -77,7 +77,7 @@ pub(super) struct Response {
     pub(super) message: Vec<u8>,
     /// Number of bytes of the message that are stored for a check.
     held: usize,
-    /// Length of the message as carried, bytes.
+    /// Compressed length of the message, bytes.
     pub(super) carried: u64,
     pub(super) handler_start: Mark,
     pub(super) handler_end: Mark,

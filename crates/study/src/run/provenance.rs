@@ -20,8 +20,8 @@ pub struct MeasuredWith {
 
 /// A caution about a run of several invocations.
 const UNKNOWN: &str = "the run does not record what each invocation was measured with, because an earlier \
-    rpcgauge recorded it: if a subject, rpcgauge or the machine changed before the run was resumed, its \
-    figures mix the two";
+    version of rpcgauge recorded it: if a subject, rpcgauge or the machine changed before the run was resumed, its \
+    figures mix results from before and after the change";
 
 impl Run {
     /// What all invocations were measured with; empty if they do not record it.

@@ -234,7 +234,7 @@ fn a_full_disk_ends_with_what_could_be_written() {
     let full = ["--hgrm", "/dev/full"];
     let finished = place.run(&short(&target, &full));
     assert_eq!(finished.code, Some(3), "{}", finished.stderr);
-    let told = "/dev/full: cannot be written and is incomplete";
+    let told = "/dev/full: could not be written completely";
     assert!(finished.stderr.contains(told), "{}", finished.stderr);
     assert_eq!(
         figures(&report(&place.path().join("run")))["calls"]["answered"],

@@ -270,7 +270,7 @@ impl<'t> Pool<'t> {
     }
 }
 
-/// The places for a trial's connections, each with its quota of calls in flight derived from the schedule.
+/// One slot per connection of the trial. The schedule determines how many calls each may have in flight.
 fn places(trial: &Trial) -> Vec<Connection> {
     let connections = trial.connections as usize;
     let (places, calls) = match (trial.connection_use, &trial.schedule) {

@@ -91,7 +91,7 @@ impl TlsFailure {
             ) => Self::error(
                 FailureKind::Flood,
                 format!(
-                    "the server sent {} over TLS, which no response needs",
+                    "the server flooded the TLS connection with {}",
                     in_words(&format!("{misbehaved:?}"))
                 ),
             ),

@@ -48,9 +48,9 @@ fn changes(diff: &AppDiff) -> Section {
         })
     });
     let method = Block::Note(format!(
-        "An application has no floor that would separate its speed from the machine's, so variants are not judged. \
-         Only the ratio of each pair is judged, since its variants were measured in the same blocks: if neither the \
-         application nor the machine changed, at most {} of diffs report a change.",
+        "Without a floor, a change of the application cannot be told from a change of the machine, so single variants \
+         are not judged. The ratio of each pair is, because both variants were measured in the same blocks. If neither \
+         the application nor the machine changed, at most {} of diffs report a change.",
         words::margin_percent(1.0 - diff.confidence)
     ));
     section("changes", "What changed", [found, method])

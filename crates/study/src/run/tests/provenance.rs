@@ -201,5 +201,5 @@ fn a_run_of_several_invocations_that_do_not_say_it_has_a_caution() {
     let [warning] = &Run::read(&scene.run).unwrap().warnings[..] else {
         panic!("one warning");
     };
-    assert_snapshot!(warning, @"the run does not record what each invocation was measured with, because an earlier rpcgauge recorded it: if a subject, rpcgauge or the machine changed before the run was resumed, its figures mix the two");
+    assert_snapshot!(warning, @"the run does not record what each invocation was measured with, because an earlier version of rpcgauge recorded it: if a subject, rpcgauge or the machine changed before the run was resumed, its figures mix results from before and after the change");
 }

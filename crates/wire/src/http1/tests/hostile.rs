@@ -4,14 +4,14 @@ use super::*;
 
 #[test]
 fn every_cut_fails_by_its_place() {
-    assert_eq!(failure(""), "the connection ended before the response");
+    assert_eq!(failure(""), "the connection closed before the response");
     assert_eq!(
         failure("HTTP/1"),
-        "the connection ended inside the response's head"
+        "the connection closed in the middle of the response head"
     );
     assert_eq!(
         failure("HTTP/1.1 100 x\r\n\r\n"),
-        "the connection ended inside the response's head"
+        "the connection closed in the middle of the response head"
     );
     let cut_bodies = [
         "HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nab",
@@ -22,7 +22,7 @@ fn every_cut_fails_by_its_place() {
     for text in cut_bodies {
         assert_eq!(
             failure(text),
-            "the connection ended inside the response's body",
+            "the connection closed in the middle of the response body",
             "{text}"
         );
     }

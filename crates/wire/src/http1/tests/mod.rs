@@ -267,7 +267,7 @@ fn a_body_may_end_with_the_connection_if_that_ends_in_order() {
     let lines = played.end(false);
     assert_eq!(
         lines[0],
-        "1 failed: the connection ended inside the response's body"
+        "1 failed: the connection closed in the middle of the response body"
     );
 }
 

@@ -294,9 +294,9 @@ fn the_end_of_the_transport_fails_calls_by_stage() {
     assert_eq!(
         server.played.end(true),
         [
-            "1 failed: the connection ended before the response",
-            "2 failed: the connection ended inside the response's body",
-            "3 failed: the connection ended inside the response's head",
+            "1 failed: the connection closed before the response",
+            "2 failed: the connection closed in the middle of the response body",
+            "3 failed: the connection closed in the middle of the response head",
             "closing: the connection ended",
         ]
     );
