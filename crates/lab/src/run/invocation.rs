@@ -142,78 +142,48 @@ impl Invocation {
 }
 
 impl Run<'_> {
-    /// Starts the instances of these trials that do not exist or have a dead process. Variants that share
+    /// Starts the instances of trials, unless they exist and all their processes are running. Variants that share
     /// processes are started and restarted together.
     pub(super) fn start_instances(&mut self, invocation: &mut Invocation, trials: &[Planned<'_>]) {
-        let mut started = BTreeSet::new();
         for planned in trials {
-            let of = planned.spec.variant;
-            if !started.insert(of) {
-                continue;
-            }
-            let together: Vec<u32> = match self.plan.processes_of(of) {
-                None => vec![of],
-                Some(shared) => {
-                    let variants = trials.iter().map(|planned| planned.spec.variant);
-                    variants
-                        .filter(|other| shared.variants.contains(other))
-                        .collect()
-                }
+            let key = (planned.spec.variant, planned.spec.placement);
+            let has_ended = |slot: &Slot| {
+                let instance = slot.state.as_ref();
+                instance.is_ok_and(|instance| instance.ended().is_some())
             };
-            self.start_together(invocation, &together, planned.spec.placement);
-            started.extend(together);
+            if invocation.slots.get(&key).is_none_or(has_ended) {
+                self.start_variant(invocation, key);
+            }
         }
     }
 
-    fn start_together(
-        &mut self,
-        invocation: &mut Invocation,
-        variants: &[u32],
-        placement: Placement,
-    ) {
-        let slots = variants
-            .iter()
-            .map(|of| invocation.slots.get(&(*of, placement)));
-        let is_needed = slots.clone().any(|slot| {
-            slot.is_none_or(|slot| match &slot.state {
-                Ok(instance) => instance.ended().is_some(),
-                Err(_) => false,
-            })
+    /// Starts a variant and those that share its processes, whether or not they are measured now.
+    fn start_variant(&mut self, invocation: &mut Invocation, (variant, placement): Key) {
+        let plan = self.plan;
+        let shared = plan.processes_of(variant);
+        let variants = shared.map_or(vec![variant], |shared| shared.variants.clone());
+        // Removing dead instances releases their sockets and logs before the next ones start.
+        let earlier = variants.iter().map(|of| {
+            let slot = invocation.slots.remove(&(*of, placement));
+            slot.map_or((0, Vec::new()), |slot| (slot.starts, slot.sources))
         });
-        let Some(first) = variants.first().filter(|_| is_needed) else {
-            return;
-        };
-        let starts = slots.flatten().map(|slot| slot.starts).max().unwrap_or(0);
-        // Dropping dead instances releases their sockets and logs before the next ones start.
-        let mut sources: BTreeMap<u32, Vec<EventSource>> = BTreeMap::new();
-        for of in variants {
-            let before = invocation.slots.remove(&(*of, placement));
-            sources.insert(*of, before.map(|slot| slot.sources).unwrap_or_default());
-        }
+        let earlier: Vec<(u32, Vec<EventSource>)> = earlier.collect();
+        let starts = earlier.iter().map(|(starts, _)| *starts).max().unwrap_or(0);
         let occasion = Occasion {
             invocation: invocation.number,
             placement,
             starts,
         };
-        let made: Vec<(u32, TrialResult<Started>)> = if starts > RESTARTS {
-            variants
-                .iter()
-                .map(|of| (*of, Err(died_too_often(starts))))
-                .collect()
+        let made: Vec<TrialResult<Started>> = if starts > RESTARTS {
+            let failed = variants.iter().map(|_| Err(died_too_often(starts)));
+            failed.collect()
         } else {
-            match self.plan.processes_of(*first) {
-                None => vec![(*first, self.new_instance(occasion, *first))],
-                Some(shared) => {
-                    let made = self.shared_instances(occasion, shared);
-                    shared.variants.iter().copied().zip(made).collect()
-                }
+            match shared {
+                None => vec![self.new_instance(occasion, variant)],
+                Some(shared) => self.shared_instances(occasion, shared),
             }
         };
-        for (of, made) in made {
-            // Variants that share the processes but are not measured now.
-            let Some(mut sources) = sources.remove(&of) else {
-                continue;
-            };
+        for ((of, made), (_, mut sources)) in variants.into_iter().zip(made).zip(earlier) {
             let state = made.map(|(instance, new)| {
                 sources.extend(new);
                 instance

@@ -65,6 +65,9 @@ impl Subject {
         stop: &AtomicBool,
     ) -> TrialResult<Answer> {
         let part = self.part;
+        if self.shared.failed.get().is_some_and(|(of, _)| *of != part) {
+            self.alive()?;
+        }
         self.answer(&Ask { part, asked }.to_line(), limit, stop)
             .map_err(|error| self.broken_off(error))
     }
@@ -94,7 +97,12 @@ impl Subject {
 
     /// Stops a subject that is no longer usable. Returns `error` with the log.
     pub(crate) fn broken_off(&mut self, error: SubjectError) -> TrialFailure {
-        self.shared.process.borrow_mut().broken_off(error)
+        let failure = self.shared.process.borrow_mut().broken_off(error);
+        let shared = &self.shared;
+        shared
+            .failed
+            .get_or_init(|| (self.part, failure.reason.clone()));
+        failure
     }
 }
 

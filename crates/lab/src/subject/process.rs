@@ -1,6 +1,6 @@
 //! One subject process, from start to exit.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::ffi::OsString;
 use std::net::IpAddr;
 use std::path::Path;
@@ -81,6 +81,16 @@ pub struct Subject {
     pub(crate) startup: Duration,
     /// The latency of the first calls to the subject, if measured.
     pub(crate) cold: Option<Cold>,
+    /// Whether this part has been asked to end.
+    is_ending: bool,
+}
+
+impl Drop for Subject {
+    fn drop(&mut self) {
+        if self.is_ending {
+            self.shared.ending.set(self.shared.ending.get() - 1);
+        }
+    }
 }
 
 /// The state shared by all parts of a process.
@@ -90,8 +100,10 @@ pub(super) struct Shared {
     pub(super) process: RefCell<Process>,
     ready: Ready,
     meter: ProcessMeter,
-    /// The number of parts that have been asked to end.
+    /// The number of existing parts that have been asked to end.
     ending: Cell<usize>,
+    /// The part whose failure stopped the process, and its reason.
+    pub(super) failed: OnceCell<(usize, String)>,
 }
 
 impl Subject {
@@ -119,6 +131,7 @@ impl Subject {
             ready,
             meter,
             ending: Cell::new(0),
+            failed: OnceCell::new(),
         });
         let listens = start.settings.listens().into_iter().map(Some);
         let listens = listens.chain(std::iter::repeat(None));
@@ -130,6 +143,7 @@ impl Subject {
             listen: listen.cloned(),
             startup,
             cold: None,
+            is_ending: false,
         };
         Ok(parts.map(part).collect())
     }
@@ -193,7 +207,14 @@ impl Subject {
         };
         // Its last output may arrive shortly after its exit.
         self.shared.process.borrow().wait_for_log(MOMENT);
-        let reason = format!("the subject exited before it was asked to ({how}); see its log");
+        let reason = match self.shared.failed.get() {
+            Some((part, reason)) if *part != self.part => {
+                format!("its process was stopped, because another variant in it failed: {reason}")
+            }
+            Some(_) | None => {
+                format!("the subject exited before it was asked to ({how}); see its log")
+            }
+        };
         Err(self.wrong(reason))
     }
 
@@ -210,11 +231,13 @@ impl Subject {
         self.alive().err().unwrap_or_else(failed)
     }
 
-    /// Once all parts have been asked to end, closes the standard input of the process, which asks it to exit.
-    /// Dropping this waits for the exit.
+    /// Once all remaining parts have been asked to end, closes the standard input of the process, which asks it to
+    /// exit. Dropping the last part waits for the exit.
     pub(crate) fn ask_to_end(&mut self) {
         let shared = &self.shared;
-        shared.ending.set(shared.ending.get() + 1);
+        if !std::mem::replace(&mut self.is_ending, true) {
+            shared.ending.set(shared.ending.get() + 1);
+        }
         if shared.ending.get() >= Rc::strong_count(shared) {
             drop(shared.process.borrow_mut().child.stdin.take());
         }

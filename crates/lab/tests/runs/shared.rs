@@ -71,15 +71,20 @@ fn variants_that_share_a_server_are_measured_in_one_process_for_each_invocation(
     }
 }
 
-#[test]
-fn variants_that_share_a_client_are_asked_one_at_a_time() {
+/// Runs two variants that share a server and a client. The argument selects what goes wrong in the client.
+fn with_shared_client(fault: &str) -> Left {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/runs/caller.py");
     let roles = format!(
         "read line; case \"$line\" in *'\"role\":\"server'*) (echo \"$line\"; cat) | \"$SUBJECT\";; \
-         *) (echo \"$line\"; cat) | python3 {script} nothing;; esac"
+         *) (echo \"$line\"; cat) | python3 {script} {fault};; esac"
     );
     let both = [(); 2].map(|()| calls(Protocol::Rest, Some("other")));
-    let left = run(&shared(both, true, true), Some(noted(&roles)));
+    run(&shared(both, true, true), Some(noted(&roles)))
+}
+
+#[test]
+fn variants_that_share_a_client_are_asked_one_at_a_time() {
+    let left = with_shared_client("nothing");
     for trial in &left.trials {
         let figures = measured(trial);
         assert_eq!(figures.calls.answered, 50);
@@ -87,6 +92,18 @@ fn variants_that_share_a_client_are_asked_one_at_a_time() {
     }
     // One server and one client for each invocation.
     assert_eq!((left.summary.measured, logs(&left).len()), (8, 4));
+}
+
+#[test]
+fn variants_that_do_not_take_turns_share_a_process_too() {
+    let both = [Protocol::Grpc, Protocol::Rest].map(|protocol| calls(protocol, None));
+    let mut plan = shared(both, true, false);
+    for trial in &mut plan.trials {
+        trial.rotation = trial.variant;
+    }
+    let left = run(&plan, Some(noted("exec \"$SUBJECT\"")));
+    assert_eq!((left.summary.measured, left.summary.failed), (8, 0));
+    assert_eq!(logs(&left).len(), 2, "one for each invocation");
 }
 
 #[test]
@@ -124,5 +141,22 @@ fn a_part_that_is_wrong_fails_its_own_trials() {
             "{}",
             failed(trial).0
         );
+    }
+}
+
+#[test]
+fn a_client_that_one_variant_breaks_fails_the_others_with_its_reason() {
+    let left = with_shared_client("none");
+    assert_eq!((left.summary.measured, left.summary.failed), (0, 8));
+    let reasons = left.trials.iter().map(|trial| failed(trial).0);
+    let (of_others, own): (Vec<_>, Vec<_>) =
+        reasons.partition(|reason| reason.contains("because another variant in it failed: "));
+    assert_eq!(
+        (own.len(), of_others.len()),
+        (4, 4),
+        "{own:?} {of_others:?}"
+    );
+    for reason in own.iter().chain(&of_others) {
+        assert!(reason.contains("it recorded 0 calls"), "{reason}");
     }
 }
