@@ -194,7 +194,7 @@ static TABLE: [Row; Metric::NAMES.len()] = [
         verb: "completes its first call",
         phrase: "the first call after a start",
         of_trial: |trial| Some(trial.measured.startup.cold?.first_ns as f64),
-        of_cell: |cell| Some(cell.cold?.first_ns as f64),
+        of_cell: |cell| Some(cell.startup.cold?.first_ns as f64),
     },
     Row {
         metric: Metric::FirstCalls,
@@ -203,7 +203,7 @@ static TABLE: [Row; Metric::NAMES.len()] = [
         verb: "completes its first calls",
         phrase: "the first calls after a start (mean)",
         of_trial: |trial| Some(trial.measured.startup.cold?.mean_ns as f64),
-        of_cell: |cell| Some(cell.cold?.mean_ns as f64),
+        of_cell: |cell| Some(cell.startup.cold?.mean_ns as f64),
     },
 ];
 

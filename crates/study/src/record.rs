@@ -133,7 +133,7 @@ pub struct TrialFigures {
     /// this time. Absent in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured_from_ms: Option<u64>,
-    /// Its slow calls, with what may explain them; absent unless the study enables events.
+    /// Its slow calls and their possible causes; absent unless the study enables events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watched: Option<Watched>,
     /// Bytes on the connections, in both directions; absent if another client calls, and for a codec.
@@ -380,6 +380,7 @@ pub struct Threads {
 /// How long processes took to start, ns: from just before a process is created until the lab has read its ready line.
 /// A process serves all trials of its variant in an invocation, and each of these trials records the same time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Startup {
     /// A client or codec; absent if the engine calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -97,6 +97,20 @@ pub fn format_time(ms: u64) -> String {
     }
 }
 
+/// Names as a list, such as `a, b and c`. A long list ends in the number of further names.
+pub fn some_names(names: &[&str]) -> String {
+    const MAX: usize = 6;
+    match names {
+        [] => String::new(),
+        [only] => (*only).to_owned(),
+        [first @ .., last] if names.len() <= MAX => format!("{} and {last}", first.join(", ")),
+        _ => {
+            let (first, more) = names.split_at(MAX - 1);
+            format!("{} and {} more", first.join(", "), more.len())
+        }
+    }
+}
+
 /// The units of sizes, smallest first.
 const SIZES: [(&str, u64); 4] = [
     ("B", 1),

@@ -36,11 +36,22 @@ fn the_plan_and_the_report_say_which_variants_share_a_process() {
         assert!(plan.contains(words), "{plan}");
     }
     let shown = place.run(&["run", "study.toml", "--out", "run"]).well();
-    assert!(shown.contains("Processes"), "{shown}");
+    let table = shown.split("Processes\n").nth(1).expect(&shown);
+    let row = table.lines().nth(1).expect(table);
+    assert!(
+        row.contains("reference  server") && row.contains("rest, grpc and rest-again"),
+        "{row}"
+    );
+    assert!(
+        table.contains("Own processes: threads (the threads of a process"),
+        "{table}"
+    );
     let run = place.path().join("run");
     let report = report(&run);
-    let processes = report["study"]["processes"].as_array().expect("sentences");
-    assert_eq!(processes[0], together);
+    let process = &report["processes"][0];
+    assert_eq!(process["program"], "reference");
+    assert!(process["memory_peak"].as_u64() > Some(1 << 20), "{process}");
+    assert!(process["startup_ns"].as_u64() > Some(0), "{process}");
     let comparisons = report["comparisons"].as_array().expect("comparisons");
     let shares = |of: &str| {
         let mut found = comparisons.iter().filter(|one| one["of"] == of);

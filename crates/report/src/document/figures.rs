@@ -1,6 +1,6 @@
 //! The tables of figures and of stages, and how each variant calls.
 
-use rpcgauge_study::record::Stage;
+use rpcgauge_study::record::{Stage, Startup};
 use rpcgauge_study::settings::{Placement, Timing};
 
 use super::groups::{self, Group, Member, measured, members};
@@ -22,7 +22,7 @@ const RATE: &str = "calls/s";
 const KERNEL: &str = "kernel";
 
 /// The figures, from left to right.
-const FIGURES: [Figure<Figures>; 23] = [
+const FIGURES: [Figure<Figures>; 24] = [
     number("p50", 0, |f| of(&f.latency, |l| Some(l.p50_ns))),
     number("p90", 8, |f| of(&f.latency, |l| l.p90_ns)),
     number("p95", PAGE, |f| of(&f.latency, |l| l.p95_ns)),
@@ -64,6 +64,19 @@ const FIGURES: [Figure<Figures>; 23] = [
         let f = own_process(f)?;
         let server = f.threads.server.map(|server| server.to_string());
         Some(both_sides(f.threads.client.to_string(), server))
+    }),
+    number("start-up", PAGE, |f| {
+        let Startup {
+            client_ns,
+            server_ns,
+            ..
+        } = own_process(f)?.startup;
+        let times: Vec<String> = [client_ns, server_ns]
+            .into_iter()
+            .flatten()
+            .map(units::ns)
+            .collect();
+        (!times.is_empty()).then(|| times.join(" + "))
     }),
     (Column::text("code", MAX_IN_TEXTS), |f| {
         Some(words::code_names(&f.code))

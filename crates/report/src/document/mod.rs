@@ -12,6 +12,7 @@ mod groups;
 mod links;
 mod live;
 mod parts;
+mod processes;
 mod run;
 mod spikes;
 mod stacks;
@@ -293,7 +294,7 @@ impl Document {
             sections.extend(figures::sections(findings));
             sections.extend(parts::sections(findings));
         }
-        sections.push(run::processes(findings));
+        sections.push(processes::section(findings));
         sections.push(run::failures(findings));
         sections.push(run::calls(findings));
         sections.extend(run::environment(findings));

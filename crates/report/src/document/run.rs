@@ -277,13 +277,6 @@ fn design(findings: &Findings, is_live: bool) -> String {
     }
 }
 
-/// Which variants share processes.
-pub(super) fn processes(findings: &Findings) -> Section {
-    let items = findings.study.processes.iter();
-    let list = Block::list(items.map(|text| Item::plain(words::capital(text).into())));
-    Section::new("processes", "Processes", Shown::Always, list)
-}
-
 /// How to read the report, and the method in short.
 pub(super) fn reading(findings: &Findings) -> Section {
     let study = &findings.study;

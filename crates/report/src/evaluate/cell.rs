@@ -6,7 +6,7 @@ use rpcgauge_stats::{Bootstrap, PairedRatios, compare};
 use rpcgauge_study::histogram::Times;
 use rpcgauge_study::record::{
     BytesByClass, Calls, CodeKind, Cold, Cpu, CpuTimes, ErrorSample, FailureKind, FloorRecord,
-    Histogram, Memory, Payload, Stage, Step, Threads, TrialFigures, TrialRecord,
+    Histogram, Memory, Payload, Stage, Startup, Step, Threads, TrialFigures, TrialRecord,
 };
 use rpcgauge_study::settings::{Idle, Settings, Timing};
 
@@ -95,7 +95,7 @@ pub(crate) fn figures(
             client: measured().map(|m| m.threads.client).max().unwrap_or(0),
             server: measured().filter_map(|m| m.threads.server).max(),
         },
-        cold: cold(trials),
+        startup: startup(trials),
         client_share: rpcgauge_stats::median(&shares).ok(),
         client_share_max: shares.iter().copied().reduce(f64::max),
         code: code(trials),
@@ -317,20 +317,29 @@ fn payload(trials: &[MeasuredTrial<'_>]) -> Payload {
     }
 }
 
-/// The first calls after a start: medians over the starts. All trials of one start have the same figures.
-fn cold(trials: &[MeasuredTrial<'_>]) -> Option<Cold> {
-    let starts: BTreeMap<u32, Cold> = trials
+/// The median over fresh starts. All trials of one start have the same figures.
+fn over_starts(
+    trials: &[MeasuredTrial<'_>],
+    figure: impl Fn(&Startup) -> Option<u64>,
+) -> Option<u64> {
+    let starts = trials
         .iter()
-        .filter_map(|(trial, m)| Some((trial.trial.invocation, m.startup.cold?)))
-        .collect();
-    let median = |of: fn(&Cold) -> u64| {
-        let values: Vec<f64> = starts.values().map(|cold| of(cold) as f64).collect();
-        Some(rpcgauge_stats::median(&values).ok()? as u64)
-    };
-    Some(Cold {
-        first_ns: median(|cold| cold.first_ns)?,
-        mean_ns: median(|cold| cold.mean_ns)?,
-    })
+        .filter_map(|(trial, m)| Some((trial.trial.invocation, figure(&m.startup)? as f64)));
+    let starts: BTreeMap<u32, f64> = starts.collect();
+    let starts: Vec<f64> = starts.into_values().collect();
+    Some(rpcgauge_stats::median(&starts).ok()? as u64)
+}
+
+fn startup(trials: &[MeasuredTrial<'_>]) -> Startup {
+    let first_ns = over_starts(trials, |startup| Some(startup.cold?.first_ns));
+    let mean_ns = over_starts(trials, |startup| Some(startup.cold?.mean_ns));
+    Startup {
+        client_ns: over_starts(trials, |startup| startup.client_ns),
+        server_ns: over_starts(trials, |startup| startup.server_ns),
+        cold: first_ns
+            .zip(mean_ns)
+            .map(|(first_ns, mean_ns)| Cold { first_ns, mean_ns }),
+    }
 }
 
 fn code(trials: &[MeasuredTrial<'_>]) -> Vec<CodeKind> {

@@ -15,6 +15,7 @@ mod compare;
 mod link;
 mod objective;
 mod parts;
+mod processes;
 mod spikes;
 mod stacks;
 mod sweep;
@@ -136,6 +137,7 @@ impl Findings {
             },
             capacity,
             stacks,
+            processes: processes::findings(plan, &variants),
             variants,
             requests_sent,
             failures: failures(&all),
@@ -369,7 +371,7 @@ fn study(plan: &Plan) -> StudyFindings {
         margin: plan.margin,
         confidence: plan.confidence,
         limits: plan.limits,
-        processes: plan.processes(),
+        own_processes: plan.own_processes.clone(),
     }
 }
 

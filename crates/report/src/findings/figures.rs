@@ -5,7 +5,7 @@
 
 use rpcgauge_study::histogram::Times;
 use rpcgauge_study::record::{
-    Calls, CodeKind, Cold, ErrorSample, Histogram, Memory, Payload, Stage, Threads,
+    Calls, CodeKind, ErrorSample, Histogram, Memory, Payload, Stage, Startup, Threads,
 };
 use rpcgauge_study::settings::Idle;
 use serde::Serialize;
@@ -25,7 +25,7 @@ pub struct Figures {
     pub left_out: u64,
     /// How many of the left-out calls failed.
     pub left_out_failed: u64,
-    /// Whether `memory`, `threads` and the start-up time are those of a process that other variants share.
+    /// Whether `memory`, `threads` and the start-up times are those of a process that other variants share.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub shared_process: bool,
     /// The total measured time of all trials.
@@ -59,9 +59,8 @@ pub struct Figures {
     pub memory: Memory,
     /// The number of threads at the end of a trial: the maximum over trials.
     pub threads: Threads,
-    /// The first calls after a start: medians over fresh starts. Absent if they were not timed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cold: Option<Cold>,
+    /// The starts of its processes, and the first calls after them: medians over fresh starts.
+    pub startup: Startup,
     /// The share of its core that the client used: the median over trials.
     pub client_share: Option<f64>,
     /// The maximum of the client's share over trials.

@@ -9,6 +9,7 @@ pub mod describe;
 mod figures;
 mod link;
 pub mod objective;
+pub mod processes;
 pub mod spikes;
 pub mod stacks;
 pub mod sweep;
@@ -18,6 +19,8 @@ pub mod verdict;
 
 #[cfg(test)]
 mod tests;
+
+use std::collections::BTreeMap;
 
 use rpcgauge_study::plan::Limits;
 use rpcgauge_study::record::{Environment, Fault};
@@ -33,6 +36,7 @@ use capacity::CapacityFindings;
 use caution::Caution;
 use describe::HowItCalls;
 use objective::ObjectiveFindings;
+use processes::ProcessFindings;
 use stacks::StackFindings;
 use sweep::Sweep;
 use trial::TrialRow;
@@ -74,6 +78,9 @@ pub struct Findings {
     pub capacity: Option<CapacityFindings>,
     /// The costs of the study's servers and of its clients, if it compares several stacks.
     pub stacks: Vec<StackFindings>,
+    /// The processes that several variants share.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub processes: Vec<ProcessFindings>,
     /// The variants and their figures, in the study's order.
     pub variants: Vec<VariantFindings>,
     /// The number of requests sent to each live service, except services whose records lack this number.
@@ -109,9 +116,9 @@ pub struct StudyFindings {
     pub confidence: f64,
     /// The decoding limits of both sides.
     pub limits: Limits,
-    /// Which variants share processes, and why other variants that should share have their own. One sentence each.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub processes: Vec<String>,
+    /// By variant name: why a variant that should share processes has its own.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub own_processes: BTreeMap<String, String>,
 }
 
 /// How much of the plan was carried out.

@@ -5,7 +5,7 @@ use std::fmt;
 
 use super::Plan;
 use crate::settings::Stop;
-use crate::words::{Named as _, counted, format_time};
+use crate::words::{Named as _, counted, format_time, some_names};
 
 mod table;
 
@@ -15,15 +15,6 @@ use self::table::{Table, wrap};
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text(None))
-    }
-}
-
-/// `a, b and c`.
-fn and<'t>(texts: impl Iterator<Item = &'t str>) -> String {
-    let texts: Vec<&str> = texts.collect();
-    match &texts[..] {
-        [others @ .., last] if !others.is_empty() => format!("{} and {last}", others.join(", ")),
-        _ => texts.concat(),
     }
 }
 
@@ -103,7 +94,8 @@ impl Plan {
     pub fn processes(&self) -> Vec<String> {
         let name = |place: &u32| self.variants.get(*place as usize).map(|one| &*one.name);
         let shared = self.shared_processes.iter().map(|shared| {
-            let names = and(shared.variants.iter().filter_map(name));
+            let names: Vec<&str> = shared.variants.iter().filter_map(name).collect();
+            let names = some_names(&names);
             let process = |what: &str, program: &Option<String>| {
                 let program = program.as_ref()?;
                 Some(format!("a {what} process ({program})"))
@@ -112,10 +104,8 @@ impl Plan {
                 process("server", &shared.server),
                 process("client", &shared.client),
             ];
-            format!(
-                "{names} share {}",
-                and(both.iter().flatten().map(String::as_str))
-            )
+            let both: Vec<&str> = both.iter().flatten().map(String::as_str).collect();
+            format!("{names} share {}", some_names(&both))
         });
         let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for (name, reason) in &self.own_processes {
@@ -127,7 +117,7 @@ impl Plan {
             } else {
                 "have their"
             };
-            format!("{} {has} own processes: {reason}", and(names.into_iter()))
+            format!("{} {has} own processes: {reason}", some_names(&names))
         });
         shared.chain(apart).collect()
     }

@@ -1,5 +1,6 @@
 //! Tests of verdicts.
 
+use rpcgauge_study::features::Role;
 use rpcgauge_study::histogram::{Times, Unit};
 use rpcgauge_study::plan::{Metric, SharedProcesses};
 use rpcgauge_study::record::{FailureKind, TrialOutcome};
@@ -176,6 +177,19 @@ fn an_a_a_pair_in_one_process_is_no_control_of_variants_with_their_own() {
     let together = with_shared(&["grpc", "rest", "grpc-again"]);
     assert!(verdict(&together).control.is_some());
     assert!(together.comparisons[0].one_process);
+    let [process] = &together.processes[..] else {
+        panic!("one process: {:?}", together.processes)
+    };
+    assert_eq!(
+        (&*process.program, process.role),
+        ("reference", Role::Server)
+    );
+    assert_eq!(process.variants, ["grpc", "rest", "grpc-again"]);
+    let peaks = together.variants.iter().map(|variant| {
+        let figures = variant.cells[0].figures.as_ref().unwrap();
+        figures.memory.server_peak
+    });
+    assert_eq!(process.memory_peak, peaks.max().unwrap());
     // The memory and threads of a shared process belong to no single variant.
     let shares = |findings: &Findings, name: &str| {
         let cell = &findings.variant(name).unwrap().cells[0];
