@@ -14,7 +14,7 @@ BENCH_SERVERS := --manifest-path bench/servers/rust/Cargo.toml --target-dir targ
 # A check starts about five hundred JVMs; with only the C1 compiler, each starts faster.
 QUICK_JVM := -XX:TieredStopAtLevel=1
 
-.PHONY: help build test test-quick check doc dist test-dist conformance fmt clippy deps tools fuzz fuzz-long fuzz-replay fuzz-tools bench bench-quickstart bench-report bench-stamps bench-floor bench-aa bench-build bench-peers bench-levels bench-truth bench-link bench-slices bench-sharp bench-campus-twin
+.PHONY: help build test test-quick check doc dist test-dist conformance fmt clippy deps tools fuzz fuzz-long fuzz-replay fuzz-tools bench bench-quickstart bench-report bench-stamps bench-floor bench-aa bench-build bench-peers bench-levels bench-truth bench-link bench-slices bench-sharp bench-campus-twin bench-processes
 
 help: ## Print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort
@@ -105,6 +105,9 @@ bench-aa: build ## How wide the A/A intervals of 10 quickstarts are, and how man
 
 bench-sharp: build ## How often a twin that is 3% slower is reported as slower, and whether A/A intervals contain 1
 	./scripts/bench-sharp
+
+bench-processes: build ## Whether variants that share processes have the same ratio as variants with their own (25 minutes)
+	./scripts/bench-processes
 
 bench-campus-twin: build ## Whether pauses of 5 ms in campus's inner calls are detected, with the right size (10 minutes)
 	./scripts/bench-campus-twin

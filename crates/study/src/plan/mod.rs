@@ -99,18 +99,19 @@ impl Plan {
 
     /// The minimum number of warm-up calls, from the most demanding stack.
     pub fn warmup_least_calls(&self, variant: &Variant) -> u64 {
+        // The second name of an A/A pair in one process runs code that the first one warms up.
+        let first = variant.repeats.as_ref();
+        if first.is_some_and(|first| self.are_in_one_process(&variant.name, first)) {
+            return 0;
+        }
         let needed = self.needed(variant).map(|needed| needed.warm_up_calls);
         needed.max().unwrap_or(0)
     }
 
-    /// What the stacks of a trial need, if the study leaves the warm-up to them. The second name of an A/A pair in one
-    /// process runs code that the first one warms up.
+    /// What the stacks of a trial need, if the study leaves the warm-up to them.
     fn needed(&self, variant: &Variant) -> impl Iterator<Item = &StackNeeds> {
         let written = variant.warm_up.unwrap_or(self.warmup);
-        let is_warmed_up = |first: &String| self.are_in_one_process(&variant.name, first);
-        let is_left_to_stacks = written.calls.is_none()
-            && written.time_ms.is_some_and(|ms| ms > 0)
-            && !variant.repeats.as_ref().is_some_and(is_warmed_up);
+        let is_left_to_stacks = written.calls.is_none() && written.time_ms.is_some_and(|ms| ms > 0);
         let stacks = variant
             .settings
             .target

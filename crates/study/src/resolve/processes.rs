@@ -7,7 +7,7 @@ use rpcgauge_message::workload::MessageSet;
 
 use crate::features::{Features, Role};
 use crate::file::{Processes, StudyFile};
-use crate::plan::{Plan, SharedProcesses, Variant};
+use crate::plan::{Pair, Plan, SharedProcesses, Variant};
 use crate::settings::{REFERENCE, SubjectCall, Target};
 
 /// A variant of a group that shares processes, and its place in the plan.
@@ -15,11 +15,14 @@ struct Sharer<'p> {
     place: u32,
     variant: &'p Variant,
     call: &'p SubjectCall,
-    /// The trials that it is measured in turn with.
-    rotation: Option<u32>,
 }
 
 impl Sharer<'_> {
+    /// Its name, or for the second name of an A/A pair the first one.
+    fn original(&self) -> &str {
+        self.variant.repeats.as_ref().unwrap_or(&self.variant.name)
+    }
+
     /// The programs that can run its server or its client together with others.
     fn programs<'s>(&self, role: Role, stacks: &'s BTreeMap<String, Features>) -> &'s [String] {
         let stack = match role {
@@ -57,7 +60,7 @@ impl StudyFile {
             let all = sharers(plan, group.as_ref());
             let mut left: Vec<&Sharer<'_>> = all.iter().collect();
             while let Some(first) = left.first().copied() {
-                if let Some(processes) = best(first, &left, stacks) {
+                if let Some(processes) = best(first, &left, &plan.pairs, stacks) {
                     left.retain(|one| !processes.variants.contains(&one.place));
                     shared.push(processes);
                 } else {
@@ -81,18 +84,11 @@ fn sharers<'p>(plan: &'p Plan, group: Option<&String>) -> Vec<Sharer<'p>> {
         Target::Call(call) => Some((place, variant, &**call)),
         Target::Codec(_) | Target::Live(_) => None,
     });
-    let rotation = |place| {
-        let mut trials = plan.trials.iter();
-        trials
-            .find(|trial| trial.variant == place)
-            .map(|trial| trial.rotation)
-    };
     calls
         .map(|(place, variant, call)| Sharer {
             place,
             variant,
             call,
-            rotation: rotation(place),
         })
         .collect()
 }
@@ -100,10 +96,12 @@ fn sharers<'p>(plan: &'p Plan, group: Option<&String>) -> Vec<Sharer<'p>> {
 /// The first variant and those that share processes with it; `None` if none can. A set that shares both processes of
 /// subjects is better than a larger one that shares only one of them, because what a start changes cancels only
 /// between variants that share it. The embedded server hardly varies from start to start, so it only decides between
-/// equal sets.
+/// equal sets. A set contains variants that are compared with each other: an A/A pair in one process would be no control
+/// of variants with their own processes.
 fn best(
     first: &Sharer<'_>,
     left: &[&Sharer<'_>],
+    pairs: &[Pair],
     stacks: &BTreeMap<String, Features>,
 ) -> Option<SharedProcesses> {
     let choices = |role| {
@@ -121,12 +119,16 @@ fn best(
             };
             let fitting = left.iter().filter(|one| conflict(first, one).is_none());
             let members = fitting.filter(|one| carries(one)).take(MAX_PARTS);
-            let members: Vec<u32> = members.map(|one| one.place).collect();
+            let members: Vec<&Sharer<'_>> = members.copied().collect();
+            let has = |name: &str| members.iter().any(|one| one.variant.name == name);
+            let mut pairs = pairs.iter().filter(|pair| !pair.a_a);
+            let are_compared = pairs.any(|pair| has(&pair.of) && has(&pair.against));
+            let members: Vec<u32> = members.iter().map(|one| one.place).collect();
             let programs = [server, client].into_iter().flatten();
             let of_subjects = programs.clone().filter(|program| *program != REFERENCE);
             let worth = (of_subjects.count(), members.len(), programs.count());
             let (_, _, shared) = worth;
-            if shared > 0 && members.len() > 1 && best.as_ref().is_none_or(|(of, _)| worth > *of) {
+            if shared > 0 && are_compared && best.as_ref().is_none_or(|(of, _)| worth > *of) {
                 let processes = SharedProcesses {
                     variants: members,
                     server: server.cloned(),
@@ -139,7 +141,8 @@ fn best(
     best.map(|(_, processes)| processes)
 }
 
-const NO_PROGRAM: &str = "no program carries these stacks and those of another variant";
+const NOT_COMPARED: &str = "the variants of its program are not compared with each other";
+const NO_PROGRAM: &str = "no program contains these stacks and those of another variant";
 
 /// Why a variant of a group shares no process.
 fn reason(
@@ -153,18 +156,16 @@ fn reason(
             let mut own = first.programs(role, stacks).iter();
             own.any(|program| programs.contains(program))
         };
-        other.place != first.place && (have_one(Role::Server) || have_one(Role::Client))
+        other.original() != first.original() && (have_one(Role::Server) || have_one(Role::Client))
     });
-    let mut reasons = of_one_program.filter_map(|other| conflict(first, other));
+    let mut reasons = of_one_program.map(|other| conflict(first, other).unwrap_or(NOT_COMPARED));
     reasons.next().unwrap_or(NO_PROGRAM)
 }
 
 /// Why two variants cannot be called in one process, whatever their stacks.
 fn conflict(a: &Sharer<'_>, b: &Sharer<'_>) -> Option<&'static str> {
     let (one, other) = (a.call, b.call);
-    if a.rotation != b.rotation {
-        Some("it is not compared with another variant of its program, so they do not take turns")
-    } else if MessageSet::from(&one.workload) != MessageSet::from(&other.workload) {
+    if MessageSet::from(&one.workload) != MessageSet::from(&other.workload) {
         Some("its messages differ, and a program is built for one set of messages")
     } else if one.runtime != other.runtime {
         Some("the settings of its runtime differ from those of another variant of its program")

@@ -72,7 +72,7 @@ fn a_codec_that_is_a_part_of_calls_takes_little_of_a_budget() {
     assert!(trials("python") > 20, "{}", trials("python"));
     let stop = |name: &str| plan.variant(name).unwrap().settings.stop.time_ms;
     assert!(stop("decode") < stop("python"));
-    // The report finds the codec of a call through what the call's stack declares.
+    // The report looks up a call's codec among the codecs that its stack declares.
     let declared = [(Encoding::Json, "python/json".to_owned())].into();
     assert_eq!(plan.codecs, [("python/http".to_owned(), declared)].into());
     // A codec that is itself compared is measured like all other variants.

@@ -23,7 +23,7 @@ fn variants_share_the_program_that_carries_their_stacks() {
         plan.processes(),
         [
             "a, b and a-again share a server process (go/services)",
-            "c has its own processes: no program carries these stacks and those of another variant",
+            "c has its own processes: no program contains these stacks and those of another variant",
         ]
     );
     assert!(plan.are_in_one_process("a", "b") && !plan.are_in_one_process("a", "c"));
@@ -32,6 +32,14 @@ fn variants_share_the_program_that_carries_their_stacks() {
     assert_eq!(
         plan.processes(),
         ["a, b and a-again share a server process (go/grpc)"]
+    );
+    // An A/A pair in one process would be no control of these two.
+    let plan = shared(&[("a", GRPC), ("b", HTTP)]);
+    assert_eq!(
+        plan.processes(),
+        [
+            "a, a-again and b have their own processes: no program contains these stacks and those of another variant"
+        ]
     );
 }
 
@@ -68,7 +76,7 @@ fn shared_clients_come_before_a_shared_embedded_server() {
         plan.processes(),
         [
             "a, c and a-again share a server process (reference) and a client process (python/http)",
-            "b and d share a server process (reference)",
+            "b and d have their own processes: the variants of its program are not compared with each other",
         ]
     );
 }
