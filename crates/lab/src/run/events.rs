@@ -12,7 +12,6 @@ use crate::error::LabError;
 use crate::subject::EventsFile;
 
 /// A process whose events can be read after it has exited.
-#[derive(Clone)]
 pub(super) struct EventSource {
     pub(super) process: Role,
     pub(super) events: EventsFile,

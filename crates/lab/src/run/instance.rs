@@ -80,7 +80,6 @@ impl Instance {
 }
 
 /// One start of a variant's subjects.
-#[derive(Clone)]
 struct Starting {
     /// The variant's index in the plan.
     index: u32,
@@ -104,7 +103,6 @@ pub(super) struct Occasion {
 }
 
 /// One start of a variant that calls a server.
-#[derive(Clone)]
 struct CallStarting<'v> {
     starting: Starting,
     call: &'v SubjectCall,
@@ -128,13 +126,10 @@ impl Run<'_> {
                 self.call_instances(vec![call], None).swap_remove(0)
             }
             Target::Codec(work) => {
-                let starting = self.starting(occasion, index)?;
+                let mut starting = self.starting(occasion, index)?;
                 let workload = self.workload(&work.workload)?;
-                let start = || self.new_codec(starting.clone(), work, &workload);
-                let programs = [&*work.codec].into();
-                let of = (&work.workload, &work.runtime);
-                self.train(&programs, of, || vec![start()])?;
-                start()
+                let codec = self.new_codec(&mut starting, work, &workload)?;
+                Ok((Instance::Codec(Box::new(codec)), starting.sources))
             }
         }
     }
@@ -204,31 +199,9 @@ impl Run<'_> {
         })
     }
 
-    /// Starts the processes of the calls, after a training run if one is needed.
-    fn call_instances(
-        &self,
-        calls: Vec<CallStarting<'_>>,
-        shared: Option<&SharedProcesses>,
-    ) -> Vec<TrialResult<Started>> {
-        let CallStarting { call, .. } = &calls[0];
-        let of = (&call.workload, &call.runtime);
-        let programs = calls.iter().flat_map(|start| {
-            let server = shared.and_then(|shared| shared.server.as_ref());
-            let client = shared.and_then(|shared| shared.client.as_ref());
-            let own = start.call.client.as_ref().map(|client| &client.stack);
-            [server.or(Some(&start.call.server)), client.or(own)]
-        });
-        let programs = programs.flatten().map(String::as_str).collect();
-        let start = || self.start_calls(calls.clone(), shared);
-        match self.train(&programs, of, start) {
-            Ok(()) => start(),
-            Err(failure) => calls.iter().map(|_| Err(failure.clone())).collect(),
-        }
-    }
-
     /// Starts the servers, verifies them, and starts the clients that call them: each in its own process, or all in
     /// the processes of `shared`.
-    fn start_calls(
+    fn call_instances(
         &self,
         mut calls: Vec<CallStarting<'_>>,
         shared: Option<&SharedProcesses>,
@@ -394,19 +367,18 @@ impl Run<'_> {
     /// Starts a codec on the client's cores.
     fn new_codec(
         &self,
-        mut starting: Starting,
+        starting: &mut Starting,
         work: &CodecWork,
         workload: &Workload,
-    ) -> TrialResult<Started> {
+    ) -> TrialResult<Caller> {
         let of = (&work.workload, &work.runtime);
-        let command = &self.command(&work.codec, &mut starting, Role::Codec, of)?;
+        let command = &self.command(&work.codec, starting, Role::Codec, of)?;
         let records = self.file(&format!("{}.calls", starting.file))?;
         let (settings, sample) =
             settings_line::codec(work, workload, command, &records, self.plan.limits)?;
         let line = SettingsLine::Codec(Box::new(settings.clone()));
         let mut parts = self.start(command, &line, &starting.layout.client, &starting.log)?;
-        let codec = Caller::codec(parts.swap_remove(0), &settings, sample)?;
-        Ok((Instance::Codec(Box::new(codec)), starting.sources))
+        Caller::codec(parts.swap_remove(0), &settings, sample)
     }
 
     /// Starts the answering half of a floor.
@@ -493,7 +465,7 @@ impl Run<'_> {
             cores: Some(cores),
             log: &self.log_path(log),
             ready_timeout: command.ready_timeout.unwrap_or(self.options.ready_timeout),
-            end_timeout: command.end_timeout.unwrap_or(self.options.end_timeout),
+            end_timeout: self.options.end_timeout,
         };
         Subject::start_parts(&start, self.stop)
     }

@@ -9,7 +9,6 @@ mod pace;
 mod records;
 mod rotation;
 mod search;
-mod training;
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};

@@ -19,7 +19,6 @@ use crate::files::regular;
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The events of a process, readable once the process has exited.
-#[derive(Clone)]
 pub(crate) struct EventsFile {
     file: PathBuf,
     program: PathBuf,

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use rpcgauge_study::record::Build;
 use rpcgauge_study::settings::Runtime;
-use rpcgauge_study::subject::{AOT_CACHE, EVENTS, Flags, HEAP};
+use rpcgauge_study::subject::{EVENTS, Flags, HEAP};
 
 pub(crate) use ending::{MAX_PRINTED_BYTES, bound_output, run};
 pub use ending::{end, end_with_this_program, spawn};
@@ -45,8 +45,6 @@ pub struct SubjectCommand {
     pub protobuf_samples: bool,
     /// How long the subject may take to become ready; `None` for the lab's default.
     pub ready_timeout: Option<Duration>,
-    /// How long the subject may take to exit; `None` for the lab's default.
-    pub end_timeout: Option<Duration>,
     /// What the subject was built from; `None` for the embedded subject, which is part of this program.
     pub build: Option<Build>,
     /// The subject's size on disk without its language's runtime, bytes; `None` if unknown.
@@ -62,8 +60,6 @@ pub struct RuntimeFlags {
     pub place: usize,
     /// The arguments for each garbage collector and for the heap size.
     pub flags: Flags,
-    /// The file of the ahead-of-time cache.
-    pub aot_cache: PathBuf,
     /// The arguments that make the runtime write its events.
     pub events: Vec<String>,
     /// The program that prints the events, with its arguments; `None` if the runtime does not support
@@ -85,7 +81,6 @@ impl SubjectCommand {
             stack: None,
             protobuf_samples: false,
             ready_timeout: None,
-            end_timeout: None,
             build: None,
             disk: None,
             runtime: RuntimeFlags::default(),
@@ -100,15 +95,8 @@ impl SubjectCommand {
         }
     }
 
-    /// The file of the ahead-of-time cache that these settings need, if a training run has not written it yet.
-    pub(crate) fn missing_cache(&self, asked: &Runtime) -> Option<PathBuf> {
-        let is_asked = asked.aot_cache && self.runtime.flags.aot_cache.is_some();
-        let cache = is_asked.then_some(&self.runtime.aot_cache);
-        cache.filter(|cache| !cache.exists()).cloned()
-    }
-
-    /// The command with those of these runtime settings that its stack supports. If its ahead-of-time cache is
-    /// missing, it is the command of the training run. `events` is the file for runtime events, if requested.
+    /// The command with those of these runtime settings that its stack supports. `events` is the file
+    /// for runtime events, if requested.
     pub(crate) fn with_runtime(&self, asked: &Runtime, events: Option<&Path>) -> Self {
         let has = &self.runtime;
         let usual = &has.flags.usual;
@@ -125,37 +113,15 @@ impl SubjectCommand {
         if let Some(bytes) = asked.heap_bytes.or(usual.heap_bytes) {
             words.extend(filled(&has.flags.heap, HEAP, &bytes.to_string()));
         }
-        let mut end_timeout = self.end_timeout;
-        if let Some(aot) = has.flags.aot_cache.as_ref().filter(|_| asked.aot_cache) {
-            let (flags, file) = match self.missing_cache(asked) {
-                None => (&aot.load, has.aot_cache.clone()),
-                Some(missing) => {
-                    end_timeout = Some(TRAINING_END_TIMEOUT);
-                    (&aot.train, training_file(&missing))
-                }
-            };
-            words.extend(filled(flags, AOT_CACHE, &file.display().to_string()));
-        }
         if let Some(file) = events {
             words.extend(filled(&has.events, EVENTS, &file.display().to_string()));
         }
-        let mut command = Self {
-            end_timeout,
-            ..self.clone()
-        };
+        let mut command = self.clone();
         let place = has.place.min(command.args.len());
         let words = words.into_iter().map(OsString::from);
         command.args.splice(place..place, words);
         command
     }
-}
-
-/// How long the process of a training run may take to write its cache and exit.
-const TRAINING_END_TIMEOUT: Duration = Duration::from_secs(120);
-
-/// Where a training run writes a cache, so that no start loads one that is incomplete.
-pub(crate) fn training_file(cache: &Path) -> PathBuf {
-    cache.with_extension("training")
 }
 
 /// Replaces a placeholder in the words of a manifest.

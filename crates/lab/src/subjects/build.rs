@@ -135,13 +135,8 @@ impl Built {
             flags: Flags {
                 gc: gc.collect(),
                 heap: filled(&flags.heap),
-                aot_cache: flags.aot_cache.clone(),
                 usual: flags.usual.clone(),
             },
-            aot_cache: set
-                .as_ref()
-                .unwrap_or(&self.folder)
-                .join(format!("{stack}.aot")),
             events: events.map_or_else(Vec::new, |events| filled(&events.flags)),
             read: events.map(|events| {
                 let mut words = filled(&events.read);

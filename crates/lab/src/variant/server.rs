@@ -135,14 +135,6 @@ impl Server {
         }
     }
 
-    /// Makes calls that are not measured.
-    pub(crate) fn exercise(&mut self, calls: u32, stop: &AtomicBool) -> TrialResult {
-        match self {
-            Self::Subject(up) => up.prove(calls, stop),
-            Self::Live(_) => Ok(()),
-        }
-    }
-
     pub(crate) fn ask_to_end(&mut self) {
         if let Self::Subject(up) = self {
             up.subject.ask_to_end();

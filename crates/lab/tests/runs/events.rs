@@ -42,13 +42,11 @@ fn runtime(read: &[&str]) -> SubjectCommand {
         flags: Flags {
             gc: [("g1".to_owned(), words(&["-g1"]))].into(),
             heap: words(&["-heap={heap}"]),
-            aot_cache: None,
             usual: UsualFlags {
                 gc: None,
                 heap_bytes: Some(1 << 20),
             },
         },
-        aot_cache: PathBuf::new(),
         events: words(&["{events}"]),
         read: Some((PathBuf::from(read[0]), words(&read[1..]))),
     };
@@ -65,7 +63,6 @@ fn with_heap(events: bool, heap_bytes: Option<u64>) -> Settings {
         call.runtime = Runtime {
             gc: Some("g1".to_owned()),
             heap_bytes,
-            aot_cache: false,
             events,
         };
     })

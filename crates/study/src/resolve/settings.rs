@@ -233,18 +233,13 @@ impl<'r, 'a> Check<'r, 'a> {
     /// client in another language has other collectors. [`Self::has`] checks that a stack with collectors has this one.
     fn runtime(&self, target: &Target) -> Result<(), StudyError> {
         type Has = fn(&Features) -> bool;
-        let asked: [(Key, Has, &str); 3] = [
+        let asked: [(Key, Has, &str); 2] = [
             (
                 Key::Gc,
                 |has| !has.runtime.gc.is_empty(),
                 "the garbage collector",
             ),
             (Key::Heap, |has| has.runtime.heap, "the heap's size"),
-            (
-                Key::AotCache,
-                |has| has.runtime.aot_cache,
-                "an ahead-of-time cache",
-            ),
         ];
         let stacks = self.resolver.context.subjects;
         for (key, has, what) in asked {
