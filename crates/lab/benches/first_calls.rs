@@ -101,7 +101,7 @@ fn goes_round(
             };
             let bodies = load::Bodies::PerCall(calls);
             let mut session = load::Session::open(trial, bodies, hooks, &stop)?;
-            while !session.warm_up_slice(&stop)? {}
+            while !session.warm_up_turn(&stop)? {}
             sessions.push(session);
         }
         let bounds = Slice {

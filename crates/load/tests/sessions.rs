@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use rpcgauge_load::{Hooks, LoadError, Measurement, Session, Settling, Trial};
+use rpcgauge_load::{Hooks, LoadError, Measurement, Session, Settling, Trial, WarmupBounds};
 use rpcgauge_trial::{Address, Ending, Schedule, Slice};
 use support::{
     assert_sums_hold, hooks, ok, ok_after, only_read, prepared, read_request, respond_with, serve,
@@ -31,7 +31,7 @@ fn measured(
 ) -> Result<Measurement, LoadError> {
     let stop = AtomicBool::new(false);
     let mut session = Session::open(trial, prepared(&[b"x"]), hooks(), &stop)?;
-    while !session.warm_up_slice(&stop)? {}
+    while !session.warm_up_turn(&stop)? {}
     for _ in 0..slices {
         session.slice(&SLICE, 10, &stop)?;
         between(&session);
@@ -73,7 +73,7 @@ fn only_the_calls_of_slices_count() {
 }
 
 #[test]
-fn a_warm_up_pauses_between_slices_until_it_is_over() {
+fn a_warm_up_pauses_between_its_turns_until_it_is_over() {
     let answered = Arc::new(AtomicU64::new(0));
     let seen = Arc::clone(&answered);
     let mut trial = trial(serve(respond_with(move |body: &[u8]| {
@@ -85,7 +85,7 @@ fn a_warm_up_pauses_between_slices_until_it_is_over() {
     let settling = Box::new(|_| {
         *medians.borrow_mut() += 1;
         match *medians.borrow() {
-            3 => Settling::Settled,
+            25 => Settling::Settled,
             _ => Settling::GoOn,
         }
     });
@@ -99,21 +99,74 @@ fn a_warm_up_pauses_between_slices_until_it_is_over() {
     let pause = Duration::from_millis(50);
     let mut over = Vec::new();
     for _ in 0..4 {
-        over.push(session.warm_up_slice(&stop).unwrap());
+        over.push(session.warm_up_turn(&stop).unwrap());
         std::thread::sleep(pause);
     }
     assert_eq!(over, [false, false, true, true]);
-    assert_eq!(seen.load(Ordering::SeqCst), 12, "no calls once it is over");
+    assert_eq!(
+        seen.load(Ordering::SeqCst),
+        25 * 4,
+        "no calls once it is over"
+    );
     session.slice(&SLICE, 10, &stop).unwrap();
     let m = session.finish().unwrap();
     assert_sums_hold(&m);
-    assert_eq!((m.warmup.calls, m.warmup.settled), (12, true));
+    assert_eq!((m.warmup.calls, m.warmup.settled), (25 * 4, true));
     assert!(
         Duration::from_nanos(m.warmup.elapsed_ns) < pause,
         "pauses are left out: {:?}",
         m.warmup
     );
     assert_eq!(m.calls.started, 10);
+}
+
+#[test]
+fn many_calls_in_flight_leave_enough_slices_to_settle() {
+    let mut trial = trial(serve(respond_with(ok)));
+    trial.connections = 16;
+    trial.schedule = Schedule::Closed { in_flight: 16 };
+    trial.warmup = Some(WarmupBounds {
+        max_calls: 400,
+        ..warmup(4)
+    });
+    let medians = RefCell::new(0);
+    let settling = Box::new(|_| {
+        *medians.borrow_mut() += 1;
+        Settling::GoOn
+    });
+    let hooks = Hooks {
+        settling,
+        ..hooks()
+    };
+    let stop = AtomicBool::new(false);
+    let mut session = Session::open(&trial, prepared(&[b"x"]), hooks, &stop).unwrap();
+    while !session.warm_up_turn(&stop).unwrap() {}
+    // A turn of 10 slices has 40 calls, and those that are still in flight.
+    let slices = *medians.borrow();
+    assert!((60..=100).contains(&slices), "{slices} of 100 slices");
+}
+
+#[test]
+fn a_warm_up_in_which_all_calls_fail_ends_when_the_patience_is_over() {
+    let mut trial = trial(serve(respond_with(|_: &[u8]| {
+        b"HTTP/1.1 500 Broken\r\ncontent-length: 0\r\n\r\n".to_vec()
+    })));
+    trial.patience = Duration::from_millis(200);
+    trial.warmup = Some(warmup(1));
+    let settling = Box::new(|_| Settling::GoOn);
+    let hooks = Hooks {
+        settling,
+        ..hooks()
+    };
+    let stop = AtomicBool::new(false);
+    let mut session = Session::open(&trial, prepared(&[b"x"]), hooks, &stop).unwrap();
+    let mut turns = 0;
+    while !session.warm_up_turn(&stop).unwrap() {
+        turns += 1;
+    }
+    assert!(turns > 1, "the failures of {turns} turns add up");
+    let m = session.finish().unwrap();
+    assert_eq!((m.warmup.failed, m.warmup.settled), (m.warmup.calls, false));
 }
 
 #[test]

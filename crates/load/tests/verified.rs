@@ -101,7 +101,7 @@ fn in_slices(trial: &Trial, slices: u32, bodies: Bodies<'_>) -> Result<Measureme
     };
     let stop = AtomicBool::new(false);
     let mut session = Session::open(trial, bodies, hooks(), &stop)?;
-    while !session.warm_up_slice(&stop)? {}
+    while !session.warm_up_turn(&stop)? {}
     for _ in 0..slices {
         session.slice(&slice, 10, &stop)?;
     }

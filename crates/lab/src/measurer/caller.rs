@@ -184,13 +184,13 @@ impl<'s> CallerMeasurer<'s> {
         let took = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.warmup.elapsed_ns = self.warmup.elapsed_ns.saturating_add(took);
         let elapsed = Duration::from_nanos(self.warmup.elapsed_ns);
-        let settling = if bounds.asks_rule(self.warmup.calls, elapsed) {
+        let settling = if !self.is_warm && bounds.asks_rule(self.warmup.calls, elapsed) {
             self.rule.push(self.each_ns)
         } else {
             load::Settling::GoOn
         };
-        self.warmup.settled = settling == load::Settling::Settled;
-        self.is_warm = settling != load::Settling::GoOn
+        self.warmup.settled |= settling == load::Settling::Settled;
+        self.is_warm |= settling != load::Settling::GoOn
             || self.warmup.calls >= bounds.max_calls
             || elapsed >= bounds.max_time;
         Ok(self.is_warm)
@@ -270,7 +270,11 @@ impl Measurer<TrialFigures> for CallerMeasurer<'_> {
 
     fn warm_up_slice(&mut self, stop: &AtomicBool) -> TrialResult<bool> {
         match self.warm_up {
-            Some(bounds) if !self.is_warm => self.warm_up(bounds, stop),
+            // Once it is over, the warm-up continues for the sake of other variants of the process: their code replaces
+            // code that both use.
+            Some(bounds) if !self.is_warm || self.caller.subject.has_other_parts() => {
+                self.warm_up(bounds, stop)
+            }
             Some(_) | None => Ok(true),
         }
     }

@@ -166,7 +166,7 @@ impl Measurer<TrialFigures> for EngineMeasurer<'_, '_> {
     fn warm_up_slice(&mut self, stop: &AtomicBool) -> TrialResult<bool> {
         match &mut self.part {
             Part::Slices(Some(session)) => {
-                let is_over = session.warm_up_slice(stop);
+                let is_over = session.warm_up_turn(stop);
                 self.explained(is_over)
             }
             Part::Slices(None) | Part::Whole(_) => Ok(true),

@@ -34,7 +34,7 @@ pub(crate) trait Measurer<T> {
     /// not affected.
     fn prepare(&mut self, stop: &AtomicBool) -> TrialResult;
 
-    /// Warms up for one more slice. Returns whether the warm-up is over; nothing happens once it is.
+    /// Warms up for one more slice, or a few. Returns whether the warm-up is over.
     fn warm_up_slice(&mut self, _stop: &AtomicBool) -> TrialResult<bool> {
         Ok(true)
     }

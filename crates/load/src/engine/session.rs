@@ -59,18 +59,18 @@ impl<'t, 'b, 'r> Session<'t, 'b, 'r> {
         Ok(Session { event_loop })
     }
 
-    /// Runs the next slice of the warm-up. Returns whether the warm-up is over; no calls are made once it is.
+    /// Runs the next slices of the warm-up. Returns whether the warm-up is over; no calls are made once it is.
     ///
     /// # Errors
     /// Returns a [`LoadError`] if the machine or the codec fails. Failed calls are not errors; they are counted.
-    pub fn warm_up_slice(&mut self, stop: &AtomicBool) -> Result<bool, LoadError> {
+    pub fn warm_up_turn(&mut self, stop: &AtomicBool) -> Result<bool, LoadError> {
         if self.is_over() || self.event_loop.engine.phases.warmup.is_finished() {
             return Ok(true);
         }
         self.event_loop.engine.heartbeat = Heartbeat::start();
         self.event_loop.catch_up()?;
         let Engine { phases, ledger, .. } = &mut self.event_loop.engine;
-        phases.begin_warm_up_slice(clock::now(), ledger);
+        phases.begin_warm_up_turn(clock::now(), ledger);
         self.event_loop.run(stop)?;
         Ok(self.is_over() || self.event_loop.engine.phases.warmup.is_finished())
     }

@@ -1,5 +1,6 @@
 //! Compares two variants block by block, and judges them under each placement.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use rpcgauge_stats as stats;
@@ -305,23 +306,20 @@ impl<'a> Blocks<'a> {
         Some(self.paired(place(of)?, place(against)?, metric, placement))
     }
 
-    /// The first A/A pair that has an estimate for this metric and placement. A pair in one process lacks the variation
-    /// between process starts, so it cannot be the control of variants that have their own processes. For variants in
-    /// one process, pairs in one process come first.
+    /// The first A/A pair that has an estimate for this metric and placement. A pair that shares a server or a client
+    /// lacks the variation between its starts, so it cannot be the control of variants that do not share it. Pairs that
+    /// share as much as the variants come first.
     fn control(
         &self,
         [of, against]: [u32; 2],
         metric: Metric,
         placement: Placement,
     ) -> Option<(Control, stats::Estimate)> {
-        let in_one = |[a, b]: [u32; 2]| {
-            let [a, b] = [a, b].map(|place| &*self.named(place).name);
-            self.plan.are_in_one_process(a, b)
-        };
-        let judged_in_one = in_one([of, against]);
+        let judged = self.plan.shared_roles(of, against);
+        let shared = |[again, original]: [u32; 2]| self.plan.shared_roles(again, original);
         let mut controls = controls(self.variants, self.named(of));
-        controls.retain(|pair| judged_in_one || !in_one(*pair));
-        controls.sort_by_key(|pair| judged_in_one && !in_one(*pair));
+        controls.retain(|pair| shared(*pair).is_subset(&judged));
+        controls.sort_by_key(|pair| Reverse(shared(*pair).len()));
         let (again, original, estimate) = controls.into_iter().find_map(|[again, original]| {
             let paired = self.paired(again, original, metric, placement);
             Some((again, original, self.estimate(&paired)?))

@@ -27,8 +27,6 @@ struct Way<'a> {
     how: BTreeMap<String, String>,
     /// By the number of calls in flight.
     variants: BTreeMap<u32, &'a Variant>,
-    /// The variants whose process belongs to this stack alone.
-    own: Vec<&'a Variant>,
 }
 
 /// The stacks of a study, servers before clients. A role with fewer than [`MIN_STACKS`] is left out.
@@ -112,18 +110,15 @@ impl<'a> Study<'a> {
             let called = variant.settings.target.called();
             let same =
                 |way: &&mut Way<'_>| way.stack == stack && way.called == called && way.how == how;
-            let own = self.has_own_process(role, &variant.name).then_some(variant);
             match ways.iter_mut().find(same) {
                 Some(way) => {
                     way.variants.entry(in_flight).or_insert(variant);
-                    way.own.extend(own);
                 }
                 None => ways.push(Way {
                     stack,
                     called,
                     how,
                     variants: BTreeMap::from([(in_flight, variant)]),
-                    own: own.into_iter().collect(),
                 }),
             }
         }
@@ -157,11 +152,16 @@ impl<'a> Study<'a> {
         };
         let is_engine = way.stack == ENGINE;
         let (few, many) = (variant(few), variant(many));
+        let both: Vec<StackVariant> = few.iter().chain(&many).cloned().collect();
+        // The figures of a shared process do not belong to a single stack.
+        let own: Vec<StackVariant> = both
+            .iter()
+            .filter(|one| self.has_own_process(role, &one.variant))
+            .cloned()
+            .collect();
         let of = |variant: &Option<StackVariant>, metric| {
-            let names = variant.iter().map(|one| &*one.variant);
-            self.typical(&names.collect(), |row| figure(row, metric))
+            self.typical(variant.as_slice(), |row| figure(row, metric))
         };
-        let own: BTreeSet<&str> = way.own.iter().map(|variant| &*variant.name).collect();
         let own_cpu = match role {
             Role::Server => Metric::ServerCpu,
             Role::Client | Role::Codec => Metric::ClientCpu,
@@ -179,7 +179,7 @@ impl<'a> Study<'a> {
         };
         let processes = own
             .iter()
-            .filter_map(|name| self.figures(name))
+            .filter_map(|v| self.figures(&v.variant))
             .map(own_process);
         let (peaks, threads): (Vec<Option<u64>>, Vec<Option<u64>>) = processes.unzip();
         let most = |values: Vec<Option<u64>>| values.into_iter().flatten().max();
@@ -206,13 +206,13 @@ impl<'a> Study<'a> {
     /// interval is computed in the same way as for a comparison.
     fn typical(
         &self,
-        variants: &BTreeSet<&str>,
+        variants: &[StackVariant],
         figure: impl Fn(&TrialRow) -> Option<f64>,
     ) -> Option<Typical> {
         let placement = *self.plan.placements.first()?;
         let mut invocations: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
         let rows = self.rows.iter().filter(|row| row.placement == placement);
-        let is_one = |row: &&TrialRow| variants.contains(&*row.variant);
+        let is_one = |row: &&TrialRow| variants.iter().any(|one| one.variant == row.variant);
         for row in rows.filter(is_one) {
             if let Some(value) = figure(row) {
                 invocations.entry(row.invocation).or_default().push(value);

@@ -8,7 +8,7 @@ pub(crate) mod order;
 mod render;
 mod slices;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rpcgauge_message::Encoding;
 pub use rpcgauge_message::Limits;
@@ -18,6 +18,7 @@ pub use crate::capacity::Capacity;
 pub use metric::Metric;
 pub use slices::{SLICE_US, Slice};
 
+use crate::features::Role;
 use crate::objective::Objective;
 use crate::settings::{Idle, Placement, Settings, Stop, Target};
 
@@ -34,10 +35,10 @@ pub struct Plan {
     /// The variants, each under its own name.
     pub variants: Vec<Variant>,
     /// The processes that variants share; each variant is in at most one entry.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, alias = "shared", skip_serializing_if = "Vec::is_empty")]
     pub shared_processes: Vec<SharedProcesses>,
     /// By variant name: why a variant that should share processes has its own.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, alias = "apart", skip_serializing_if = "BTreeMap::is_empty")]
     pub own_processes: BTreeMap<String, String>,
     /// The pairs to compare.
     pub pairs: Vec<Pair>,
@@ -146,16 +147,24 @@ impl Plan {
         let (Some(of), Some(against)) = (self.place(of), self.place(against)) else {
             return false;
         };
+        let shared = self.shared_roles(of, against).len();
+        [of, against].iter().all(|place| {
+            let target = &self.variants[*place as usize].settings.target;
+            shared > 0 && target.stacks().count() == shared
+        })
+    }
+
+    /// The roles in which two variants have one process.
+    pub fn shared_roles(&self, of: u32, against: u32) -> BTreeSet<Role> {
         let shared = self.processes_of(of);
         let shared = shared.filter(|shared| shared.variants.contains(&against));
-        shared.is_some_and(|shared| {
-            let programs = [&shared.server, &shared.client].into_iter().flatten();
-            let programs = programs.count();
-            [of, against].iter().all(|place| {
-                let target = &self.variants[*place as usize].settings.target;
-                target.stacks().count() == programs
-            })
-        })
+        let roles = shared.into_iter().flat_map(|shared| {
+            [
+                shared.server.as_ref().map(|_| Role::Server),
+                shared.client.as_ref().map(|_| Role::Client),
+            ]
+        });
+        roles.flatten().collect()
     }
 
     /// The processes that a variant shares with others.

@@ -7,7 +7,7 @@ use rpcgauge_message::workload::MessageSet;
 
 use crate::features::{Features, Role};
 use crate::file::{Processes, StudyFile};
-use crate::plan::{Pair, Plan, SharedProcesses, Variant};
+use crate::plan::{Plan, SharedProcesses, Variant};
 use crate::settings::{REFERENCE, SubjectCall, Target};
 
 /// A variant of a group that shares processes, and its place in the plan.
@@ -15,6 +15,8 @@ struct Sharer<'p> {
     place: u32,
     variant: &'p Variant,
     call: &'p SubjectCall,
+    /// The trials that it is measured in turn with.
+    rotation: Option<u32>,
 }
 
 impl Sharer<'_> {
@@ -46,6 +48,11 @@ impl StudyFile {
     /// Puts the variants of a plan that are to share processes into the fewest that carry them, and notes why others
     /// have their own.
     pub(super) fn assign_processes(&self, plan: &mut Plan, stacks: &BTreeMap<String, Features>) {
+        let pairs = plan.pairs.iter().filter(|pair| !pair.a_a);
+        let pairs = pairs.map(|pair| (&*pair.of, &*pair.against));
+        let claims = plan.claims.iter();
+        let claims = claims.map(|claim| (&*claim.of, &*claim.against));
+        let compared: Vec<(&str, &str)> = pairs.chain(claims).collect();
         let mut shared = Vec::new();
         let mut own = BTreeMap::new();
         for group in plan
@@ -60,7 +67,7 @@ impl StudyFile {
             let all = sharers(plan, group.as_ref());
             let mut left: Vec<&Sharer<'_>> = all.iter().collect();
             while let Some(first) = left.first().copied() {
-                if let Some(processes) = best(first, &left, &plan.pairs, stacks) {
+                if let Some(processes) = best(first, &left, &compared, stacks) {
                     left.retain(|one| !processes.variants.contains(&one.place));
                     shared.push(processes);
                 } else {
@@ -84,11 +91,18 @@ fn sharers<'p>(plan: &'p Plan, group: Option<&String>) -> Vec<Sharer<'p>> {
         Target::Call(call) => Some((place, variant, &**call)),
         Target::Codec(_) | Target::Live(_) => None,
     });
+    let rotation = |place| {
+        let mut trials = plan.trials.iter();
+        trials
+            .find(|trial| trial.variant == place)
+            .map(|trial| trial.rotation)
+    };
     calls
         .map(|(place, variant, call)| Sharer {
             place,
             variant,
             call,
+            rotation: rotation(place),
         })
         .collect()
 }
@@ -101,7 +115,7 @@ fn sharers<'p>(plan: &'p Plan, group: Option<&String>) -> Vec<Sharer<'p>> {
 fn best(
     first: &Sharer<'_>,
     left: &[&Sharer<'_>],
-    pairs: &[Pair],
+    compared: &[(&str, &str)],
     stacks: &BTreeMap<String, Features>,
 ) -> Option<SharedProcesses> {
     let choices = |role| {
@@ -121,8 +135,7 @@ fn best(
             let members = fitting.filter(|one| carries(one)).take(MAX_PARTS);
             let members: Vec<&Sharer<'_>> = members.copied().collect();
             let has = |name: &str| members.iter().any(|one| one.variant.name == name);
-            let mut pairs = pairs.iter().filter(|pair| !pair.a_a);
-            let are_compared = pairs.any(|pair| has(&pair.of) && has(&pair.against));
+            let are_compared = compared.iter().any(|(of, against)| has(of) && has(against));
             let members: Vec<u32> = members.iter().map(|one| one.place).collect();
             let programs = [server, client].into_iter().flatten();
             let of_subjects = programs.clone().filter(|program| *program != REFERENCE);
@@ -141,7 +154,7 @@ fn best(
     best.map(|(_, processes)| processes)
 }
 
-const NOT_COMPARED: &str = "the variants of its program are not compared with each other";
+const NOT_COMPARED: &str = "no other variant of its program is compared with it";
 const NO_PROGRAM: &str = "no program contains these stacks and those of another variant";
 
 /// Why a variant of a group shares no process.
@@ -165,7 +178,9 @@ fn reason(
 /// Why two variants cannot be called in one process, whatever their stacks.
 fn conflict(a: &Sharer<'_>, b: &Sharer<'_>) -> Option<&'static str> {
     let (one, other) = (a.call, b.call);
-    if MessageSet::from(&one.workload) != MessageSet::from(&other.workload) {
+    if a.rotation != b.rotation {
+        Some(NOT_COMPARED)
+    } else if MessageSet::from(&one.workload) != MessageSet::from(&other.workload) {
         Some("its messages differ, and a program is built for one set of messages")
     } else if one.runtime != other.runtime {
         Some("the settings of its runtime differ from those of another variant of its program")

@@ -158,7 +158,9 @@ impl Phases<'_, '_> {
     #[cold]
     fn pause(&mut self, now: u64) {
         self.warmup.end(now);
-        self.failing = Failing::default();
+        if self.warmup.is_finished() {
+            self.failing = Failing::default();
+        }
         self.phase = Phase::Paused;
         self.started_at = now;
     }
@@ -195,6 +197,9 @@ impl Phases<'_, '_> {
     fn switching_ends_by(&self, ledger: &Ledger<'_>) -> u64 {
         let lasts = if ledger.due_times.is_at_a_rate() {
             self.warmup.longest()
+        } else if self.slicing.is_some() {
+            // No call may be in flight while other sessions have their turn.
+            self.deadline
         } else {
             self.patience
         };

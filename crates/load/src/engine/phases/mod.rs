@@ -5,10 +5,10 @@
 //!    └── without a warm-up ────────────────▲
 //!
 //! A session:
-//!     ┌──────── Session::warm_up_slice ───────┐
-//! Opening ──► Paused ──► WarmUp ──► Switching ──┐
-//!               ▲ │                             │
-//!               │ └──► Resuming ──► Skipping ──►│Measured ──► Draining ──┐
+//!
+//! Opening ──► Paused
+//! Paused ──► WarmUp ──► Switching ──► Paused                              (Session::warm_up_turn)
+//! Paused ──► Resuming ──► Skipping ──► Measured ──► Draining ──► Paused   (Session::slice)
 //! ```
 //!
 //! The trial can end early in any phase: because it is stopped, the bodies are used up, or all calls have
@@ -242,13 +242,16 @@ impl<'t, 'r> Phases<'t, 'r> {
         if self.phase != Phase::WarmUp {
             let is_in_time = call.succeeded && !call.late && self.measured_from < u64::MAX;
             self.warmup.answered_in_measured += u64::from(is_in_time);
+            self.warmup.drained_call_ended();
             return;
         }
         match self.warmup.call_ended(&call) {
             None => {}
             Some(Settling::Settled) => self.end_warmup(true, call.done),
             Some(Settling::NeverSettled) => self.end_warmup(false, call.done),
-            Some(Settling::GoOn) if self.slicing.is_some() => self.end_warmup_calls(call.done),
+            Some(Settling::GoOn) if self.slicing.is_some() && self.warmup.is_turn_over() => {
+                self.end_warmup_calls(call.done);
+            }
             Some(Settling::GoOn) => {}
         }
     }

@@ -56,8 +56,10 @@ impl Phases<'_, '_> {
         self.slicing = Some(Slicing::default());
     }
 
-    /// Begins a slice of the warm-up of a paused session, which has one.
-    pub(crate) fn begin_warm_up_slice(&mut self, now: u64, ledger: &mut Ledger<'_>) {
+    /// Begins a turn of the warm-up of a paused session, which has one.
+    pub(crate) fn begin_warm_up_turn(&mut self, now: u64, ledger: &mut Ledger<'_>) {
+        // The pause must not be included in the time during which calls failed.
+        self.failing.pause(now.saturating_sub(self.started_at));
         self.warmup.start(now);
         self.phase = Phase::WarmUp;
         self.started_at = now;

@@ -14,6 +14,10 @@ use crate::warmup::{Settling, WarmupBounds};
 /// histogram after every few calls would disturb the calls.
 const FEW: usize = 1024;
 
+/// The slices that a session runs in a row. The calls in flight end after each turn, and only a part of them belongs to a
+/// slice, so with many calls in flight turns of one slice would leave too few slices to settle.
+const SLICES_PER_TURN: u32 = 10;
+
 /// The warm-up of a trial, or its absence.
 pub(crate) struct WarmUp<'r> {
     bounds: Option<WarmupBounds>,
@@ -22,6 +26,10 @@ pub(crate) struct WarmUp<'r> {
     meter: Option<SliceMeter>,
     /// Whether the rule or a bound has ended it.
     is_over: bool,
+    /// When it was paused, ns; `None` while it is running.
+    paused_at: Option<u64>,
+    /// How many slices a session still runs before it pauses.
+    slices_left: u32,
     pub(crate) outcome: Warmup,
     pub(crate) late: LateCalls,
     /// Calls of the warm-up that succeeded while measured calls were due (only at a rate).
@@ -38,6 +46,8 @@ impl<'r> WarmUp<'r> {
             settling,
             meter: None,
             is_over: false,
+            paused_at: None,
+            slices_left: 0,
             outcome: Warmup::default(),
             late: LateCalls::default(),
             answered_in_measured: 0,
@@ -46,20 +56,36 @@ impl<'r> WarmUp<'r> {
 
     /// Starts the warm-up at `now` (ns), or resumes it. Returns false if the trial has none.
     pub(super) fn start(&mut self, now: u64) -> bool {
-        let meter = |bounds| SliceMeter::new(bounds, now, &self.outcome);
-        self.meter = self.bounds.map(meter);
+        self.slices_left = SLICES_PER_TURN;
+        match (&mut self.meter, self.paused_at.take()) {
+            (Some(meter), Some(paused_at)) => meter.pause(now.saturating_sub(paused_at)),
+            _ => self.meter = self.bounds.map(|bounds| SliceMeter::new(bounds, now)),
+        }
         self.meter.is_some()
+    }
+
+    /// Whether a session has run enough slices for other sessions to have their turn.
+    pub(super) fn is_turn_over(&self) -> bool {
+        self.slices_left == 0
     }
 
     /// Notes the end of a call. If the call completes a slice, returns the rule's decision.
     pub(super) fn call_ended(&mut self, call: &EndedCall) -> Option<Settling> {
         let latency = call.done.saturating_sub(call.due);
         let slice = self.meter.as_mut()?.call_ended(call.done, latency)?;
+        self.slices_left = self.slices_left.saturating_sub(1);
         Some(if slice.asks_rule {
             (self.settling)(slice.median)
         } else {
             Settling::GoOn
         })
+    }
+
+    /// Notes the end of a call that was in flight at the end of a turn or of the warm-up. It belongs to no slice.
+    pub(super) fn drained_call_ended(&mut self) {
+        if let Some(meter) = &mut self.meter {
+            meter.ended += 1;
+        }
     }
 
     /// Notes the end of a warm-up call during the measured part.
@@ -112,7 +138,8 @@ impl<'r> WarmUp<'r> {
 
     /// Notes that the warm-up ended, or was paused, at `now` (ns).
     pub(super) fn end(&mut self, now: u64) {
-        if let Some(meter) = self.meter.take() {
+        if let Some(meter) = self.meter.as_ref().filter(|_| self.paused_at.is_none()) {
+            self.paused_at = Some(now);
             self.outcome.elapsed_ns = now.saturating_sub(meter.started_at);
         }
     }
@@ -127,7 +154,7 @@ struct CompleteSlice {
     asks_rule: bool,
 }
 
-/// The slices of a warm-up since it was started or resumed.
+/// The slices of a warm-up so far.
 #[derive(Debug)]
 struct SliceMeter {
     bounds: WarmupBounds,
@@ -142,16 +169,22 @@ struct SliceMeter {
 }
 
 impl SliceMeter {
-    fn new(bounds: WarmupBounds, now: u64, earlier: &Warmup) -> SliceMeter {
+    fn new(bounds: WarmupBounds, now: u64) -> SliceMeter {
         SliceMeter {
             bounds,
-            started_at: now.saturating_sub(earlier.elapsed_ns),
-            ended: earlier.calls,
+            started_at: now,
+            ended: 0,
             slice_started_at: now,
             slice_calls: 0,
             few: Vec::with_capacity(FEW),
             many: histogram(),
         }
+    }
+
+    /// Leaves out a pause of this length, ns.
+    fn pause(&mut self, length: u64) {
+        self.started_at = self.started_at.saturating_add(length);
+        self.slice_started_at = self.slice_started_at.saturating_add(length);
     }
 
     /// Adds a call that ended. Returns the slice if the call completes it.
@@ -219,7 +252,7 @@ mod tests {
             slice_calls: 3,
             slice_time: Duration::from_nanos(100),
         };
-        SliceMeter::new(bounds, 5000, &Warmup::default())
+        SliceMeter::new(bounds, 5000)
     }
 
     #[test]
@@ -246,7 +279,7 @@ mod tests {
                 slice_calls: calls,
                 slice_time: Duration::ZERO,
             };
-            let mut meter = SliceMeter::new(bounds, 0, &Warmup::default());
+            let mut meter = SliceMeter::new(bounds, 0);
             for round in 0..2 {
                 // The numbers 1 to `calls` in a different order.
                 let latencies = (0..calls).map(|i| 1 + (i * 7919) % calls);

@@ -76,7 +76,7 @@ fn shared_clients_come_before_a_shared_embedded_server() {
         plan.processes(),
         [
             "a, c and a-again share a server process (reference) and a client process (python/http)",
-            "b and d have their own processes: the variants of its program are not compared with each other",
+            "b and d have their own processes: no other variant of its program is compared with it",
         ]
     );
 }
