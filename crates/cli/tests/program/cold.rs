@@ -48,7 +48,7 @@ fn only_the_first_calls_of_a_start_are_cold() {
         let variant = variants.iter().find(is_it).expect(name);
         &variant["cells"][0]["figures"]
     };
-    let ns = |name: &str, of: &str| figures(name)["cold"][of].as_u64().expect(of);
+    let ns = |name: &str, of: &str| figures(name)["startup"]["cold"][of].as_u64().expect(of);
     assert!(ns("server", "first_ns") >= SLEEPS_NS);
     let mean_ns = ns("server", "mean_ns");
     assert!(

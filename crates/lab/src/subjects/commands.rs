@@ -53,7 +53,7 @@ pub(crate) struct Commands<'a> {
     pub(crate) libraries: &'a BTreeMap<String, String>,
     /// The folder in which the commands run.
     pub(crate) folder: &'a Path,
-    /// Finds the program of a command.
+    /// Resolves a command's program to the path of its executable.
     pub(crate) program: &'a dyn Fn(&str) -> PathBuf,
     /// The commands, run one after another.
     pub(crate) commands: Vec<Vec<String>>,

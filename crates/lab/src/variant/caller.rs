@@ -47,7 +47,7 @@ impl Caller {
         workload: Workload,
     ) -> TrialResult<Self> {
         let in_flight = settings.in_flight;
-        // A library opens one connection for each channel or for each call in flight.
+        // A library opens one connection per channel or per call in flight; the sum is an upper bound for both.
         let connections = in_flight.saturating_add(settings.channels);
         let proof = Proof::Response(workload);
         Self::new(subject, &settings.records, (in_flight, connections), proof)

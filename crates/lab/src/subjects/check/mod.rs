@@ -108,7 +108,7 @@ impl Check<'_> {
                     Role::Codec => check.codec(),
                 }?;
                 if !pinned.is_empty() && check.reported.is_known() {
-                    check.attempt("reports the versions of its subject.toml", |check| {
+                    check.attempt("reports the versions listed in its subject.toml", |check| {
                         check.reported.agree(pinned)
                     })?;
                 }
