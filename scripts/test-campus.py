@@ -123,7 +123,7 @@ def main():
         said = ""
         for line in app.stdout:
             said += line
-            if line.startswith("Ctrl-C"):
+            if line.startswith("Press Ctrl-C"):
                 break
         else:
             sys.exit(f"campus did not keep running:\n{said}")
