@@ -100,7 +100,7 @@ impl<'m> Rotation<'m> {
     }
 
     /// Warms up the variants in alternation, until all have settled or reached their limits. No variant is measured
-    /// while code of another one is still being compiled.
+    /// while another one is still drifting.
     pub(crate) fn warm_up(&mut self, stop: &AtomicBool) {
         let mut is_over = false;
         while !is_over && !stop.load(Ordering::Relaxed) {
