@@ -109,6 +109,9 @@ pub struct MessageCode {
     /// once for each program that is needed.
     #[serde(deserialize_with = "commands")]
     pub generate: Vec<Vec<String>>,
+    /// Programs in `PATH` that these commands use if they are installed.
+    #[serde(default)]
+    pub optional: Vec<String>,
 }
 
 /// The arguments that settings add to the command that runs a subject.

@@ -2,7 +2,10 @@
 //! the stack is left out if that fails. The subject is a small server whose generator reads the
 //! descriptors that it is given.
 
+use std::env;
 use std::fs;
+use std::iter;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
 use serde_json::Value;
@@ -182,6 +185,32 @@ pub(crate) fn left_out(place: &Place, reasons: &[&str]) -> Value {
     };
     assert!(measured("reference") && !measured("made:http"));
     report
+}
+
+#[test]
+fn code_is_made_again_once_a_program_that_the_generator_uses_is_installed() {
+    let generate = r#"generate = [["python3", "generate.py", "{messages}"]]"#;
+    let with_optional = format!("{generate}\noptional = [\"protoc-gen-made\"]");
+    let place = place_with("mine/made/subject.toml", generate, &with_optional);
+    for (out, made) in [("none", 1), ("still-none", 1)] {
+        run(&place, out).well();
+        assert_eq!(count(&place), made, "{out}");
+    }
+    place.file("bin/protoc-gen-made", "#!/bin/sh\n");
+    let tool = place.path().join("bin/protoc-gen-made");
+    fs::set_permissions(tool, fs::Permissions::from_mode(0o755)).expect("its owner's file");
+    let found = env::var_os("PATH").unwrap_or_default();
+    let folders = iter::once(place.path().join("bin")).chain(env::split_paths(&found));
+    let path = env::join_paths(folders).expect("no : in the paths");
+    for (out, made) in [("installed", 2), ("still-installed", 2)] {
+        let args = ["run", "study.toml", "--subjects", "mine", "--out", out];
+        let mut command = place.command(&args);
+        command
+            .env("COUNT", place.path().join("count"))
+            .env("PATH", &path);
+        Finished::from(command.output().expect("the program starts")).well();
+        assert_eq!(count(&place), made, "{out}");
+    }
 }
 
 #[test]

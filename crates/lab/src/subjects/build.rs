@@ -20,7 +20,7 @@ use rpcgauge_study::subject::{FLAGS, Flags, MESSAGES, Manifest, PROGRAM, STACK};
 use super::commands::{Commands, Step};
 use super::error::SubjectsError;
 use super::folders::{beside, empty, forget, has_part, is_whole, unwritable};
-use super::tools::{FoundTool, find_all, matching};
+use super::tools::{FoundTool, find_all, in_path, matching};
 use super::{Package, State};
 use crate::subject::{RuntimeFlags, SubjectCommand, filled};
 
@@ -198,6 +198,10 @@ impl Built {
         let files = messages.files()?;
         let mut digest = DefaultHasher::new();
         (&files.descriptors, &files.list).hash(&mut digest);
+        // Once the user installs one of them, the code is generated again.
+        for program in &code.optional {
+            in_path(program).hash(&mut digest);
+        }
         let kind = match messages {
             MessageSet::BuiltIn => "builtin",
             MessageSet::Own { .. } => "own",

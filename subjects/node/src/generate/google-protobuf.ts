@@ -14,7 +14,6 @@ const OPTIONS = "import_style=commonjs,binary";
 const WIDE = [Type.INT64, Type.UINT64, Type.SINT64, Type.FIXED64, Type.SFIXED64];
 
 export async function googleProtobuf(
-  messages: string,
   descriptors: FileDescriptorSet,
   generate: string[],
 ): Promise<GeneratedFile[]> {
@@ -27,8 +26,7 @@ export async function googleProtobuf(
     return [...files, { name: "package.json", content: '{"type":"commonjs"}\n' }];
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-    const install = "npm install --global protoc-gen-js@3.21.4";
-    throw new Error(`there is no protoc-gen-js on the PATH; install it (${install}) and delete ${messages}`);
+    throw new Error("there is no protoc-gen-js on the PATH; install it: npm install --global protoc-gen-js@3.21.4");
   }
 }
 

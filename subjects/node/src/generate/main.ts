@@ -89,7 +89,7 @@ async function main(messages: string): Promise<void> {
       const content = await staticModule(toBinary(FileDescriptorSetSchema, descriptors));
       return [{ name: "messages.js", content }];
     }),
-    attempt("google-protobuf", () => googleProtobuf(messages, descriptors, generate)),
+    attempt("google-protobuf", () => googleProtobuf(descriptors, generate)),
   ]);
   const wides = ["integer", "string"] as const;
   const ofSchemas = wides.map((wide) => ({
