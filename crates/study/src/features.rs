@@ -88,6 +88,8 @@ pub struct Adjustable {
     pub gc: Vec<String>,
     /// Whether its heap size can be set.
     pub heap: bool,
+    /// Whether it can start from an ahead-of-time cache.
+    pub aot_cache: bool,
     /// Whether it reports runtime events, such as garbage collections.
     pub events: bool,
 }

@@ -49,6 +49,9 @@ pub struct Runtime {
     /// The initial and maximum size of the heap, bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub heap_bytes: Option<u64>,
+    /// Whether to start from an ahead-of-time cache, which a training run writes.
+    #[serde(skip_serializing_if = "is_default")]
+    pub aot_cache: bool,
     /// Whether to record events that may explain a slow call.
     #[serde(skip_serializing_if = "is_default")]
     pub events: bool,

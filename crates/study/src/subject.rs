@@ -39,6 +39,9 @@ pub const FLAGS: &str = "{flags}";
 /// The placeholder in flags for the size of the heap, bytes.
 pub const HEAP: &str = "{heap}";
 
+/// The placeholder in flags for the file of the ahead-of-time cache.
+pub const AOT_CACHE: &str = "{aot-cache}";
+
 /// The placeholder for the event file, in flags and in the command that reads the file.
 pub const EVENTS: &str = "{events}";
 
@@ -116,7 +119,7 @@ pub struct MessageCode {
 
 /// The arguments that settings add to the command that runs a subject.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Flags {
     /// The arguments for each garbage collector.
     #[serde(deserialize_with = "collectors")]
@@ -124,8 +127,22 @@ pub struct Flags {
     /// The arguments that set the heap size, with [`HEAP`] where the size goes; empty if it cannot be set.
     #[serde(deserialize_with = "of::<_, Command, _>")]
     pub heap: Vec<String>,
+    /// The arguments for an ahead-of-time cache; absent if the runtime has none.
+    pub aot_cache: Option<AotFlags>,
     /// The default settings.
     pub usual: UsualFlags,
+}
+
+/// The arguments for an ahead-of-time cache, with [`AOT_CACHE`] where its file goes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AotFlags {
+    /// Those of a training run, which writes the file when it exits.
+    #[serde(deserialize_with = "of::<_, Command, _>")]
+    pub train: Vec<String>,
+    /// Those that use the file.
+    #[serde(deserialize_with = "of::<_, Command, _>")]
+    pub load: Vec<String>,
 }
 
 /// The default settings of a runtime. A setting without a default adds no arguments unless a study sets it.
@@ -257,6 +274,7 @@ impl Manifest {
         let runtime = Adjustable {
             gc: manifest.flags.gc.keys().cloned().collect(),
             heap: !manifest.flags.heap.is_empty(),
+            aot_cache: manifest.flags.aot_cache.is_some(),
             events: manifest.events.is_some(),
         };
         for stack in &mut stacks {
@@ -305,7 +323,18 @@ impl Manifest {
             return Some((place.clone(), message));
         }
         if let Some(flags) = flags {
-            let Flags { gc, heap, usual } = &self.flags;
+            let Flags {
+                gc,
+                heap,
+                aot_cache,
+                usual,
+            } = &self.flags;
+            let aot_words = aot_cache.iter().flat_map(|aot| [&aot.train, &aot.load]);
+            if aot_words.clone().any(|words| !holds(words, AOT_CACHE)) {
+                let message =
+                    format!("\"train\" and \"load\" need {AOT_CACHE} in a word, for the file");
+                return Some((flags, message));
+            }
             if !heap.is_empty() && !holds(heap, HEAP) {
                 let message = format!("\"heap\" needs {HEAP} in a word, for the size in bytes");
                 return Some((flags, message));

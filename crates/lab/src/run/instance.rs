@@ -27,7 +27,7 @@ use crate::files::scratch::Scratch;
 use crate::live::Live;
 use crate::machine::placement::{CoreSet, Layout};
 use crate::run::Event;
-use crate::subject::{EventsFile, Start, Subject, SubjectCommand};
+use crate::subject::{EventsFile, RuntimeFiles, Start, Subject, SubjectCommand};
 use crate::variant::caller::Caller;
 use crate::variant::server::{Server, Up, enter_client, enter_server};
 use crate::variant::settings_line;
@@ -77,6 +77,16 @@ impl Instance {
             Self::Codec(codec) => codec.subject.ask_to_end(),
         }
     }
+
+    /// The same as [`Self::processes`], to be ended one by one.
+    pub(super) fn into_processes(self) -> Vec<Subject> {
+        match self {
+            Self::Server(Server::Subject(up)) => vec![up.subject],
+            Self::Server(Server::Live(_)) => Vec::new(),
+            Self::Client(server, client) => vec![server.subject, client.subject],
+            Self::Codec(codec) => vec![codec.subject],
+        }
+    }
 }
 
 /// One start of a variant's subjects.
@@ -89,6 +99,7 @@ struct Starting {
     log: String,
     /// The name of its socket, records and events files, without the extension.
     file: String,
+    is_training: bool,
     /// The files to which its runtimes write events.
     sources: Vec<EventSource>,
 }
@@ -100,6 +111,8 @@ pub(super) struct Occasion {
     pub(super) placement: Placement,
     /// The number of earlier starts.
     pub(super) starts: u32,
+    /// Whether it is a training run, which is not measured.
+    pub(super) is_training: bool,
 }
 
 /// One start of a variant that calls a server.
@@ -168,6 +181,7 @@ impl Run<'_> {
             invocation,
             placement,
             starts,
+            is_training,
         } = occasion;
         let variant = &self.plan.variants[index as usize];
         self.notify(&Event::SubjectStarting {
@@ -175,13 +189,17 @@ impl Run<'_> {
             progress: self.pace.progress(),
         });
         let place = placement.as_str();
-        let name = |variant: &dyn fmt::Display| format!("{invocation}-{variant}-{place}-{starts}");
+        let training = if is_training { "-training" } else { "" };
+        let name = |variant: &dyn fmt::Display| {
+            format!("{invocation}-{variant}-{place}-{starts}{training}")
+        };
         Ok(Starting {
             index,
             placement,
             layout: self.placements.layout(placement)?,
             log: name(&variant.name),
             file: name(&index),
+            is_training,
             sources: Vec::new(),
         })
     }
@@ -417,15 +435,19 @@ impl Run<'_> {
         (workload, runtime): (&WorkloadSpec, &Runtime),
     ) -> TrialResult<SubjectCommand> {
         let command = self.options.stacks.command(stack, Some(workload))?;
-        if !runtime.events || command.runtime.read.is_none() {
-            return Ok(command.with_runtime(runtime, None));
+        let mut files = RuntimeFiles::default();
+        if runtime.aot_cache && command.runtime.flags.aot_cache.is_some() {
+            let file = self.file(&format!("{}-{}.aot", starting.index, process.as_str()))?;
+            files.aot_cache = Some(self.aot_cache(file, starting.is_training)?);
         }
-        let file = self.file(&format!("{}-{}.events", starting.file, process.as_str()))?;
-        let with_events = command.with_runtime(runtime, Some(&file));
-        let events = EventsFile::of(command, file);
-        let source = events.map(|events| EventSource { process, events });
-        starting.sources.extend(source);
-        Ok(with_events)
+        if runtime.events && command.runtime.read.is_some() {
+            let file = self.file(&format!("{}-{}.events", starting.file, process.as_str()))?;
+            let events = EventsFile::of(command, file.clone());
+            let source = events.map(|events| EventSource { process, events });
+            starting.sources.extend(source);
+            files.events = Some(file);
+        }
+        Ok(command.with_runtime(runtime, &files))
     }
 
     /// The live service of a variant, or of the variant that it repeats.
@@ -465,7 +487,7 @@ impl Run<'_> {
             cores: Some(cores),
             log: &self.log_path(log),
             ready_timeout: command.ready_timeout.unwrap_or(self.options.ready_timeout),
-            end_timeout: self.options.end_timeout,
+            end_timeout: command.end_timeout.unwrap_or(self.options.end_timeout),
         };
         Subject::start_parts(&start, self.stop)
     }

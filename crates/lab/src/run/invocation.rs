@@ -173,15 +173,16 @@ impl Run<'_> {
             invocation: invocation.number,
             placement,
             starts,
+            is_training: false,
         };
-        let made: Vec<TrialResult<Started>> = if starts > RESTARTS {
-            let failed = variants.iter().map(|_| Err(died_too_often(starts)));
-            failed.collect()
+        let possible = if starts > RESTARTS {
+            Err(died_too_often(starts))
         } else {
-            match shared {
-                None => vec![self.new_instance(occasion, variant)],
-                Some(shared) => self.shared_instances(occasion, shared),
-            }
+            self.train(occasion, variant)
+        };
+        let made = match possible {
+            Ok(()) => self.start_processes(occasion, variant),
+            Err(failure) => variants.iter().map(|_| Err(failure.clone())).collect(),
         };
         for ((of, made), (_, mut sources)) in variants.into_iter().zip(made).zip(earlier) {
             let state = made.map(|(instance, new)| {
@@ -194,6 +195,19 @@ impl Run<'_> {
                 sources,
             };
             invocation.slots.insert((of, placement), slot);
+        }
+    }
+
+    /// Starts the processes of a variant and of those that share them, in the order of the variants.
+    pub(super) fn start_processes(
+        &mut self,
+        occasion: Occasion,
+        variant: u32,
+    ) -> Vec<TrialResult<Started>> {
+        let plan = self.plan;
+        match plan.processes_of(variant) {
+            None => vec![self.new_instance(occasion, variant)],
+            Some(shared) => self.shared_instances(occasion, shared),
         }
     }
 

@@ -9,6 +9,7 @@ mod pace;
 mod records;
 mod rotation;
 mod search;
+mod training;
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,7 +27,7 @@ use rpcgauge_study::record::{
 use rpcgauge_study::settings::REFERENCE;
 
 use crate::environment::{self, Disturbances, continued};
-use crate::error::{LabError, TrialFailure};
+use crate::error::{LabError, TrialFailure, TrialResult};
 use crate::files::scratch::Scratch;
 use crate::live::Live;
 use crate::machine::placement::Placements;
@@ -202,6 +203,8 @@ struct Run<'a> {
     networks: Networks,
     /// The folder for sockets and records of subjects, created when first needed.
     scratch: OnceCell<Scratch>,
+    /// The training runs made so far, by the first variant of their processes.
+    trained: BTreeMap<u32, TrialResult>,
     /// The workloads needed so far.
     workloads: Vec<(WorkloadSpec, Workload)>,
     environment: Environment,
@@ -246,6 +249,7 @@ impl<'a> Run<'a> {
             placements,
             networks: Networks::default(),
             scratch: OnceCell::new(),
+            trained: BTreeMap::new(),
             workloads: Vec::new(),
             environment,
             provenance,

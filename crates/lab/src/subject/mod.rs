@@ -13,12 +13,12 @@ mod records;
 mod started;
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use rpcgauge_study::record::Build;
 use rpcgauge_study::settings::Runtime;
-use rpcgauge_study::subject::{EVENTS, Flags, HEAP};
+use rpcgauge_study::subject::{AOT_CACHE, EVENTS, Flags, HEAP};
 
 pub(crate) use ending::{MAX_PRINTED_BYTES, bound_output, run};
 pub use ending::{end, end_with_this_program, spawn};
@@ -45,6 +45,8 @@ pub struct SubjectCommand {
     pub protobuf_samples: bool,
     /// How long the subject may take to become ready; `None` for the lab's default.
     pub ready_timeout: Option<Duration>,
+    /// How long the subject may take to exit; `None` for the lab's default.
+    pub end_timeout: Option<Duration>,
     /// What the subject was built from; `None` for the embedded subject, which is part of this program.
     pub build: Option<Build>,
     /// The subject's size on disk without its language's runtime, bytes; `None` if unknown.
@@ -58,7 +60,7 @@ pub struct SubjectCommand {
 pub struct RuntimeFlags {
     /// The index at which to insert the arguments.
     pub place: usize,
-    /// The arguments for each garbage collector and for the heap size.
+    /// The arguments for each runtime setting.
     pub flags: Flags,
     /// The arguments that make the runtime write its events.
     pub events: Vec<String>,
@@ -81,6 +83,7 @@ impl SubjectCommand {
             stack: None,
             protobuf_samples: false,
             ready_timeout: None,
+            end_timeout: None,
             build: None,
             disk: None,
             runtime: RuntimeFlags::default(),
@@ -95,9 +98,8 @@ impl SubjectCommand {
         }
     }
 
-    /// The command with those of these runtime settings that its stack supports. `events` is the file
-    /// for runtime events, if requested.
-    pub(crate) fn with_runtime(&self, asked: &Runtime, events: Option<&Path>) -> Self {
+    /// The command with those of these runtime settings that its stack supports, and with these files.
+    pub(crate) fn with_runtime(&self, asked: &Runtime, files: &RuntimeFiles) -> Self {
         let has = &self.runtime;
         let usual = &has.flags.usual;
         // A setting that this stack does not support applies to another stack of the variant.
@@ -113,16 +115,45 @@ impl SubjectCommand {
         if let Some(bytes) = asked.heap_bytes.or(usual.heap_bytes) {
             words.extend(filled(&has.flags.heap, HEAP, &bytes.to_string()));
         }
-        if let Some(file) = events {
+        let mut command = self.clone();
+        if let (Some(flags), Some(cache)) = (&has.flags.aot_cache, &files.aot_cache) {
+            let (flags, file) = match cache {
+                AotCache::Write(file) => {
+                    command.end_timeout = Some(TRAINING_END_TIMEOUT);
+                    (&flags.train, file)
+                }
+                AotCache::Load(file) => (&flags.load, file),
+            };
+            words.extend(filled(flags, AOT_CACHE, &file.display().to_string()));
+        }
+        if let Some(file) = &files.events {
             words.extend(filled(&has.events, EVENTS, &file.display().to_string()));
         }
-        let mut command = self.clone();
         let place = has.place.min(command.args.len());
         let words = words.into_iter().map(OsString::from);
         command.args.splice(place..place, words);
         command
     }
 }
+
+/// The files that a runtime writes or reads, if its settings need them.
+#[derive(Debug, Default)]
+pub(crate) struct RuntimeFiles {
+    pub(crate) aot_cache: Option<AotCache>,
+    /// Where it writes its events.
+    pub(crate) events: Option<PathBuf>,
+}
+
+/// The file of an ahead-of-time cache.
+#[derive(Debug)]
+pub(crate) enum AotCache {
+    /// A training run writes the file when it exits.
+    Write(PathBuf),
+    Load(PathBuf),
+}
+
+/// How long the process of a training run may take to write its cache and exit.
+const TRAINING_END_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Replaces a placeholder in the words of a manifest.
 pub(crate) fn filled(words: &[String], place: &str, value: &str) -> Vec<String> {

@@ -177,6 +177,11 @@ impl Subject {
         &self.said
     }
 
+    /// Whether this is the only part of the process, or the first of several.
+    pub(crate) fn is_first_part(&self) -> bool {
+        self.part == 0
+    }
+
     /// Whether the process has other parts.
     pub(crate) fn has_other_parts(&self) -> bool {
         self.shared.ready.parts.len() > 1

@@ -135,6 +135,7 @@ impl Built {
             flags: Flags {
                 gc: gc.collect(),
                 heap: filled(&flags.heap),
+                aot_cache: flags.aot_cache.clone(),
                 usual: flags.usual.clone(),
             },
             events: events.map_or_else(Vec::new, |events| filled(&events.flags)),

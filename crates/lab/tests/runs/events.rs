@@ -42,6 +42,7 @@ fn runtime(read: &[&str]) -> SubjectCommand {
         flags: Flags {
             gc: [("g1".to_owned(), words(&["-g1"]))].into(),
             heap: words(&["-heap={heap}"]),
+            aot_cache: None,
             usual: UsualFlags {
                 gc: None,
                 heap_bytes: Some(1 << 20),
@@ -63,6 +64,7 @@ fn with_heap(events: bool, heap_bytes: Option<u64>) -> Settings {
         call.runtime = Runtime {
             gc: Some("g1".to_owned()),
             heap_bytes,
+            aot_cache: false,
             events,
         };
     })

@@ -7,6 +7,7 @@ mod failures;
 mod marks;
 mod shared;
 mod stopping;
+mod training;
 
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;

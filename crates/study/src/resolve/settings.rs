@@ -233,14 +233,27 @@ impl<'r, 'a> Check<'r, 'a> {
     /// client in another language has other collectors. [`Self::has`] checks that a stack with collectors has this one.
     fn runtime(&self, target: &Target) -> Result<(), StudyError> {
         type Has = fn(&Features) -> bool;
-        let asked: [(Key, Has, &str); 2] = [
+        let asked: [(Key, Has, &str); 3] = [
             (
                 Key::Gc,
                 |has| !has.runtime.gc.is_empty(),
                 "the garbage collector",
             ),
             (Key::Heap, |has| has.runtime.heap, "the heap's size"),
+            (
+                Key::AotCache,
+                |has| has.runtime.aot_cache,
+                "an ahead-of-time cache",
+            ),
         ];
+        if target
+            .runtime()
+            .is_some_and(|runtime| runtime.aot_cache && runtime.events)
+        {
+            let message = "a runtime that records its events does not start from an ahead-of-time cache; set only one \
+                           of \"aot-cache\" and \"events\"";
+            return Err(self.error(Some(Key::AotCache), message));
+        }
         let stacks = self.resolver.context.subjects;
         for (key, has, what) in asked {
             let is_of = |stack: &str| stacks.get(stack).is_some_and(has);

@@ -42,6 +42,7 @@ pub(crate) enum Key {
     Deadline,
     Gc,
     Heap,
+    AotCache,
     Events,
     ColdCalls,
 }
@@ -577,6 +578,16 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
         set: |s, value| put(&mut runtime_mut(s)?.heap_bytes, value.to_bytes().map(Some)),
         column: RUNTIME,
         describe: |_, value| format!("heap {value}"),
+        ..ROW
+    },
+    Setting {
+        key: Key::AotCache,
+        name: "aot-cache",
+        values: Values::Flag,
+        get: |s| s.target.runtime()?.aot_cache.then_some(Value::Flag(true)),
+        set: |s, value| put(&mut runtime_mut(s)?.aot_cache, value.to_flag()),
+        column: RUNTIME,
+        describe: |_, _| "ahead-of-time cache".into(),
         ..ROW
     },
     Setting {

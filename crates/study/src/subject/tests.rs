@@ -169,6 +169,7 @@ const RUNTIME: &str = r#"
 [flags]
 gc = { g1 = ["-XX:+UseG1GC"], serial = ["-XX:+UseSerialGC"] }
 heap = ["-Xms{heap}", "-Xmx{heap}"]
+aot-cache = { train = ["-write={aot-cache}"], load = ["-load={aot-cache}"] }
 usual = { gc = "g1", heap = "512MiB" }
 [events]
 flags = ["-record={events}"]
@@ -195,7 +196,7 @@ fn the_flags_of_a_runtime_are_read_and_its_stacks_can_be_asked_for_them() {
     for (_, features) in manifest.features() {
         let runtime = &features.runtime;
         assert_eq!(runtime.gc, ["g1", "serial"]);
-        assert!(runtime.heap && runtime.events);
+        assert!(runtime.heap && runtime.aot_cache && runtime.events);
     }
 }
 
@@ -225,6 +226,12 @@ fn flags_that_would_come_nowhere_are_refused() {
             "gc = \"g1\",",
             "gc = \"zgc\",",
             "\"usual\" sets a \"gc\"",
+        ),
+        (
+            "{flags}",
+            "-load={aot-cache}",
+            "-load",
+            "\"train\" and \"load\" need {aot-cache}",
         ),
         (
             "{flags}",

@@ -29,7 +29,7 @@ use self::way::{Coding, OWN, Way};
 use super::{Built, Package, Step, SubjectsError};
 use crate::error::{TrialFailure, TrialResult};
 use crate::files::scratch::Scratch;
-use crate::subject::{EventsFile, Start, Subject, SubjectCommand};
+use crate::subject::{EventsFile, RuntimeFiles, Start, Subject, SubjectCommand};
 use crate::subjects::Stacks;
 
 /// A heap size that every runtime can start with.
@@ -183,7 +183,7 @@ impl Check<'_> {
             scratch: Scratch::make()?,
             log: self.built.check_log(),
             runtime: Runtime::default(),
-            events: None,
+            runtime_files: RuntimeFiles::default(),
             files: 0,
             reported: Reported::default(),
             stop: self.stop,
@@ -246,9 +246,9 @@ struct StackCheck<'a> {
     /// The folder for sockets and records.
     scratch: Scratch,
     log: PathBuf,
-    /// The runtime's settings, and the file for its events.
+    /// The runtime's settings, and their files.
     runtime: Runtime,
-    events: Option<PathBuf>,
+    runtime_files: RuntimeFiles,
     /// The number of socket and record files so far.
     files: u32,
     reported: Reported,
@@ -326,7 +326,7 @@ impl StackCheck<'_> {
     /// The command that starts the stack for the messages in its settings.
     fn command(&self, settings: &contract::SettingsLine) -> TrialResult<SubjectCommand> {
         let command = self.stacks.command(self.stack, settings.workload())?;
-        Ok(command.with_runtime(&self.runtime, self.events.as_deref()))
+        Ok(command.with_runtime(&self.runtime, &self.runtime_files))
     }
 
     /// Starts the stack with each setting of its runtime, and reads the runtime's events.
@@ -348,9 +348,9 @@ impl StackCheck<'_> {
             self.attempt("reports its runtime's events", |check| {
                 let file = check.path();
                 let events = EventsFile::of(&check.command(settings)?, file.clone());
-                check.events = Some(file);
+                check.runtime_files.events = Some(file);
                 let started = check.start(settings);
-                check.events = None;
+                check.runtime_files.events = None;
                 started?.end_well()?;
                 let events = events.map_or(Ok(Vec::new()), |file| file.read(self.stop));
                 events.map(|_| ()).map_err(wrong)

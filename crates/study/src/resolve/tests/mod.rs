@@ -57,6 +57,7 @@ fn resolve_all(text: &str, cores: u32, overrides: &Overrides) -> Result<Resolved
         runtime: Adjustable {
             gc: vec!["g1".to_owned(), "zgc".to_owned()],
             heap: true,
+            aot_cache: true,
             events: true,
         },
         programs: vec!["python/http".to_owned()],

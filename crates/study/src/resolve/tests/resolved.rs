@@ -530,6 +530,7 @@ fn what_is_set_of_runtimes_holds_for_the_stacks_that_have_it() {
         (set.gc.as_deref(), set.heap_bytes),
         (Some("zgc"), Some(256 << 20))
     );
+    assert!(runtime("client = \"python/http\"\naot-cache = true").aot_cache);
     assert!(runtime("events = true").events, "of any stack");
     assert!(!runtime("events = false").events);
     let says = |settings: &str, says: &str| {
@@ -543,6 +544,14 @@ fn what_is_set_of_runtimes_holds_for_the_stacks_that_have_it() {
     says(
         "heap = \"1GiB\"",
         "the heap's size cannot be set for reference",
+    );
+    says(
+        "aot-cache = true",
+        "an ahead-of-time cache cannot be set for reference; stacks that support it: go/channels, python/http",
+    );
+    says(
+        "client = \"python/http\"\naot-cache = true\nevents = true",
+        "set only one of \"aot-cache\" and \"events\"",
     );
     says(
         "client = \"python/http\"\ngc = \"shenandoah\"",

@@ -28,6 +28,15 @@ fun kotlinc(sources: List<Path>, classpath: List<Path>, into: Path) {
     if (status != ExitCode.OK) throw CannotGenerate("kotlinc: ${firstError(said)}")
 }
 
+/** Packs a folder of classes into a jar beside it. A JVM cannot write an ahead-of-time cache for classes in folders. */
+fun jar(classes: Path) {
+    val packer = java.util.spi.ToolProvider.findFirst("jar").orElseThrow { CannotGenerate("the JDK has no jar tool") }
+    val said = ByteArrayOutputStream()
+    val words = arrayOf("--create", "--no-compress", "--file", "$classes.jar", "-C", "$classes", ".")
+    val status = PrintStream(said).let { packer.run(it, it, *words) }
+    if (status != 0) throw CannotGenerate("jar: ${firstError(said)}")
+}
+
 private fun joined(paths: List<Path>) = paths.joinToString(":")
 
 private fun firstError(said: ByteArrayOutputStream): String {

@@ -54,6 +54,7 @@ class Generator(private val root: Path, private val folder: Path) {
         val methods = JsonArray()
         set.methods.zip(ties) { method, tie -> methods.add(described(method, tie)) }
         Files.writeString(folder.resolve("methods.json"), "$methods")
+        listOf(classes, grpcJava, grpcKotlin, spring, armeria).forEach(::jar)
         PROGRAMS.forEach(::write)
     }
 
@@ -95,7 +96,7 @@ class Generator(private val root: Path, private val folder: Path) {
     private fun text(binding: Binding) = com.google.gson.JsonPrimitive(binding.className)
 
     private fun write(program: Program) {
-        val classpath = jars(program.module) + program.folders.map(folder::resolve)
+        val classpath = jars(program.module) + program.generated.map { folder.resolve("$it.jar") }
         val words = jvmOptions(Runtime.version().feature()) +
             listOf("-cp", classpath.joinToString(":"), program.main, "$folder")
         for (name in program.names) Files.writeString(folder.resolve("$name.args"), argumentFile(words))

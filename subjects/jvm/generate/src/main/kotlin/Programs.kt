@@ -1,10 +1,10 @@
 package rpcgauge.generate
 
 /**
- * A program: a module with its jars, the folders of generated classes that it needs, and the stacks that can run alone
- * in it. Under the module's name, it is started for several stacks, its own or those of other programs.
+ * A program: a module with its jars, the jars of generated classes that it needs, and the stacks that can run alone in
+ * it. Under the module's name, it is started for several stacks, its own or those of other programs.
  */
-class Program(val module: String, val main: String, val folders: List<String>, val stacks: List<String>) {
+class Program(val module: String, val main: String, val generated: List<String>, val stacks: List<String>) {
     /** The names under which it can be started. */
     val names: List<String> get() = stacks + module
 }
