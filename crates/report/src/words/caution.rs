@@ -183,8 +183,8 @@ pub(crate) fn clause(caution: &Caution, named: bool) -> String {
                                    not restarted"
             .to_owned(),
         Kind::Bounded => format!(
-            "{variant} can have {count} calls in flight, one per connection, and the other variant \
-             any number"
+            "at most {count} calls of {variant} can be in flight, one per connection, but any number \
+             of the other variant's"
         ),
         Kind::NoControl => "no A/A pair covers this comparison".to_owned(),
         Kind::BlocksLeftOut => format!(
