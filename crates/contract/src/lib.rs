@@ -7,12 +7,11 @@
 //! Settings are parsed strictly, because a subject that ignored an unknown setting would measure
 //! something else. Replies are parsed leniently: unknown keys are ignored.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use rpcgauge_message::limits::BadLimit;
-use rpcgauge_message::{CodeKind, Compression, Encoding, Sample, WorkloadSpec};
+use rpcgauge_message::{Compression, Encoding, Sample, WorkloadSpec};
 use rpcgauge_trial::is_default;
 pub use rpcgauge_trial::{
     Address, ConnectionUse, Fault, HANDLER_END, HANDLER_START, MAX_SOCKET_PATH_BYTES,
@@ -20,15 +19,19 @@ pub use rpcgauge_trial::{
 use serde::{Deserialize, Serialize};
 
 mod error;
+mod event;
 mod line;
 mod record;
+mod reply;
 mod slice;
 
 #[cfg(test)]
 mod tests;
 
 pub use error::ContractError;
+pub use event::{EventKind, MAX_DETAIL_CHARS, RuntimeEvent};
 pub use record::{RECORD_BYTES, Record, RecordError};
+pub use reply::{Failed, MAX_VERSION_CHARS, MAX_VERSIONS, Ready, ReadyPart, Reply, check_versions};
 pub use slice::{Answer, Ask, Asked, JsonText, SliceAsk, SliceBounds, SliceDone, Until, Verified};
 
 /// The contract's version. A subject rejects all others.
@@ -355,141 +358,6 @@ impl TryFrom<Limits> for rpcgauge_message::Limits {
         };
         limits.checked()
     }
-}
-
-/// A subject's only reply to its settings.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reply {
-    /// The subject is ready.
-    Ready(Ready),
-    /// It cannot do what was asked. It exits after this line.
-    Failed(Failed),
-}
-
-/// The subject is ready.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Ready {
-    /// The reply of a process with one part.
-    #[serde(flatten)]
-    pub only: ReadyPart,
-    /// The reply of each part, in the order of the settings; empty for a single part.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub parts: Vec<ReadyPart>,
-    /// The process whose CPU time and memory are measured, if it is not the process that was
-    /// started (for example, the child of a wrapper script).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pid: Option<u32>,
-    /// Versions of the language, the libraries and the subject itself, by name.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub versions: BTreeMap<String, String>,
-}
-
-/// The reply of one ready part.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct ReadyPart {
-    /// Where the part listens; absent for a client or codec.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub address: Option<Address>,
-    /// The server's certificate in PEM, if it was asked to serve TLS.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub certificate: Option<String>,
-    /// Whether generated or dynamic code builds and reads the messages.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub code: Option<CodeKind>,
-}
-
-impl Ready {
-    /// Returns the reply of each of the `count` parts in the settings.
-    ///
-    /// # Errors
-    /// [`ContractError::Parts`] if the reply does not have exactly `count` parts.
-    pub fn parts(self, count: usize) -> Result<Vec<ReadyPart>, ContractError> {
-        let parts = if self.parts.is_empty() {
-            vec![self.only]
-        } else {
-            self.parts
-        };
-        if parts.len() == count {
-            Ok(parts)
-        } else {
-            Err(ContractError::Parts {
-                asked: count,
-                said: parts.len(),
-            })
-        }
-    }
-}
-
-/// The subject cannot do what was asked.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Failed {
-    /// One line: what failed, where, and how to fix it.
-    pub error: String,
-    /// Who can fix it.
-    pub fault: Fault,
-}
-
-/// Maximum number of versions reported by a subject, or in the environment of a run.
-pub const MAX_VERSIONS: usize = 64;
-
-/// Maximum length, in characters, of the name or text of a version.
-pub const MAX_VERSION_CHARS: usize = 100;
-
-/// Checks the versions that a subject reports, because reports show them.
-///
-/// # Errors
-/// There are too many versions, or one is too long or not printable ASCII.
-pub fn check_versions(versions: &BTreeMap<String, String>) -> Result<(), String> {
-    if versions.len() > MAX_VERSIONS {
-        let count = versions.len();
-        return Err(format!(
-            "\"versions\" has {count} entries; at most {MAX_VERSIONS} are allowed"
-        ));
-    }
-    let mut texts = versions.iter().flat_map(|(name, version)| [name, version]);
-    let is_plain = |c: u8| c == b' ' || c.is_ascii_graphic();
-    match texts.find(|text| text.len() > MAX_VERSION_CHARS || !text.bytes().all(is_plain)) {
-        Some(_) => Err(format!(
-            "\"versions\" must be printable ASCII of at most {MAX_VERSION_CHARS} characters each"
-        )),
-        None => Ok(()),
-    }
-}
-
-/// Maximum length of an event's detail, in characters. The rest is cut off.
-pub const MAX_DETAIL_CHARS: usize = 120;
-
-/// Something that a runtime did on its own, not for a call. Times are CLOCK_MONOTONIC.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RuntimeEvent {
-    /// The kind of event.
-    pub kind: EventKind,
-    /// When the event began, in ns.
-    pub begin_ns: u64,
-    /// When the event ended, in ns; equal to `begin_ns` for an event without a duration.
-    pub end_ns: u64,
-    /// Details in a few words.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub detail: String,
-}
-
-/// Kinds of events that runtimes cause on their own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum EventKind {
-    /// All threads were stopped for garbage collection.
-    GcPause,
-    /// All threads were stopped for another reason.
-    Safepoint,
-    /// A method fell back from compiled code to slower code.
-    Deoptimization,
-    /// A method was compiled while the program was running.
-    Compilation,
 }
 
 /// The address to listen on by default.

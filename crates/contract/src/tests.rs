@@ -3,6 +3,7 @@
 use std::io::Cursor;
 use std::path::PathBuf;
 
+use rpcgauge_message::CodeKind;
 use serde_json::Value;
 
 use super::*;
