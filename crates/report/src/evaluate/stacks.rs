@@ -250,11 +250,20 @@ fn words(way: &Way<'_>, ways: &[Way<'_>]) -> String {
     for key in FIRST.into_iter().chain(way.how.keys().map(String::as_str)) {
         let value = way.how.get(key);
         if others.iter().any(|other| other.how.get(key) != value) {
-            words.extend(value.cloned());
+            words.extend(value.map(|value| told(key, value)));
             others.retain(|other| other.how.get(key) == value);
         }
     }
     words.join(" ")
+}
+
+/// A value that is understood without its key, or both.
+fn told(key: &str, value: &str) -> String {
+    match value {
+        "true" => key.to_owned(),
+        number if number.parse::<f64>().is_ok() => format!("{key}={number}"),
+        word => word.to_owned(),
+    }
 }
 
 #[cfg(test)]
