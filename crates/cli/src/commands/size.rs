@@ -87,27 +87,48 @@ fn table(message: &Message, rows: &[SizeRow]) -> String {
         "{}: bytes on the wire, without framing\n\n",
         message.type_name()
     );
-    let json = rows
-        .iter()
-        .find(|row| row.encoding == Encoding::Json)
-        .and_then(|row| row.bytes.first().copied());
+    let json = rows.iter().find(|row| row.encoding == Encoding::Json);
     // Writing to a String cannot fail.
     let _ = write!(text, "{:<18}", "encoding");
     for compression in COMPRESSIONS {
-        let _ = write!(text, "{:>12}", compression.to_string());
+        let _ = write!(text, "{:>10}", compression.to_string());
     }
-    let _ = writeln!(text, "{:>16}", "plain / JSON");
+    let [plain, gzip] = RATIOS.map(|compression| format!("{compression} / JSON"));
+    let _ = writeln!(text, "{plain:>13}{gzip:>13}  fields");
     for row in rows {
         let _ = write!(text, "{:<18}", row.encoding.to_string());
         for bytes in &row.bytes {
-            let _ = write!(text, "{:>12}", units::count(*bytes as u64));
+            let _ = write!(text, "{:>10}", units::count(*bytes as u64));
         }
-        match (row.bytes.first(), json) {
-            (Some(&plain), Some(json)) if json > 0 => {
-                let _ = writeln!(text, "{:>16}", format!("{:.2}", plain as f64 / json as f64));
-            }
-            _ => text.push('\n'),
+        for compression in RATIOS {
+            let of = |row: &SizeRow| {
+                let place = COMPRESSIONS.iter().position(|one| *one == compression)?;
+                row.bytes.get(place).copied()
+            };
+            let ratio = match (of(row), json.and_then(of)) {
+                (Some(bytes), Some(json)) if json > 0 => {
+                    format!("{:.2}", bytes as f64 / json as f64)
+                }
+                _ => String::new(),
+            };
+            let _ = write!(text, "{ratio:>13}");
         }
+        let _ = writeln!(text, "  {}", fields(row.encoding));
     }
     text
+}
+
+/// The compressions for which sizes are also related to JSON's.
+const RATIOS: [Compression; 2] = [Compression::None, Compression::GZIP];
+
+/// How an encoding writes a field: what the sizes differ in.
+fn fields(encoding: Encoding) -> &'static str {
+    match encoding {
+        Encoding::Protobuf => "numbers, binary values",
+        Encoding::Json => "lowerCamelCase names",
+        Encoding::JsonProtoNames => "names as in the .proto",
+        Encoding::ProtoJson => "as json, by protobuf",
+        Encoding::Msgpack | Encoding::Cbor => "names, binary values",
+        Encoding::Hybrid => "json in a string",
+    }
 }
