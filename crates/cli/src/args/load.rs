@@ -108,7 +108,7 @@ pub(crate) struct TlsArgs {
     #[arg(long, value_name = "NAME", help_heading = heading::TLS)]
     pub(crate) server_name: Option<String>,
     /// Do not verify certificates; the report states this
-    #[arg(long, help_heading = heading::TLS)]
+    #[arg(long, short = 'k', help_heading = heading::TLS)]
     pub(crate) insecure: bool,
     /// Use HTTP/2 even if the server does not negotiate it by ALPN
     #[arg(long, help_heading = heading::TLS)]
@@ -149,14 +149,14 @@ pub(crate) enum Order {
 #[derive(Debug, Args)]
 pub(crate) struct PaceArgs {
     /// Stop after this many calls
-    #[arg(long, value_name = "N", value_parser = whole(), conflicts_with = "find_capacity", help_heading = heading::LOAD)]
+    #[arg(long, short = 'n', value_name = "N", value_parser = whole(), conflicts_with = "find_capacity", help_heading = heading::LOAD)]
     pub(crate) calls: Option<u64>,
     /// Send at most this many requests to each target, including warm-up, the skipped start of each
     /// slice, the A/A check and retries
     #[arg(long, value_name = "N", value_parser = whole(), conflicts_with = "find_capacity", help_heading = heading::LOAD)]
     pub(crate) max_requests: Option<u64>,
     /// Stop after this time, such as 30s or 2m [default: 10s, unless --calls is given]
-    #[arg(long, value_name = "TIME", value_parser = parse_ms, conflicts_with = "ramp", help_heading = heading::LOAD)]
+    #[arg(long, short = 'z', value_name = "TIME", value_parser = parse_ms, conflicts_with = "ramp", help_heading = heading::LOAD)]
     pub(crate) duration: Option<u64>,
     /// Calls in flight over all connections; a new call starts as soon as one ends [default: one
     /// per connection]

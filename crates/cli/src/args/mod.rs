@@ -6,6 +6,7 @@ mod compare;
 mod link;
 mod load;
 mod message;
+mod other_tools;
 mod report;
 mod run;
 mod serve;
@@ -78,6 +79,7 @@ pub(crate) fn parse() -> Arguments {
             error.exit();
         }
         hide_secret(&mut error);
+        other_tools::hint(&mut error);
         let text = escape::page(&error.render().to_string());
         // If standard error is closed, the exit code still shows the error.
         let _ = std::io::stderr().write_all(text.as_bytes());

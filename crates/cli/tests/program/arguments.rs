@@ -112,6 +112,26 @@ fn a_mistake_is_named_with_what_is_right() {
 }
 
 #[test]
+fn an_option_of_another_load_generator_is_answered_with_its_own() {
+    let place = Place::new();
+    for (option, own) in [
+        ("--qps", "--rate"),
+        ("-c", "--in-flight"),
+        ("--timeout", "--deadline"),
+    ] {
+        let finished = place.run(&["load", "http://127.0.0.1:1/", option, "5"]);
+        finished.refused(&[option, &format!("rpcgauge has {own}")]);
+    }
+    let elsewhere = place.run(&["run", "quickstart", "--qps", "5"]);
+    assert!(
+        !elsewhere.stderr.contains("rpcgauge has"),
+        "{}",
+        elsewhere.stderr
+    );
+    elsewhere.refused(&["--qps"]);
+}
+
+#[test]
 fn what_is_not_text_is_refused() {
     let place = Place::new();
     let output = place

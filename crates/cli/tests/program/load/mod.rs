@@ -2,6 +2,7 @@
 
 mod beside;
 mod bounded;
+mod coming_from;
 mod damaged;
 mod exports;
 mod keepalive;
