@@ -205,6 +205,18 @@ static TABLE: [Row; Metric::NAMES.len()] = [
         of_trial: |trial| Some(trial.measured.startup.cold?.mean_ns as f64),
         of_cell: |cell| Some(cell.startup.cold?.mean_ns as f64),
     },
+    Row {
+        metric: Metric::Cpu,
+        name: "CPU",
+        kind: Kind::Cpu(["less CPU", "more CPU"]),
+        verb: "takes",
+        phrase: "of CPU per call",
+        of_trial: |trial| {
+            let both = &trial.measured.cpu;
+            Some(cpu(trial, both.client)? + cpu(trial, both.server)?)
+        },
+        of_cell: |cell| cell.cpu.both_ns(),
+    },
 ];
 
 const SPAN: Kind = Kind::Mean { is_latency: false };

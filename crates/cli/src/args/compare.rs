@@ -29,7 +29,8 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "STACK", value_delimiter = ',', help_heading = heading::COMPARISON)]
     pub(crate) client: Vec<String>,
     /// Compare only the variants with these names; a name that matches no variant exactly selects
-    /// all that contain it. Without --stack: rest-json, grpc, grpc-gzip, grpc-unix, msgpack, hybrid
+    /// all that contain it. Without --stack: rest-json, rest-gzip, rest-http2, grpc, grpc-gzip,
+    /// grpc-unix, msgpack, hybrid
     #[arg(long, value_name = "NAME", value_delimiter = ',', help_heading = heading::COMPARISON)]
     pub(crate) only: Vec<String>,
     /// The variant to compare all others with [default: rest-json, or the first stack]

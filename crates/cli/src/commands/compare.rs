@@ -8,10 +8,11 @@ use rpcgauge_message::Limits;
 use rpcgauge_message::workload::OwnWorkload;
 use rpcgauge_study::features::Features;
 use rpcgauge_study::link::LOOPBACK;
+use rpcgauge_study::plan::Metric;
 use rpcgauge_study::resolve::loader::FileLoader;
 use rpcgauge_study::resolve::{Overrides, ResolveContext};
 use rpcgauge_study::scale;
-use rpcgauge_study::words::format_time;
+use rpcgauge_study::words::{Named as _, format_time};
 
 use self::ways::Way;
 use super::measure::{self, Ended, RunContext};
@@ -133,10 +134,27 @@ fn study(
             text.table(&format!("[[{within}pairs]]"));
             text.key("of", &*way.name);
             text.key("against", against);
+            text.list("metric", metrics(&size.ways, size.link.as_deref()));
             text.key("headline", true);
         }
     }
     Ok(text)
+}
+
+/// The metrics that ways are compared in: bytes are exact, and CPU is often resolved where latency is not.
+fn metrics(ways: &[Way], link: Option<&str>) -> Vec<&'static str> {
+    // Only rpcgauge's own client counts all bytes of a call.
+    let bytes = if ways.iter().any(Way::is_by_stack) {
+        Metric::ResponseBytes
+    } else {
+        Metric::CallBytes
+    };
+    // CPU is not measured over a link.
+    let cpu = link
+        .is_none_or(|link| link == LOOPBACK)
+        .then_some(Metric::Cpu);
+    let metrics = [Metric::LatencyP50, bytes].into_iter().chain(cpu);
+    metrics.map(Metric::as_str).collect()
 }
 
 /// A link's name, converted to characters that are valid in a group's name.

@@ -270,6 +270,13 @@ pub struct CpuPerCall {
     pub server: Option<CpuSide>,
 }
 
+impl CpuPerCall {
+    /// The CPU time of client and server, ns; `None` unless both are known.
+    pub(crate) fn both_ns(&self) -> Option<f64> {
+        Some(self.client?.total_ns + self.server?.total_ns)
+    }
+}
+
 /// CPU time per call of one side.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

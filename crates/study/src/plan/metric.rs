@@ -37,6 +37,8 @@ pub enum Metric {
     FirstCall,
     /// Mean latency of the first `cold-calls` calls after a start, ns.
     FirstCalls,
+    /// CPU time of client and server, ns per call.
+    Cpu,
 }
 
 /// Which calls or operations have a figure for a metric.
@@ -69,6 +71,7 @@ words! { Metric, "metric":
     "server-cpu" => ServerCpu,
     "first-call" => FirstCall,
     "first-calls" => FirstCalls,
+    "cpu" => Cpu,
 }
 
 impl Metric {
@@ -89,6 +92,7 @@ impl Metric {
             Self::ServerCpu => (Has::Calls, "Does the server use less CPU"),
             Self::FirstCall => (Has::ColdCalls, "Is the first call after a start faster"),
             Self::FirstCalls => (Has::ColdCalls, "Are the first calls after a start faster"),
+            Self::Cpu => (Has::Calls, "Do client and server use less CPU"),
         }
     }
 

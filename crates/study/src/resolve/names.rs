@@ -176,8 +176,9 @@ impl<'v> Names<'v> {
         }
         for one in [of, against] {
             let (name, settings) = (&one.variant.name, &one.variant.settings);
-            let in_server = metric == Metric::ServerCpu || metric.needs_stages();
-            let is_cpu = matches!(metric, Metric::ClientCpu | Metric::ServerCpu);
+            let in_server =
+                matches!(metric, Metric::ServerCpu | Metric::Cpu) || metric.needs_stages();
+            let is_cpu = matches!(metric, Metric::ClientCpu | Metric::ServerCpu | Metric::Cpu);
             let does_not_time_them = || {
                 format!(
                     "is about the first calls after a start, and \"{name}\" does not time them; \

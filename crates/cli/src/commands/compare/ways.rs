@@ -23,8 +23,13 @@ pub(super) struct Way {
 
 /// The ways to call the embedded server. `rest-json` is what most services use, `grpc` is its usual
 /// alternative, and each of the others changes one setting of these two.
-const EMBEDDED: [(&str, &[(&str, &str)]); 6] = [
+const EMBEDDED: [(&str, &[(&str, &str)]); 8] = [
     ("rest-json", &[("protocol", "rest")]),
+    (
+        "rest-gzip",
+        &[("protocol", "rest"), ("compression", "gzip")],
+    ),
+    ("rest-http2", &[("protocol", "rest"), ("http", "2")]),
     ("grpc", &[("protocol", "grpc")]),
     (
         "grpc-gzip",
@@ -54,6 +59,11 @@ impl Way {
     /// Whether it uses a Unix socket.
     pub(super) fn is_over_unix(&self) -> bool {
         self.setting("transport") == Some(Transport::Unix.as_str())
+    }
+
+    /// Whether a stack's client makes the calls, not rpcgauge's own.
+    pub(super) fn is_by_stack(&self) -> bool {
+        self.setting("client").is_some()
     }
 
     fn setting(&self, key: &str) -> Option<&str> {
