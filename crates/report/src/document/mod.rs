@@ -7,6 +7,7 @@
 mod chart;
 mod charts;
 mod claims;
+mod decision;
 mod figures;
 mod groups;
 mod links;
@@ -277,7 +278,8 @@ impl Document {
     /// The whole report of these findings.
     pub(crate) fn of(findings: &Findings) -> Self {
         let is_single_load = findings.live().count() == 1;
-        let mut sections = live::listings(findings);
+        let mut sections = decision::sections(findings);
+        sections.extend(live::listings(findings));
         sections.push(live::objectives(findings));
         if !is_single_load {
             sections.extend(verdicts::section(findings));

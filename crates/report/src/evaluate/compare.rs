@@ -133,7 +133,8 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    fn judge(
+    /// Judges two variants under one placement.
+    pub(super) fn judge(
         &self,
         of: u32,
         against: u32,

@@ -12,6 +12,7 @@ mod caution;
 mod cell;
 mod claim;
 mod compare;
+mod decision;
 mod link;
 mod objective;
 mod parts;
@@ -127,6 +128,7 @@ impl Findings {
             environment: environment.cloned(),
             cautions: caution::of_run(environment, &variants),
             warnings: environment.map(warnings).unwrap_or_default(),
+            decisions: decision::decisions(plan, &blocks, &variants),
             comparisons,
             sweeps,
             claims,

@@ -5,6 +5,7 @@
 
 pub mod capacity;
 pub mod caution;
+pub mod decision;
 pub mod describe;
 mod figures;
 mod link;
@@ -34,6 +35,7 @@ pub use link::*;
 
 use capacity::CapacityFindings;
 use caution::Caution;
+use decision::Decision;
 use describe::HowItCalls;
 use objective::ObjectiveFindings;
 use processes::ProcessFindings;
@@ -64,6 +66,8 @@ pub struct Findings {
     pub cautions: Vec<Caution>,
     /// Warnings about the machine and about missing parts of the run directory, one line each.
     pub warnings: Vec<String>,
+    /// What to use, for each set of variants that make the same calls in different ways.
+    pub decisions: Vec<Decision>,
     /// The verdicts, in the study's order.
     pub comparisons: Vec<Comparison>,
     /// Variants that differ in message size, and the sizes at which the better one changes.

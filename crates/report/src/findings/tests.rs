@@ -1,5 +1,6 @@
 //! Tests of the findings of runs with known content: which records are used, and that counts add up.
 
+mod decisions;
 mod figures;
 mod notes;
 mod outputs;

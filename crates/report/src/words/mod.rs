@@ -6,6 +6,7 @@ pub(crate) mod capacity;
 pub(crate) mod caution;
 mod claim;
 mod crossing;
+pub(crate) mod decision;
 pub(crate) mod objective;
 mod ratio;
 mod reason;

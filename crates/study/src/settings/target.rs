@@ -112,6 +112,23 @@ impl SubjectCall {
         }
     }
 
+    /// The number of ways in which it departs from the simplest call: REST with JSON over HTTP/1.1, uncompressed, over a
+    /// TCP connection that is reused. Another protocol counts once with its default encoding and version of HTTP.
+    pub fn departures(&self) -> usize {
+        let (protocol, options) = (self.wire.protocol(), &self.options);
+        let compressions = [options.request_compression, options.response_compression];
+        [
+            protocol != Protocol::Rest,
+            self.wire != Wire::default_for(protocol),
+            compressions != [Compression::None; 2],
+            self.transport != Transport::Tcp,
+            options.connection != ConnectionUse::Reuse,
+        ]
+        .into_iter()
+        .filter(|departs| *departs)
+        .count()
+    }
+
     /// Stages need a closed loop with one call in flight; everything else is timed as load.
     pub fn timing(&self) -> Timing {
         match self.options.schedule {

@@ -1,0 +1,105 @@
+//! The decisions: what to use, at the head of a report.
+
+use super::{Block, Column, Figure, Item, Section, Shown, Table, Text, number, row};
+use crate::findings::decision::Decision;
+use crate::findings::{Figures, Findings};
+use crate::units;
+use crate::words::{self, decision as said};
+
+/// With more decisions than this, a terminal does not show them.
+const MAX_ON_TERMINAL: usize = 6;
+
+const FIGURES: [Figure<Figures>; 6] = [
+    number("p50", 0, |figures| {
+        Some(units::time(figures.latency.as_ref()?.p50_ns))
+    }),
+    number("bytes/call", 2, |figures| {
+        Some(units::size(bytes(figures)?))
+    }),
+    number("client CPU", 4, |figures| {
+        Some(units::time(figures.cpu.client?.total_ns))
+    }),
+    number("server CPU", 3, |figures| {
+        Some(units::time(figures.cpu.server?.total_ns))
+    }),
+    number("cores", 1, |figures| {
+        Some(said::cores(figures.cpu.both_ns()?))
+    }),
+    number("Mbit/s", 5, |figures| Some(said::mbit(bytes(figures)?))),
+];
+
+/// The bytes of a call, or if the client does not count them, of the response's body.
+fn bytes(figures: &Figures) -> Option<f64> {
+    let counted = figures.bytes.map(|bytes| bytes.total());
+    counted.or(figures.payload.response_compressed)
+}
+
+/// The only decision in full. Of several, the study's headlines, and then the others in files.
+pub(super) fn sections(findings: &Findings) -> Vec<Section> {
+    let decisions: Vec<&Decision> = findings.decisions.iter().collect();
+    let list = |title: &str, shown, decisions: &[&Decision]| {
+        let items = decisions.iter().map(|one| item(findings, one));
+        Section::new("decisions", title, shown, Block::list(items))
+    };
+    match &decisions[..] {
+        [one] => vec![Section::new(
+            "decision",
+            title(findings, one),
+            Shown::Always,
+            in_full(findings, one),
+        )],
+        all if all.len() <= MAX_ON_TERMINAL => vec![list("Decisions", Shown::Always, all)],
+        _ => {
+            let (headlines, others): (Vec<&Decision>, Vec<&Decision>) =
+                decisions.into_iter().partition(|one| one.headline);
+            let shown = if headlines.len() > MAX_ON_TERMINAL {
+                Shown::InFiles
+            } else {
+                Shown::Always
+            };
+            vec![
+                list("Decisions", shown, &headlines),
+                list("Further decisions", Shown::Folded, &others),
+            ]
+        }
+    }
+}
+
+/// `Decision for shop.Orders/Get (two cores)`.
+fn title(findings: &Findings, decision: &Decision) -> String {
+    let called = format!("Decision for {}", decision.called);
+    match &findings.study.placements[..] {
+        [] | [_] => called,
+        [own, ..] => format!("{called} ({})", words::place(*own)),
+    }
+}
+
+fn in_full(findings: &Findings, decision: &Decision) -> Vec<Block> {
+    let own = findings.study.placements.first();
+    let figures = |name: &String| own.and_then(|own| findings.figures(name, *own));
+    let rows = decision.variants.iter();
+    let rows = rows.map(|name| row(name.clone(), &FIGURES, figures(name)));
+    let mut table = Table::of_figures(Column::text("variant", 0), &FIGURES);
+    table.add_group(rows);
+    table.notes = vec!["cores of both CPUs, and Mbit/s, at 1,000 calls per second".to_owned()];
+    let sentences = words::decision::decision(decision).into_iter();
+    let sentences = sentences.map(|text| Block::Paragraph(text.into()));
+    [Block::Table(table)].into_iter().chain(sentences).collect()
+}
+
+/// A decision in one item of a list.
+fn item(findings: &Findings, decision: &Decision) -> Item {
+    let alike = findings.decisions.iter();
+    let is_ambiguous = alike
+        .filter(|other| other.called == decision.called)
+        .count()
+        > 1;
+    let group = decision.group.as_deref().filter(|_| is_ambiguous);
+    let name = group.map_or(decision.called.clone(), |group| {
+        format!("{group}, {}", decision.called)
+    });
+    let own = decision.placements.first();
+    let short = own.map(|own| said::in_short(decision, own));
+    let short = words::joined(short.unwrap_or_default(), " ");
+    Item::plain(Text::strong(name).and(format!(": {short}")))
+}
