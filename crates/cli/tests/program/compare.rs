@@ -36,6 +36,13 @@ fn a_comparison_of_ones_own_method_runs_to_a_report() {
         .collect();
     assert_eq!(names, ["rest-json", "grpc"]);
     assert_eq!(findings["progress"]["failed"], 0);
+    let decision = &findings["decisions"][0];
+    assert_eq!(decision["called"], "shop.Orders/Get");
+    let own = &decision["placements"][0];
+    let best = own["best"].as_array().expect("metrics");
+    let metrics: Vec<&str> = best.iter().filter_map(|b| b["metric"].as_str()).collect();
+    assert_eq!(metrics, ["latency-p50", "cpu", "call-bytes"]);
+    assert_eq!(best[2]["variant"], "grpc", "fewer bytes than JSON");
     assert_eq!(
         findings["variants"][0]["cells"][0]["figures"]["code"][0],
         "dynamic"

@@ -1,6 +1,7 @@
 //! Decides which of several ways to make the same calls to use (docs/method.md, "The decision").
 
 use rpcgauge_study::plan::{Metric, Plan};
+use rpcgauge_study::record::CodeKind;
 use rpcgauge_study::settings::{Placement, Schedule, SubjectCall, Target};
 
 use super::compare::Blocks;
@@ -107,6 +108,10 @@ impl Candidates<'_> {
         let calls = || self.all.iter().map(|one| one.call);
         let one_at_a_time =
             |call: &SubjectCall| matches!(call.options.schedule, Schedule::Closed { in_flight: 1 });
+        let is_dynamic = |one: &Candidate<'_>| {
+            let figures = one.findings.measured().map(|(_, figures)| figures);
+            figures.flat_map(|figures| &figures.code).any(|code| *code == CodeKind::Dynamic)
+        };
         let not_shown = [
             (NotShown::Network, calls().all(|call| call.link.is_none())),
             (NotShown::ManyCalls, calls().all(one_at_a_time)),
@@ -115,6 +120,7 @@ impl Candidates<'_> {
                 calls().all(|call| call.client.is_none()),
             ),
             (NotShown::YourHandler, true),
+            (NotShown::GeneratedCode, self.all.iter().any(is_dynamic)),
         ];
         let first = self.all.first()?;
         Some(Decision {

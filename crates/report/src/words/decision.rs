@@ -52,6 +52,7 @@ pub(crate) fn decision(decision: &Decision) -> Vec<String> {
         NotShown::ManyCalls => "many calls in flight",
         NotShown::YourClient => "your client",
         NotShown::YourHandler => "your handler",
+        NotShown::GeneratedCode => "code that is generated for your message",
     });
     sentences.push(format!(
         "Not shown by this run: {}.",
