@@ -13,7 +13,8 @@ use super::withheld::{Uneven, delay_decides};
 use crate::error::ReportError;
 use crate::findings::trial::{TrialRow, Unfit};
 use crate::findings::verdict::{
-    BlockCounts, Combined, Comparison, Control, Estimate, Outcome, PlacementVerdict, Withheld,
+    BlockCounts, Combined, Comparison, Control, Estimate, Outcome, OverallVerdict,
+    PlacementVerdict, Withheld,
 };
 use crate::findings::{Figures, VariantFindings};
 use crate::metric::{self, better};
@@ -83,7 +84,9 @@ impl<'a> Blocks<'a> {
             Target::Codec(work) => Some(work.operation),
             Target::Call(_) | Target::Live(_) => None,
         });
+        let placements: Vec<PlacementVerdict> = judged.into_iter().map(|j| j.verdict).collect();
         Ok(Comparison {
+            verdict: OverallVerdict::of(combined, &placements),
             pair: pair.name.clone(),
             question: pair.question.clone(),
             of: pair.of.clone(),
@@ -93,7 +96,7 @@ impl<'a> Blocks<'a> {
             headline: pair.headline,
             a_a: pair.a_a,
             one_process: self.plan.are_in_one_process(&pair.of, &pair.against),
-            placements: judged.into_iter().map(|j| j.verdict).collect(),
+            placements,
             combined,
         })
     }

@@ -110,7 +110,9 @@ impl Candidates<'_> {
             |call: &SubjectCall| matches!(call.options.schedule, Schedule::Closed { in_flight: 1 });
         let is_dynamic = |one: &Candidate<'_>| {
             let figures = one.findings.measured().map(|(_, figures)| figures);
-            figures.flat_map(|figures| &figures.code).any(|code| *code == CodeKind::Dynamic)
+            figures
+                .flat_map(|figures| &figures.code)
+                .any(|code| *code == CodeKind::Dynamic)
         };
         let not_shown = [
             (NotShown::Network, calls().all(|call| call.link.is_none())),

@@ -12,6 +12,8 @@ use super::caution::{Caution, CautionKind};
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Comparison {
+    /// The verdict over all placements.
+    pub verdict: OverallVerdict,
     /// The pair's name in the study.
     pub pair: String,
     /// The question it answers.
@@ -34,8 +36,52 @@ pub struct Comparison {
     pub one_process: bool,
     /// The verdict under each placement; the first is the study's own.
     pub placements: Vec<PlacementVerdict>,
-    /// The combined outcome.
+    /// Whether the placements agree.
     pub combined: Combined,
+}
+
+/// The verdict of a comparison over all placements. It can be unconfirmed: resolved under only some of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum OverallVerdict {
+    /// `of` is better: faster, smaller, or with more calls per second.
+    Faster,
+    /// `of` is worse.
+    Slower,
+    /// The difference lies inside the margin.
+    NoDifference,
+    /// Placements have different resolved verdicts.
+    DependsOnPlacement,
+    /// The figures are inconclusive.
+    NotResolved,
+    /// There is no verdict under the study's own placement, and no resolved one under another.
+    NoVerdict,
+}
+
+impl OverallVerdict {
+    /// The first resolved verdict, unless placements have different ones; else the one under the study's own placement.
+    pub(crate) fn of(combined: Combined, placements: &[PlacementVerdict]) -> Self {
+        if combined == Combined::DependsOnPlacement {
+            return Self::DependsOnPlacement;
+        }
+        let mut verdicts = placements.iter().map(|under| Self::from(under.outcome));
+        let own = verdicts.clone().next();
+        let resolved = verdicts.find(|one| !matches!(one, Self::NotResolved | Self::NoVerdict));
+        resolved.or(own).unwrap_or(Self::NoVerdict)
+    }
+}
+
+impl From<Outcome> for OverallVerdict {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Faster => Self::Faster,
+            Outcome::Slower => Self::Slower,
+            Outcome::NoDifference => Self::NoDifference,
+            Outcome::NotResolved { .. } => Self::NotResolved,
+            Outcome::NoVerdict { .. } => Self::NoVerdict,
+        }
+    }
 }
 
 /// A verdict under one placement.

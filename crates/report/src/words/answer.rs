@@ -1,7 +1,7 @@
 //! The outcome of a comparison, as a sign and in a word or two.
 
 use super::{joined, on};
-use crate::findings::verdict::{Combined, Comparison, Outcome, PlacementVerdict};
+use crate::findings::verdict::{Combined, Comparison, OverallVerdict, PlacementVerdict};
 
 /// The outcome of a comparison, shown as a sign, a label or a colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,24 +23,12 @@ pub(crate) const SIGNS: &str =
 impl Answer {
     /// The answer of a whole comparison.
     pub(crate) fn of(comparison: &Comparison) -> Self {
-        if comparison.combined == Combined::DependsOnPlacement {
-            return Self::Depends;
-        }
-        let mut answers = comparison.placements.iter().map(Self::under);
-        let first = answers.clone().next();
-        let resolved = answers.find(|answer| !matches!(answer, Self::Open | Self::Nothing));
-        resolved.or(first).unwrap_or(Self::Nothing)
+        comparison.verdict.into()
     }
 
     /// The answer under one placement.
     pub(crate) fn under(verdict: &PlacementVerdict) -> Self {
-        match verdict.outcome {
-            Outcome::Faster => Self::Better,
-            Outcome::Slower => Self::Worse,
-            Outcome::NoDifference => Self::Same,
-            Outcome::NotResolved { .. } => Self::Open,
-            Outcome::NoVerdict { .. } => Self::Nothing,
-        }
+        OverallVerdict::from(verdict.outcome).into()
     }
 
     pub(crate) fn sign(self) -> char {
@@ -63,6 +51,19 @@ impl Answer {
             Self::Open => "not resolved",
             Self::Nothing => "no verdict",
             Self::Check => "A/A check",
+        }
+    }
+}
+
+impl From<OverallVerdict> for Answer {
+    fn from(verdict: OverallVerdict) -> Self {
+        match verdict {
+            OverallVerdict::Faster => Self::Better,
+            OverallVerdict::Slower => Self::Worse,
+            OverallVerdict::NoDifference => Self::Same,
+            OverallVerdict::DependsOnPlacement => Self::Depends,
+            OverallVerdict::NotResolved => Self::Open,
+            OverallVerdict::NoVerdict => Self::Nothing,
         }
     }
 }
