@@ -329,8 +329,8 @@ impl Manifest {
                 aot_cache,
                 usual,
             } = &self.flags;
-            let aot_words = aot_cache.iter().flat_map(|aot| [&aot.train, &aot.load]);
-            if aot_words.clone().any(|words| !holds(words, AOT_CACHE)) {
+            let mut aot_words = aot_cache.iter().flat_map(|aot| [&aot.train, &aot.load]);
+            if aot_words.any(|words| !holds(words, AOT_CACHE)) {
                 let message =
                     format!("\"train\" and \"load\" need {AOT_CACHE} in a word, for the file");
                 return Some((flags, message));

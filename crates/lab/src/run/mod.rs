@@ -27,7 +27,7 @@ use rpcgauge_study::record::{
 use rpcgauge_study::settings::REFERENCE;
 
 use crate::environment::{self, Disturbances, continued};
-use crate::error::{LabError, TrialFailure, TrialResult};
+use crate::error::{LabError, TrialFailure};
 use crate::files::scratch::Scratch;
 use crate::live::Live;
 use crate::machine::placement::Placements;
@@ -203,8 +203,8 @@ struct Run<'a> {
     networks: Networks,
     /// The folder for sockets and records of subjects, created when first needed.
     scratch: OnceCell<Scratch>,
-    /// The training runs made so far, by the first variant of their processes.
-    trained: BTreeMap<u32, TrialResult>,
+    /// The first variant of processes whose training run succeeded.
+    trained: BTreeSet<u32>,
     /// The workloads needed so far.
     workloads: Vec<(WorkloadSpec, Workload)>,
     environment: Environment,
@@ -249,7 +249,7 @@ impl<'a> Run<'a> {
             placements,
             networks: Networks::default(),
             scratch: OnceCell::new(),
-            trained: BTreeMap::new(),
+            trained: BTreeSet::new(),
             workloads: Vec::new(),
             environment,
             provenance,

@@ -2,7 +2,7 @@
 //! calls, and write their caches when they exit.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rpcgauge_contract::{SliceAsk, Until};
 use rpcgauge_study::record::Fault;
@@ -13,15 +13,18 @@ use crate::error::{TrialFailure, TrialResult};
 use crate::subject::AotCache;
 use crate::variant::server::Server;
 
-/// The calls of a training run. The cache contains profiles of methods that are called this often (JEP 515).
-const CALLS: u32 = 2_000;
+/// How long a training run makes calls. On a JVM, the cache then contains profiles of the methods that they use (JEP 515).
+const TIME: Duration = Duration::from_secs(5);
 
-/// How long these calls may take: at first, a runtime interprets its code.
-const TIME: Duration = Duration::from_secs(60);
+/// How long the last call of a client may take longer.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The calls of rpcgauge's own client between two looks at the clock.
+const BATCH: u32 = 100;
 
 impl Run<'_> {
-    /// Makes the training run that a variant needs before its processes are started, once for all of its starts. Does
-    /// nothing for a variant without an ahead-of-time cache.
+    /// Makes the training run that a variant needs before its processes are started, unless an earlier one succeeded.
+    /// Does nothing for a variant without an ahead-of-time cache.
     pub(super) fn train(&mut self, occasion: Occasion, variant: u32) -> TrialResult {
         let plan = self.plan;
         let runtime = plan.variants[variant as usize].settings.target.runtime();
@@ -30,16 +33,16 @@ impl Run<'_> {
         }
         let shared = plan.processes_of(variant);
         let first = shared.map_or(variant, |shared| shared.variants[0]);
-        if let Some(known) = self.trained.get(&first) {
-            return known.clone();
+        if self.trained.contains(&first) {
+            return Ok(());
         }
         let occasion = Occasion {
             is_training: true,
             ..occasion
         };
-        let trained = self.training_run(occasion, variant);
-        self.trained.insert(first, trained.clone());
-        trained
+        self.training_run(occasion, variant)?;
+        self.trained.insert(first);
+        Ok(())
     }
 
     fn training_run(&mut self, occasion: Occasion, variant: u32) -> TrialResult {
@@ -62,17 +65,26 @@ impl Run<'_> {
 
     fn exercise(&self, instance: &mut Instance) -> TrialResult {
         let (caller, batch) = match instance {
-            Instance::Server(Server::Subject(up)) => return up.prove(CALLS, self.stop),
+            Instance::Server(Server::Subject(up)) => {
+                let begun = Instant::now();
+                while begun.elapsed() < TIME {
+                    up.prove(BATCH, self.stop)?;
+                }
+                return Ok(());
+            }
             Instance::Server(Server::Live(_)) => return Ok(()),
             Instance::Client(_, client) => (client, None),
             Instance::Codec(codec) => (codec, Some(1)),
         };
         let ask = SliceAsk {
             skip: 0,
-            until: Until::Calls(CALLS.into()),
+            until: Until::Time(TIME),
             batch,
         };
-        caller.subject.slice(&ask, TIME, self.stop).map(drop)
+        let done = caller.subject.slice(&ask, TIME + PATIENCE, self.stop)?;
+        let failed =
+            |error| TrialFailure::new(Fault::Subject, format!("the training run failed: {error}"));
+        done.error.map_or(Ok(()), |error| Err(failed(error)))
     }
 
     /// How a process uses the file of its cache.

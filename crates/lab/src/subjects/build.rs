@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use rpcgauge_message::workload::MessageSet;
 use rpcgauge_study::record::Build;
-use rpcgauge_study::subject::{FLAGS, Flags, MESSAGES, Manifest, PROGRAM, STACK};
+use rpcgauge_study::subject::{AotFlags, FLAGS, Flags, MESSAGES, Manifest, PROGRAM, STACK};
 
 use super::commands::{Commands, Step};
 use super::error::SubjectsError;
@@ -135,7 +135,10 @@ impl Built {
             flags: Flags {
                 gc: gc.collect(),
                 heap: filled(&flags.heap),
-                aot_cache: flags.aot_cache.clone(),
+                aot_cache: flags.aot_cache.as_ref().map(|aot| AotFlags {
+                    train: filled(&aot.train),
+                    load: filled(&aot.load),
+                }),
                 usual: flags.usual.clone(),
             },
             events: events.map_or_else(Vec::new, |events| filled(&events.flags)),

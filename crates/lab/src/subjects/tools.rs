@@ -141,7 +141,6 @@ const VERSION_TIMEOUT: Duration = Duration::from_secs(20);
 const MAX_READ_BYTES: u64 = 64 << 10;
 
 /// The first executable file with this name in `PATH`.
-/// The first program with this name in `PATH`.
 pub(super) fn in_path(name: &str) -> Option<PathBuf> {
     first_executable(name, &env::var_os("PATH")?)
 }
