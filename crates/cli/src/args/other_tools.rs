@@ -5,44 +5,45 @@ use std::env;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-const IN_FLIGHT: &str = "--in-flight for calls in flight, or --connections for connections";
-const DEADLINE: &str = "--deadline";
-const RATE: &str = "--rate";
+const IN_FLIGHT: &str = "use --in-flight for calls in flight, or --connections for connections";
+const ONE_THREAD: &str = "rpcgauge sends all calls from one thread";
 
-/// Names of options in ab, ghz, h2load, hey, k6, Locust, oha, vegeta, wrk and wrk2. A name that stands for different
-/// things has each of them.
-const OPTIONS: [(&str, &str); 26] = [
-    ("--amount", "--calls"),
-    ("--body", "--data"),
-    ("--call", "--method"),
+/// Names of options in ab, ghz, h2load, hey, k6, Locust, oha, vegeta, wrk and wrk2, with a hint.
+const OPTIONS: [(&str, &str); 25] = [
+    ("--amount", "use --calls"),
+    ("--body", "use --data"),
+    ("--call", "use --method"),
     ("--clients", IN_FLIGHT),
     ("--concurrency", IN_FLIGHT),
-    ("--cpus", "nothing: one thread sends all calls"),
-    ("--data-file", "--data @FILE"),
-    ("--max-concurrent-streams", "--in-flight"),
-    ("--metadata", "--header"),
-    ("--qps", RATE),
-    ("--requests", "--calls"),
-    ("--rps", RATE),
-    ("--skipTLS", "--insecure"),
-    ("--spawn-rate", "--ramp"),
-    ("--stages", "--ramp"),
-    ("--threads", "nothing: one thread sends all calls"),
-    ("--timeout", DEADLINE),
-    ("--total", "--calls"),
-    ("--users", "--in-flight"),
-    ("--vus", "--in-flight"),
-    ("-R", RATE),
+    ("--cpus", ONE_THREAD),
+    ("--data-file", "use --data @FILE"),
+    ("--max-concurrent-streams", "use --in-flight"),
+    ("--metadata", "use --header"),
+    ("--qps", "use --rate"),
+    ("--requests", "use --calls"),
+    ("--rps", "use --rate"),
+    ("--skipTLS", "use --insecure"),
+    ("--spawn-rate", "use --ramp"),
+    ("--stages", "use --ramp"),
+    ("--threads", ONE_THREAD),
+    ("--timeout", "use --deadline"),
+    ("--total", "use --calls"),
+    ("--users", "use --in-flight"),
+    ("--vus", "use --in-flight"),
+    ("-R", "use --rate"),
     ("-c", IN_FLIGHT),
-    ("-d", "--data for the message, or --duration for the time"),
+    (
+        "-d",
+        "use --data for the message, or --duration for the time",
+    ),
     (
         "-m",
-        "--in-flight for calls in flight, or -X for the HTTP method",
+        "use --in-flight for calls in flight, or -X for the HTTP method",
     ),
-    ("-q", RATE),
     (
         "-t",
-        "--deadline for the longest time of a call, or --duration for the time",
+        "use --deadline for the longest time of a call, or --duration for the time; rpcgauge sends all calls from one \
+         thread",
     ),
 ];
 
@@ -55,10 +56,10 @@ pub(super) fn hint(error: &mut clap::Error) {
     let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg) else {
         return;
     };
-    let Some((_, ours)) = OPTIONS.iter().find(|(theirs, _)| theirs == unknown) else {
+    let Some((_, hint)) = OPTIONS.iter().find(|(theirs, _)| theirs == unknown) else {
         return;
     };
-    let tip = StyledStr::from(format!("rpcgauge has {ours}"));
+    let tip = StyledStr::from(*hint);
     // An option that is only spelled like the unknown one would mislead.
     error.remove(ContextKind::SuggestedArg);
     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));

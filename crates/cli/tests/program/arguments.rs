@@ -115,16 +115,16 @@ fn a_mistake_is_named_with_what_is_right() {
 fn an_option_of_another_load_generator_is_answered_with_its_own() {
     let place = Place::new();
     for (option, own) in [
-        ("--qps", "--rate"),
-        ("-c", "--in-flight"),
-        ("--timeout", "--deadline"),
+        ("--qps", "use --rate"),
+        ("-c", "use --in-flight"),
+        ("--timeout", "use --deadline"),
     ] {
         let finished = place.run(&["load", "http://127.0.0.1:1/", option, "5"]);
-        finished.refused(&[option, &format!("rpcgauge has {own}")]);
+        finished.refused(&[option, own]);
     }
     let elsewhere = place.run(&["run", "quickstart", "--qps", "5"]);
     assert!(
-        !elsewhere.stderr.contains("rpcgauge has"),
+        !elsewhere.stderr.contains("use --rate"),
         "{}",
         elsewhere.stderr
     );
