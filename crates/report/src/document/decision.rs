@@ -1,5 +1,7 @@
 //! The decisions: what to use, at the head of a report.
 
+use rpcgauge_study::plan::Metric;
+
 use super::{Block, Column, Figure, Item, Section, Shown, Table, Text, number, row};
 use crate::findings::decision::Decision;
 use crate::findings::{Figures, Findings};
@@ -9,29 +11,42 @@ use crate::words::{self, decision as said};
 /// With more decisions than this, a terminal does not show them.
 const MAX_ON_TERMINAL: usize = 6;
 
-const FIGURES: [Figure<Figures>; 6] = [
-    number("p50", 0, |figures| {
-        Some(units::time(figures.latency.as_ref()?.p50_ns))
-    }),
-    number("bytes/call", 2, |figures| {
-        Some(units::size(bytes(figures)?))
-    }),
-    number("client CPU", 4, |figures| {
-        Some(units::time(figures.cpu.client?.total_ns))
-    }),
-    number("server CPU", 3, |figures| {
-        Some(units::time(figures.cpu.server?.total_ns))
-    }),
-    number("cores", 1, |figures| {
-        Some(said::cores(figures.cpu.both_ns()?))
-    }),
-    number("Mbit/s", 5, |figures| Some(said::mbit(bytes(figures)?))),
-];
-
-/// The bytes of a call, or if the client does not count them, of the response's body.
-fn bytes(figures: &Figures) -> Option<f64> {
-    let counted = figures.bytes.map(|bytes| bytes.total());
-    counted.or(figures.payload.response_compressed)
+/// The columns of a decision whose bytes are those of this metric.
+fn figures(bytes: Option<Metric>) -> [Figure<Figures>; 6] {
+    let [size, rate]: [Figure<Figures>; 2] = match bytes {
+        Some(Metric::ResponseBytes) => [
+            number("response", 2, |figures| {
+                Some(units::size(figures.payload.response_compressed?))
+            }),
+            number("Mbit/s", 5, |figures| {
+                Some(said::mbit(figures.payload.response_compressed?))
+            }),
+        ],
+        _ => [
+            number("bytes/call", 2, |figures| {
+                Some(units::size(figures.bytes?.total()))
+            }),
+            number("Mbit/s", 5, |figures| {
+                Some(said::mbit(figures.bytes?.total()))
+            }),
+        ],
+    };
+    [
+        number("p50", 0, |figures| {
+            Some(units::time(figures.latency.as_ref()?.p50_ns))
+        }),
+        size,
+        number("client CPU", 4, |figures| {
+            Some(units::time(figures.cpu.client?.total_ns))
+        }),
+        number("server CPU", 3, |figures| {
+            Some(units::time(figures.cpu.server?.total_ns))
+        }),
+        number("cores", 1, |figures| {
+            Some(said::cores(figures.cpu.both_ns()?))
+        }),
+        rate,
+    ]
 }
 
 /// The only decision in full. Of several, the study's headlines, and then the others in files.
@@ -75,13 +90,18 @@ fn title(findings: &Findings, decision: &Decision) -> String {
 }
 
 fn in_full(findings: &Findings, decision: &Decision) -> Vec<Block> {
-    let own = findings.study.placements.first();
-    let figures = |name: &String| own.and_then(|own| findings.figures(name, *own));
+    let own = decision.placements.first();
+    let bytes = own.and_then(|own| own.best.last());
+    let columns = figures(bytes.map(|best| best.metric));
+    let of = |name: &String| own.and_then(|own| findings.figures(name, own.placement));
     let rows = decision.variants.iter();
-    let rows = rows.map(|name| row(name.clone(), &FIGURES, figures(name)));
-    let mut table = Table::of_figures(Column::text("variant", 0), &FIGURES);
+    let rows = rows.map(|name| row(name.clone(), &columns, of(name)));
+    let mut table = Table::of_figures(Column::text("variant", 0), &columns);
     table.add_group(rows);
-    table.notes = vec!["cores of both CPUs, and Mbit/s, at 1,000 calls per second".to_owned()];
+    table.notes = vec![
+        "cores: CPU of client and server together; cores and Mbit/s at 1,000 calls per second"
+            .to_owned(),
+    ];
     let sentences = words::decision::decision(decision).into_iter();
     let sentences = sentences.map(|text| Block::Paragraph(text.into()));
     [Block::Table(table)].into_iter().chain(sentences).collect()

@@ -1,5 +1,7 @@
 //! Decides which of several ways to make the same calls to use (docs/method.md, "The decision").
 
+use std::collections::BTreeSet;
+
 use rpcgauge_study::plan::{Metric, Plan};
 use rpcgauge_study::record::CodeKind;
 use rpcgauge_study::settings::{Placement, Schedule, SubjectCall, Target};
@@ -10,19 +12,20 @@ use crate::findings::VariantFindings;
 use crate::findings::decision::{
     Best, Decision, MetricVerdict, NotShown, PlacementDecision, Saving,
 };
-use crate::findings::verdict::{Outcome, PlacementVerdict};
+use crate::findings::verdict::{Outcome, PlacementVerdict, Withheld};
 use crate::metric;
 
 /// Variants that make the same calls in different ways, and that the study compares with each other.
 struct Candidates<'a> {
     blocks: &'a Blocks<'a>,
     all: Vec<Candidate<'a>>,
-    /// The index in the plan of the variant that the study compares others with.
+    /// The index in the plan of the variant that most pairs compare others with.
     base: u32,
     /// Whether one of its pairs is a headline.
     headline: bool,
 }
 
+#[derive(Clone, Copy)]
 struct Candidate<'a> {
     /// Its index in the plan.
     index: u32,
@@ -39,11 +42,14 @@ pub(super) fn decisions(
     let calls = (0..).zip(&plan.variants).zip(variants);
     let calls = calls.filter_map(
         |((index, variant), findings)| match &variant.settings.target {
-            Target::Call(call) if variant.repeats.is_none() => Some(Candidate {
-                index,
-                call,
-                findings,
-            }),
+            // Variants whose first calls are timed are about the start of a server.
+            Target::Call(call) if variant.repeats.is_none() && call.cold_calls == 0 => {
+                Some(Candidate {
+                    index,
+                    call,
+                    findings,
+                })
+            }
             Target::Call(_) | Target::Codec(_) | Target::Live(_) => None,
         },
     );
@@ -54,57 +60,59 @@ pub(super) fn decisions(
     }));
     let compared = same_calls
         .into_iter()
-        .flat_map(|(_, all)| compared(plan, blocks, all));
+        .flat_map(|(_, all)| compared(plan, blocks, &all));
     compared.filter_map(|one| one.decision(plan)).collect()
 }
 
 /// Splits variants with the same calls into sets that the study compares with each other, directly or by way of others.
-fn compared<'a>(
-    plan: &Plan,
-    blocks: &'a Blocks<'a>,
-    mut all: Vec<Candidate<'a>>,
-) -> Vec<Candidates<'a>> {
-    /// The indices of the variants, the base, and whether a pair is a headline.
-    type Set = (Vec<u32>, u32, bool);
-    let mut sets: Vec<Set> = Vec::new();
-    for pair in plan.pairs.iter().filter(|pair| !pair.a_a) {
-        let index = |name: &str| {
-            let one = all.iter().find(|one| one.findings.name == name);
-            one.map(|one| one.index)
-        };
-        let (Some(of), Some(against)) = (index(&pair.of), index(&pair.against)) else {
-            continue;
-        };
+fn compared<'a>(plan: &Plan, blocks: &'a Blocks<'a>, all: &[Candidate<'a>]) -> Vec<Candidates<'a>> {
+    let index = |name: &str| all.iter().find(|one| one.findings.name == name);
+    let pairs = plan.pairs.iter().filter(|pair| !pair.a_a);
+    // Of and against, and whether the pair is a headline.
+    let pairs = pairs.filter_map(|pair| {
+        let (of, against) = (index(&pair.of)?, index(&pair.against)?);
+        Some((of.index, against.index, pair.headline))
+    });
+    let pairs: Vec<(u32, u32, bool)> = pairs.collect();
+    let mut sets: Vec<BTreeSet<u32>> = Vec::new();
+    for (of, against, _) in &pairs {
         let (joined, others): (Vec<_>, Vec<_>) = sets
             .into_iter()
-            .partition(|(set, ..)| set.contains(&of) || set.contains(&against));
+            .partition(|set| set.contains(of) || set.contains(against));
         sets = others;
-        let base = joined.first().map_or(against, |(_, base, _)| *base);
-        let headline = pair.headline || joined.iter().any(|(.., headline)| *headline);
-        let members = joined.into_iter().flat_map(|(set, ..)| set);
-        sets.push((members.chain([of, against]).collect(), base, headline));
+        let members = joined.into_iter().flatten();
+        sets.push(members.chain([*of, *against]).collect());
     }
-    sets.sort_by_key(|(set, ..)| set.iter().min().copied());
-    let sets = sets.into_iter().map(|(set, base, headline)| {
-        let (own, rest) = std::mem::take(&mut all)
-            .into_iter()
-            .partition(|one| set.contains(&one.index));
-        all = rest;
-        Candidates {
+    sets.sort_by_key(|set| set.first().copied());
+    let sets = sets.into_iter().filter_map(|set| {
+        let own = || pairs.iter().filter(|(of, ..)| set.contains(of));
+        let bases = by_key(own().map(|(_, against, _)| (*against, ())));
+        // The first of those with the most pairs.
+        let base = bases.iter().rev().max_by_key(|(_, pairs)| pairs.len());
+        Some(Candidates {
             blocks,
-            all: own,
-            base,
-            headline,
-        }
+            all: all
+                .iter()
+                .filter(|one| set.contains(&one.index))
+                .copied()
+                .collect(),
+            base: base?.0,
+            headline: own().any(|(.., headline)| *headline),
+        })
     });
     sets.collect()
 }
 
 impl Candidates<'_> {
+    /// `None` unless at least two variants have a latency under the study's own placement.
     fn decision(&self, plan: &Plan) -> Option<Decision> {
-        let placements = plan.placements.iter().copied();
-        let placements = placements.filter_map(|placement| self.under(placement));
-        let placements: Vec<PlacementDecision> = placements.collect();
+        let (own, others) = plan.placements.split_first()?;
+        let measured = self.measured(*own);
+        let is_everywhere = |place: &&Placement| self.measured(**place).len() == measured.len();
+        let others = others.iter().filter(is_everywhere);
+        let others = others.map(|place| self.under(&measured, *place));
+        let placements = std::iter::once(self.under(&measured, *own)).chain(others);
+        let placements = placements.collect::<Option<Vec<_>>>()?;
         let calls = || self.all.iter().map(|one| one.call);
         let one_at_a_time =
             |call: &SubjectCall| matches!(call.options.schedule, Schedule::Closed { in_flight: 1 });
@@ -124,34 +132,46 @@ impl Candidates<'_> {
             (NotShown::YourHandler, true),
             (NotShown::GeneratedCode, self.all.iter().any(is_dynamic)),
         ];
-        let first = self.all.first()?;
+        let names = |all: &[Candidate<'_>]| all.iter().map(Candidate::name).collect();
+        let is_left_out = |one: &&Candidate<'_>| measured.iter().all(|m| m.index != one.index);
+        let left_out: Vec<_> = self.all.iter().filter(is_left_out).copied().collect();
         Some(Decision {
-            group: first.findings.group.clone(),
+            group: self.all.first()?.findings.group.clone(),
             headline: self.headline,
-            called: plan.variants[first.index as usize].settings.target.called(),
-            variants: self.all.iter().map(Candidate::name).collect(),
+            called: plan.variants[self.base as usize].settings.target.called(),
+            variants: names(&measured),
+            left_out: names(&left_out),
             placements,
             not_shown: not_shown
                 .into_iter()
                 .filter_map(|(what, is_so)| is_so.then_some(what))
                 .collect(),
         })
-        .filter(|decision| !decision.placements.is_empty())
     }
 
-    /// The decision under a placement; `None` unless all variants have a latency there.
-    fn under(&self, placement: Placement) -> Option<PlacementDecision> {
-        let latency = self.best(Metric::LatencyP50, placement)?;
-        let cpu = self.best(Metric::Cpu, placement);
+    /// The variants that have a latency under a placement.
+    fn measured(&self, placement: Placement) -> Vec<Candidate<'_>> {
+        let all = self.all.iter().copied();
+        all.filter(|one| one.figure(Metric::LatencyP50, placement).is_some())
+            .collect()
+    }
+
+    /// The decision among some of the variants under a placement; `None` if there are not at least two.
+    fn under(&self, all: &[Candidate<'_>], placement: Placement) -> Option<PlacementDecision> {
+        if all.len() < 2 {
+            return None;
+        }
+        let latency = self.best(all, Metric::LatencyP50, placement)?;
+        let cpu = self.best(all, Metric::Cpu, placement);
         // A client of a subject counts only the bodies of responses.
-        let bytes = self.best(Metric::CallBytes, placement);
-        let bytes = bytes.or_else(|| self.best(Metric::ResponseBytes, placement));
+        let bytes = self.best(all, Metric::CallBytes, placement);
+        let bytes = bytes.or_else(|| self.best(all, Metric::ResponseBytes, placement));
         let fits = |one: &&Candidate<'_>| {
             let name = &one.findings.name;
             latency.includes(name) && cpu.as_ref().is_none_or(|cpu| cpu.includes(name))
         };
         // The first of the simplest ones.
-        let choice = self.all.iter().filter(fits);
+        let choice = all.iter().filter(fits);
         let choice = choice.min_by_key(|one| one.call.departures());
         let metrics = [Some(&latency), cpu.as_ref(), bytes.as_ref()];
         let metrics: Vec<Metric> = metrics
@@ -159,9 +179,11 @@ impl Candidates<'_> {
             .flatten()
             .map(|best| best.metric)
             .collect();
-        let find = |name: &str| self.all.iter().find(|one| one.findings.name == name);
+        let find = |name: &str| all.iter().find(|one| one.findings.name == name);
         let saving = match choice {
-            Some(choice) => self.other(choice, placement).map(|other| (choice, other)),
+            Some(choice) => self
+                .other(all, choice, placement)
+                .map(|other| (choice, other)),
             None => find(&latency.variant).zip(cpu.as_ref().and_then(|cpu| find(&cpu.variant))),
         };
         let saving = saving.map(|(of, against)| Saving {
@@ -184,34 +206,46 @@ impl Candidates<'_> {
     }
 
     /// What a choice is compared with: the study's base, or if that is the choice, the next best in latency.
-    fn other(&self, choice: &Candidate<'_>, placement: Placement) -> Option<&Candidate<'_>> {
-        let base = self.all.iter().find(|one| one.index == self.base);
+    fn other<'c>(
+        &self,
+        all: &'c [Candidate<'c>],
+        choice: &Candidate<'_>,
+        placement: Placement,
+    ) -> Option<&'c Candidate<'c>> {
+        let base = all.iter().find(|one| one.index == self.base);
         if let Some(base) = base.filter(|base| base.index != choice.index) {
             return Some(base);
         }
-        let others = self.all.iter().filter(|one| one.index != choice.index);
+        let others = all.iter().filter(|one| one.index != choice.index);
         let latency = |one: &&Candidate<'_>| one.figure(Metric::LatencyP50, placement);
         let rank = |one: &&Candidate<'_>| latency(one).unwrap_or(f64::INFINITY);
         others.min_by(|a, b| rank(a).total_cmp(&rank(b)))
     }
 
-    /// The best variant in a metric of which less is better; `None` unless all variants have its figure.
-    fn best(&self, metric: Metric, placement: Placement) -> Option<Best> {
-        let figures = self.all.iter().map(|one| one.figure(metric, placement));
+    /// The variants that no other one beats in a metric of which less is better; `None` unless all have its figure.
+    fn best(&self, all: &[Candidate<'_>], metric: Metric, placement: Placement) -> Option<Best> {
+        let figures = all.iter().map(|one| one.figure(metric, placement));
         let figures: Vec<f64> = figures.collect::<Option<Vec<_>>>()?;
-        let ranked = self.all.iter().zip(&figures);
-        let (lead, _) = ranked.min_by(|(_, a), (_, b)| a.total_cmp(b))?;
-        let not_worse = self.all.iter().filter(|one| {
-            one.index != lead.index
-                && !matches!(
-                    self.judge(one, lead, metric, placement).outcome,
-                    Outcome::Slower | Outcome::NoVerdict { .. }
-                )
+        let mut beaten = vec![false; all.len()];
+        for (index, one) in all.iter().enumerate() {
+            for (further, other) in all.iter().enumerate().skip(index + 1) {
+                match self.judge(one, other, metric, placement) {
+                    verdict if loses(&verdict, Outcome::Slower) => beaten[index] = true,
+                    verdict if loses(&verdict, Outcome::Faster) => beaten[further] = true,
+                    _ => {}
+                }
+            }
+        }
+        let mut ranked: Vec<usize> = (0..all.len()).collect();
+        ranked.sort_by(|a, b| {
+            let figures = || figures[*a].total_cmp(&figures[*b]);
+            beaten[*a].cmp(&beaten[*b]).then_with(figures)
         });
+        let unbeaten = all.iter().zip(&beaten).filter(|(_, beaten)| !**beaten);
         Some(Best {
             metric,
-            variant: lead.name(),
-            not_worse: not_worse.map(Candidate::name).collect(),
+            variant: all[*ranked.first()?].name(),
+            unbeaten: unbeaten.map(|(one, _)| one.name()).collect(),
         })
     }
 
@@ -227,6 +261,19 @@ impl Candidates<'_> {
             .judge(of.index, against.index, metric, placement, false);
         judged.verdict
     }
+}
+
+/// Whether the first variant of a verdict loses by `Slower`, or the second one by `Faster`. A variant with more
+/// unsuccessful calls loses if these could change the verdict.
+fn loses(verdict: &PlacementVerdict, by: Outcome) -> bool {
+    let is_withheld = Outcome::NoVerdict {
+        reason: Withheld::Unanswered,
+    };
+    let fails_more = verdict.unanswered.is_some_and(|shares| match by {
+        Outcome::Slower => shares.of > shares.against,
+        _ => shares.against > shares.of,
+    });
+    verdict.outcome == by || (verdict.outcome == is_withheld && fails_more)
 }
 
 impl Candidate<'_> {

@@ -18,7 +18,10 @@ pub struct Decision {
     pub called: String,
     /// The variants, in the study's order.
     pub variants: Vec<String>,
-    /// The decision under each placement that all of them were planned for; the first is the study's own.
+    /// Variants that have no figures.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
+    /// The decision under each placement under which all of them were measured; the first is the study's own.
     pub placements: Vec<PlacementDecision>,
     /// What this run does not show, although it could change the decision.
     pub not_shown: Vec<NotShown>,
@@ -46,10 +49,10 @@ pub struct PlacementDecision {
 pub struct Best {
     /// The metric.
     pub metric: Metric,
-    /// The variant with the best figure.
+    /// The variants that no other one beats, in the study's order.
+    pub unbeaten: Vec<String>,
+    /// The one of them with the best figure.
     pub variant: String,
-    /// The variants that are not shown to be worse, in the study's order.
-    pub not_worse: Vec<String>,
 }
 
 /// The verdicts on one variant against another in latency, CPU and bytes.
@@ -58,8 +61,8 @@ pub struct Best {
 pub struct Saving {
     /// The variant that the verdicts are about.
     pub of: String,
-    /// The variant that it is compared with: the one that the study compares others with, or if that is `of`, the next
-    /// best in latency.
+    /// The variant that it is compared with: the one that most pairs of the study compare others with, or if that is
+    /// `of`, the next best in latency.
     pub against: String,
     /// The verdict in each metric.
     pub verdicts: Vec<MetricVerdict>,
@@ -101,8 +104,8 @@ impl PlacementDecision {
 }
 
 impl Best {
-    /// Whether a variant is the best one, or not shown to be worse.
+    /// Whether no other variant beats this one.
     pub(crate) fn includes(&self, variant: &str) -> bool {
-        self.variant == variant || self.not_worse.iter().any(|other| other == variant)
+        self.unbeaten.iter().any(|one| one == variant)
     }
 }

@@ -38,7 +38,7 @@ pub(crate) fn decision(decision: &Decision) -> Vec<String> {
     sentences.extend(others.iter().map(|other| {
         let place = on(other.placement);
         if other.choice == own.choice && other.choice.is_some() {
-            format!("The choice is the same {place}.")
+            format!("{}, the choice is the same.", super::capital(place))
         } else {
             format!(
                 "{}: {}",
@@ -47,6 +47,10 @@ pub(crate) fn decision(decision: &Decision) -> Vec<String> {
             )
         }
     }));
+    if !decision.left_out.is_empty() {
+        let names: Vec<&str> = decision.left_out.iter().map(String::as_str).collect();
+        sentences.push(format!("Without figures: {}.", some_names(&names)));
+    }
     let not_shown = decision.not_shown.iter().map(|what| match what {
         NotShown::Network => "a network",
         NotShown::ManyCalls => "many calls in flight",
@@ -103,7 +107,7 @@ fn what_to_use(decision: &Decision, under: &PlacementDecision) -> String {
 /// What a variant saves or costs against another one: its latency, then CPU and bytes at a rate.
 fn saving(saving: &Saving) -> Vec<String> {
     let mut sentences = Vec::new();
-    let against = &saving.against;
+    let (of_name, against) = (&saving.of, &saving.against);
     let (mut saves, mut costs, mut open) = (Vec::new(), Vec::new(), Vec::new());
     for MetricVerdict { metric, verdict } in &saving.verdicts {
         let about = About {
@@ -125,13 +129,17 @@ fn saving(saving: &Saving) -> Vec<String> {
             let time = units::time(difference);
             sentences.push(match verdict.outcome {
                 Outcome::Faster => {
-                    format!("A call takes {time} less than with {against} ({found}).")
+                    format!(
+                        "With {of_name}, a call takes {time} less than with {against} ({found})."
+                    )
                 }
                 Outcome::Slower => {
-                    format!("A call takes {time} more than with {against} ({found}).")
+                    format!(
+                        "With {of_name}, a call takes {time} more than with {against} ({found})."
+                    )
                 }
                 Outcome::NoDifference => {
-                    format!("A call takes as long as with {against} ({found}).")
+                    format!("With {of_name}, a call takes as long as with {against} ({found}).")
                 }
                 Outcome::NotResolved { .. } | Outcome::NoVerdict { .. } => {
                     format!("Latency is not resolved against {against} ({found}).")
@@ -149,7 +157,7 @@ fn saving(saving: &Saving) -> Vec<String> {
         };
         match verdict.outcome {
             Outcome::Faster => saves.push(format!("{amount} ({found})")),
-            Outcome::Slower => costs.push(format!("{amount} ({found})")),
+            Outcome::Slower => costs.push(format!("{amount} more ({found})")),
             Outcome::NoDifference => {}
             Outcome::NotResolved { .. } | Outcome::NoVerdict { .. } => {
                 open.push(format!("{name} ({found})"));
@@ -157,14 +165,14 @@ fn saving(saving: &Saving) -> Vec<String> {
         }
     }
     let rate = units::count(RATE as u64);
-    let changes = [("saves", saves), ("costs", costs)];
+    let changes = [("saves", saves), ("takes", costs)];
     let changes = changes
         .into_iter()
         .filter(|(_, amounts)| !amounts.is_empty());
     let changes = changes.map(|(verb, amounts)| format!("{verb} {}", joined(amounts, " and ")));
     let changes = joined(changes, ", but ");
     if !changes.is_empty() {
-        sentences.push(format!("At {rate} calls per second, it {changes}."));
+        sentences.push(format!("At {rate} calls per second, {of_name} {changes}."));
     }
     if !open.is_empty() {
         sentences.push(format!("Not resolved: {}.", joined(open, ", ")));
@@ -182,9 +190,13 @@ fn fewest_bytes(decision: &Decision, under: &PlacementDecision) -> Option<String
         .choice
         .as_ref()
         .is_some_and(|choice| !best.includes(choice));
+    let what = match best.metric {
+        Metric::ResponseBytes => "The smallest responses",
+        _ => "The fewest bytes",
+    };
     is_other.then(|| {
         format!(
-            "The fewest bytes are those of {}. Over a slow network, they can decide: measure with --link.",
+            "{what} are those of {}. Over a slow network, they can decide: measure over a link (docs/link.md).",
             best.variant
         )
     })

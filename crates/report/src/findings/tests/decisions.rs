@@ -2,7 +2,7 @@
 
 use rpcgauge_message::workload::WorkloadSpec;
 use rpcgauge_study::plan::Metric;
-use rpcgauge_study::record::TrialRecord;
+use rpcgauge_study::record::{FailureKind, TrialRecord};
 
 use super::*;
 use crate::findings::decision::Decision;
@@ -75,4 +75,30 @@ fn calls_that_differ_have_no_decision_in_common() {
         call(variant).workload = WorkloadSpec::List { n };
     }
     assert_eq!(findings(&sample).decisions, []);
+}
+
+#[test]
+fn a_variant_without_figures_is_left_out_and_named() {
+    let mut builder = two(2.0).spec(Spec {
+        cannot_run: Some("there is no compiler"),
+        ..Spec::new("third", 50_000.0)
+    });
+    builder = builder.pair("?", "third", "rest", Metric::LatencyP50);
+    let (decision, text) = decided(&builder.build());
+    assert_eq!(decision.variants, ["grpc", "rest"]);
+    assert_eq!(decision.left_out, ["third"]);
+    assert!(text.contains("Without figures: third."), "{text}");
+}
+
+#[test]
+fn a_variant_is_not_chosen_because_its_failed_calls_are_not_timed() {
+    let mut builder = two(2.0);
+    for spec in &mut builder.specs {
+        if spec.name.starts_with("grpc") {
+            spec.failing = Some((FailureKind::CallFailed, "UNAVAILABLE", 2));
+        }
+    }
+    let (decision, text) = decided(&builder.build());
+    let choice = decision.placements[0].choice.as_deref();
+    assert_eq!(choice, Some("rest"), "{text}");
 }
