@@ -104,15 +104,15 @@ fn compared<'a>(plan: &Plan, blocks: &'a Blocks<'a>, all: &[Candidate<'a>]) -> V
 }
 
 impl Candidates<'_> {
-    /// `None` unless at least two variants have a latency under the study's own placement.
+    /// `None` unless there is a decision under the study's own placement.
     fn decision(&self, plan: &Plan) -> Option<Decision> {
         let (own, others) = plan.placements.split_first()?;
         let measured = self.measured(*own);
-        let is_everywhere = |place: &&Placement| self.measured(**place).len() == measured.len();
-        let others = others.iter().filter(is_everywhere);
-        let others = others.map(|place| self.under(&measured, *place));
-        let placements = std::iter::once(self.under(&measured, *own)).chain(others);
-        let placements = placements.collect::<Option<Vec<_>>>()?;
+        let own = self.under(&measured, *own)?;
+        let others = others
+            .iter()
+            .filter_map(|place| self.under(&measured, *place));
+        let placements = std::iter::once(own).chain(others).collect();
         let calls = || self.all.iter().map(|one| one.call);
         let one_at_a_time =
             |call: &SubjectCall| matches!(call.options.schedule, Schedule::Closed { in_flight: 1 });
@@ -156,13 +156,21 @@ impl Candidates<'_> {
             .collect()
     }
 
-    /// The decision among some of the variants under a placement; `None` if there are not at least two.
+    /// The decision among some of the variants under a placement; `None` unless there are two, all have a latency
+    /// there, and verdicts do not go in a circle, in which each one is beaten by another.
     fn under(&self, all: &[Candidate<'_>], placement: Placement) -> Option<PlacementDecision> {
         if all.len() < 2 {
             return None;
         }
         let latency = self.best(all, Metric::LatencyP50, placement)?;
         let cpu = self.best(all, Metric::Cpu, placement);
+        if [Some(&latency), cpu.as_ref()]
+            .into_iter()
+            .flatten()
+            .any(|best| best.unbeaten.is_empty())
+        {
+            return None;
+        }
         // A client of a subject counts only the bodies of responses.
         let bytes = self.best(all, Metric::CallBytes, placement);
         let bytes = bytes.or_else(|| self.best(all, Metric::ResponseBytes, placement));
