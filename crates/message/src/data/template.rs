@@ -4,7 +4,9 @@
 //! | --- | --- |
 //! | `{{n}}` | the call's number, from 0 |
 //! | `{{uuid}}` | a random UUID (RFC 9562, version 4) |
+//! | `{{sequence 1000}}` | the call's number, from 1000 |
 //! | `{{random_int 1 100}}` | a random integer, both ends inclusive |
+//! | `{{choice red "dark blue"}}` | one of these texts, at random |
 //! | `{{name}}` | the value of the column or field `name` in the call's row |
 //! | `{{base64 name}}` | any of these in base64, for a bytes field |
 //! | `{{"text"}}` | `text` itself, even if it looks like a placeholder |
@@ -22,15 +24,22 @@ use crate::position;
 
 const NUMBER: &str = "n";
 const UUID: &str = "uuid";
+const SEQUENCE: &str = "sequence";
 const RANDOM_INT: &str = "random_int";
+const CHOICE: &str = "choice";
 const BASE64: &str = "base64";
-const BUILT_IN: [&str; 4] = [NUMBER, UUID, RANDOM_INT, BASE64];
+const BUILT_IN: [&str; 6] = [NUMBER, UUID, SEQUENCE, RANDOM_INT, CHOICE, BASE64];
 
 const UNCLOSED: &str = "the placeholder is not closed; end it with }}, or write {{\"{{\"}} for the \
                         two braces themselves";
 
 const RANDOM_INT_USAGE: &str =
     "{{random_int A B}} takes two 64-bit integers, the smaller one first";
+
+const SEQUENCE_USAGE: &str = "{{sequence A}} takes the first number, from 0";
+
+const CHOICE_USAGE: &str =
+    "{{choice A B}} takes two or more texts, in double quotes if they contain spaces";
 
 /// The values for one call.
 pub(super) struct Place<'a> {
@@ -51,8 +60,10 @@ pub(super) struct Template {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
     Text(String),
-    Number,
+    /// The call's number, counted from this one.
+    Number(u64),
     Uuid,
+    Choice(Vec<String>),
     RandomInt {
         from: i64,
         to: i64,
@@ -127,7 +138,8 @@ impl Part {
     fn fill(&self, place: &mut Place<'_>, out: &mut String) {
         match self {
             Self::Text(text) => out.push_str(text),
-            Self::Number => append(out, place.call),
+            Self::Number(first) => append(out, first.saturating_add(place.call)),
+            Self::Choice(texts) => out.push_str(&texts[place.random.usize(..texts.len())]),
             Self::Uuid => append_uuid(out, place.random.u128(..)),
             Self::RandomInt { from, to } => append(out, place.random.i64(*from..=*to)),
             Self::Column { name, quoted } => {
@@ -168,11 +180,25 @@ impl Part {
             return Self::parse(of.trim_start(), false, columns)
                 .map(|part| Self::Base64(part.into()));
         }
+        if let Some(texts) = inner.strip_prefix(CHOICE)
+            && texts.starts_with(' ')
+        {
+            let texts = words(texts).filter(|texts| texts.len() >= 2);
+            return texts
+                .map(Self::Choice)
+                .ok_or_else(|| CHOICE_USAGE.to_owned());
+        }
         let mut words = inner.split_whitespace();
         let name = words.next().unwrap_or_default();
         let arguments: Vec<&str> = words.collect();
         match (name, arguments.as_slice()) {
-            (NUMBER, []) => Ok(Self::Number),
+            (NUMBER, []) => Ok(Self::Number(0)),
+            (SEQUENCE, [first]) => match first.parse() {
+                Ok(first) => Ok(Self::Number(first)),
+                Err(_) => Err(SEQUENCE_USAGE.to_owned()),
+            },
+            (SEQUENCE, _) => Err(SEQUENCE_USAGE.to_owned()),
+            (CHOICE, _) => Err(CHOICE_USAGE.to_owned()),
             (UUID, []) => Ok(Self::Uuid),
             (NUMBER | UUID, _) => Err(format!("{{{{{name}}}}} takes no arguments")),
             (RANDOM_INT, [from, to]) => match (from.parse(), to.parse()) {
@@ -187,6 +213,20 @@ impl Part {
             }
         }
     }
+}
+
+/// The words of a text, where double quotes enclose a word with spaces. `None` if a quote is not closed.
+fn words(text: &str) -> Option<Vec<String>> {
+    let (mut words, mut rest) = (Vec::new(), text.trim_start());
+    while !rest.is_empty() {
+        let (word, after) = match rest.strip_prefix('"') {
+            Some(quoted) => quoted.split_once('"')?,
+            None => rest.split_once(char::is_whitespace).unwrap_or((rest, "")),
+        };
+        words.push(word.to_owned());
+        rest = after.trim_start();
+    }
+    Some(words)
 }
 
 /// Splits at the `}}` that closes a placeholder. A `}}` inside a literal does not close it.

@@ -65,6 +65,29 @@ fn random_numbers_reach_both_ends_and_no_further() {
 }
 
 #[test]
+fn a_sequence_begins_where_it_is_told() {
+    let data = data("{{sequence 1000}}", None).unwrap();
+    assert_eq!(texts(&data, 3), ["1000", "1001", "1002"]);
+    assert!(refused("{{sequence}}").contains("{{sequence A}} takes the first number"));
+    assert!(refused("{{sequence -1}}").contains("{{sequence A}} takes the first number"));
+}
+
+#[test]
+fn a_choice_is_each_of_its_texts_and_nothing_else() {
+    let data = data("{{choice red \"dark blue\" 3}}", None).unwrap();
+    let mut chosen = texts(&data, 100);
+    chosen.sort();
+    chosen.dedup();
+    assert_eq!(chosen, ["3", "dark blue", "red"]);
+    for wrong in ["{{choice}}", "{{choice red}}", "{{choice red \"blue}}"] {
+        assert!(
+            refused(wrong).contains("{{choice A B}} takes two or more"),
+            "{wrong}"
+        );
+    }
+}
+
+#[test]
 fn a_seed_repeats_its_texts_and_another_does_not() {
     let of = |seed| {
         let data = Data::new(Some("{{uuid}}"), None, Form::Plain, Order::InTurn, seed).unwrap();
@@ -168,7 +191,7 @@ fn what_is_wrong_with_a_template_has_its_place() {
     insta::assert_snapshot!(refused("{\"a\": {{name}"), @r#"line 1, column 7: the placeholder is not closed; end it with }}, or write {{"{{"}} for the two braces themselves"#);
     insta::assert_snapshot!(refused("{{random_int 5 1}}"), @"line 1, column 1: {{random_int A B}} takes two 64-bit integers, the smaller one first");
     insta::assert_snapshot!(refused("{{n 5}}"), @"line 1, column 1: {{n}} takes no arguments");
-    insta::assert_snapshot!(refused("{{}}"), @r#"line 1, column 1: unknown placeholder ""; expected one of n, uuid, random_int, base64, city, name"#);
+    insta::assert_snapshot!(refused("{{}}"), @r#"line 1, column 1: unknown placeholder ""; expected one of n, uuid, sequence, random_int, choice, base64, city, name"#);
     insta::assert_snapshot!(refused("{{base64}}"), @"line 1, column 1: {{base64 X}} takes a column or another placeholder");
     insta::assert_snapshot!(refused("{{base64 base64 n}}"), @"line 1, column 1: {{base64 X}} takes a column or another placeholder");
     insta::assert_snapshot!(refused("{{base64 nam}}"), @r#"line 1, column 1: unknown placeholder "nam"; did you mean "name" or "n"?"#);
