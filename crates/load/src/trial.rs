@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use rpcgauge_trial::{Address, ConnectionUse, Keepalive, MAX_IN_FLIGHT, Schedule, Stop, Timing};
+use rpcgauge_trial::{
+    Address, ConnectionUse, DeadlineFrom, Keepalive, MAX_IN_FLIGHT, Schedule, Stop, Timing,
+};
 use rpcgauge_wire::{Head, Limits, PrepareError, Protocol, grpc};
 
 use crate::error::LoadError;
@@ -133,8 +135,10 @@ pub struct Trial {
     pub max_requests: Option<u64>,
     /// When the measured part ends.
     pub stop: Stop,
-    /// How long after its due time a call fails if it has not ended.
+    /// How long a call may take before it fails.
     pub deadline: Duration,
+    /// Whether that time runs from when the call was due, or from when it is sent.
+    pub deadline_from: DeadlineFrom,
     /// How long calls in flight may take to end after the last one was started.
     pub drain: Duration,
     /// How long all calls may fail before the trial ends early, more than 0. The trial ends at the first
@@ -170,6 +174,7 @@ impl Trial {
                 time_ms: None,
             },
             deadline: bound,
+            deadline_from: DeadlineFrom::Due,
             drain: bound,
             patience: bound,
             limits: Limits::default(),

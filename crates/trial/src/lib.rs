@@ -23,7 +23,7 @@ pub use link::{
 };
 pub use ramp::{RampPart, RampStep};
 pub use random::Random;
-pub use schedule::{Arrivals, Schedule, Slice, Stop};
+pub use schedule::{Arrivals, DeadlineFrom, Schedule, Slice, Stop};
 pub use stage::{HANDLER_END, HANDLER_START, Stage, Timing};
 
 /// Whether a value can be omitted from a record. For example, counts of abnormal events are omitted

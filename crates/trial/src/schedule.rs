@@ -44,6 +44,17 @@ pub enum Arrivals {
     Poisson,
 }
 
+/// The moment from which the deadline of a call runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DeadlineFrom {
+    /// When the call was due. A call that has waited for a connection until then is not sent.
+    #[default]
+    Due,
+    /// When the call was passed to a connection, however long it had waited.
+    Send,
+}
+
 impl Schedule {
     /// Returns an error for a schedule that cannot be run.
     pub fn check(&self) -> Result<(), OutOfBounds> {

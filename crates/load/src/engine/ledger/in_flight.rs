@@ -1,5 +1,7 @@
 //! The calls in flight, stored in reusable slots.
 
+use rpcgauge_trial::DeadlineFrom;
+
 use crate::engine::messages::Verify;
 use crate::engine::outgoing::Outgoing;
 use crate::engine::response::Response;
@@ -46,8 +48,9 @@ pub(crate) enum Sending {
 /// allocate.
 #[derive(Debug)]
 pub(crate) struct InFlight {
-    /// The deadline of a call, relative to its due time, ns.
+    /// How long a call may take, ns.
     deadline: u64,
+    deadline_from: DeadlineFrom,
     begun: u64,
     slots: Vec<Call>,
     free: Vec<u32>,
@@ -66,10 +69,11 @@ pub(crate) struct Beginning {
 }
 
 impl InFlight {
-    /// Creates an empty set of calls. Each call will fail `deadline` ns after its due time.
-    pub(super) fn new(deadline: u64) -> InFlight {
+    /// Creates an empty set of calls. Each call will fail `deadline` ns after its due time, or after it has begun.
+    pub(super) fn new(deadline: u64, deadline_from: DeadlineFrom) -> InFlight {
         InFlight {
             deadline,
+            deadline_from,
             begun: 0,
             slots: Vec::new(),
             free: Vec::new(),
@@ -84,7 +88,11 @@ impl InFlight {
         beginning: Beginning,
         new_response: impl FnOnce() -> Response,
     ) -> (u64, &mut Call) {
-        let (number, expires_at) = (self.begun, self.deadline_of(beginning.due));
+        let number = self.begun;
+        let expires_at = match self.deadline_from {
+            DeadlineFrom::Due => self.deadline_of(beginning.due),
+            DeadlineFrom::Send => beginning.begun.saturating_add(self.deadline),
+        };
         self.begun += 1;
         let slot = match self.free.pop() {
             Some(slot) => slot,
@@ -156,9 +164,12 @@ impl InFlight {
         }
     }
 
-    /// The deadline of a call that is due at `due`, ns.
+    /// The deadline of a call that is due at `due` and has not begun, ns: never, if it runs from the send.
     pub(crate) fn deadline_of(&self, due: u64) -> u64 {
-        due.saturating_add(self.deadline)
+        match self.deadline_from {
+            DeadlineFrom::Due => due.saturating_add(self.deadline),
+            DeadlineFrom::Send => u64::MAX,
+        }
     }
 
     /// The token of the call whose deadline passes first, and the deadline, ns.
@@ -223,7 +234,7 @@ mod tests {
 
     #[test]
     fn a_token_is_dead_once_its_call_is_out() {
-        let mut calls = InFlight::new(DEADLINE);
+        let mut calls = InFlight::new(DEADLINE, DeadlineFrom::Due);
         let first = insert(&mut calls, 1);
         assert!(calls.remove(first).is_some());
         let second = insert(&mut calls, 2);
@@ -232,10 +243,28 @@ mod tests {
         assert_eq!(calls.get(second).map(|call| call.due), Some(2));
     }
 
+    #[test]
+    fn a_deadline_from_the_send_begins_with_the_call() {
+        let mut calls = InFlight::new(DEADLINE, DeadlineFrom::Send);
+        assert_eq!(
+            calls.deadline_of(1),
+            u64::MAX,
+            "a call may wait for as long as it takes"
+        );
+        let late = Beginning {
+            connection: 0,
+            due: 1,
+            begun: 100,
+            measured: true,
+        };
+        let (token, _) = calls.insert(late, Response::default);
+        assert_eq!(calls.oldest(), Some((token, 100 + DEADLINE)));
+    }
+
     proptest! {
         #[test]
         fn the_oldest_is_always_first(steps in prop::collection::vec(any::<Option<u8>>(), 0..100)) {
-            let mut calls = InFlight::new(DEADLINE);
+            let mut calls = InFlight::new(DEADLINE, DeadlineFrom::Due);
             let mut model: Vec<(u64, u64)> = Vec::new();
             for (due, step) in steps.into_iter().enumerate() {
                 match step {

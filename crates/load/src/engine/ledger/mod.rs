@@ -93,7 +93,7 @@ impl<'t> Ledger<'t> {
             timed: trial.timing == Timing::Stages,
             checks,
             due_times: DueTimes::new(&trial.schedule, trial.seed, u64::MAX),
-            calls: InFlight::new(nanos(trial.deadline)),
+            calls: InFlight::new(nanos(trial.deadline), trial.deadline_from),
             to_retry: VecDeque::new(),
             held: Held::new(trial.expect.max_response_bytes),
             unsent: None,
