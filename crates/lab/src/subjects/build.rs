@@ -378,7 +378,8 @@ impl Package {
 
     /// The build folder, unique to these sources and this toolchain.
     fn place(&self, tools: Vec<FoundTool>) -> Result<Built, SubjectsError> {
-        self.sources.place("subjects", &self.manifest.name, tools)
+        let name = self.manifest.name.replace(['/', '@'], "_");
+        self.sources.place("subjects", &name, tools)
     }
 }
 

@@ -25,6 +25,9 @@ pub enum SubjectsError {
     /// There is no subject with that name. The suggestion contains the names that may have been meant.
     #[error("there is no subject \"{0}\"{1}")]
     Unknown(String, Nearest),
+    /// A stack cannot be used with that version of its library: why.
+    #[error("\"{0}\": {1}")]
+    Version(String, String),
     #[error(
         "there is no application \"{0}\"{1}; to use your own, give a path with a /, as in ./{0}"
     )]
@@ -81,6 +84,7 @@ impl SubjectsError {
             | Self::Manifest(_)
             | Self::Folder(..)
             | Self::Unknown(..)
+            | Self::Version(..)
             | Self::UnknownApp(..)
             | Self::Messages(_) => Fault::User,
             Self::Missing { .. } | Self::Cache(..) | Self::NoCache | Self::Scratch(_) => {

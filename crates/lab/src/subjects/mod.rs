@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use rpcgauge_message::nearest::Nearest;
 use rpcgauge_message::workload::RECORDS_CSV;
 use rpcgauge_study::features::{Features, embedded_only};
-use rpcgauge_study::subject::{MANIFEST, Manifest};
+use rpcgauge_study::subject::{MANIFEST, Manifest, version_of};
 
 pub use build::Built;
 pub use check::{Check, Tried};
@@ -57,6 +57,8 @@ pub enum State {
 /// All subjects except the embedded one, by name.
 pub struct Subjects {
     packages: BTreeMap<String, Package>,
+    /// Stacks with another version of their library, by SUBJECT/STACK@VERSION.
+    versions: BTreeMap<String, Package>,
     left_out: Vec<SubjectsError>,
 }
 
@@ -75,6 +77,7 @@ impl Subjects {
         }
         let mut subjects = Self {
             packages,
+            versions: BTreeMap::new(),
             left_out: Vec::new(),
         };
         for folder in folders {
@@ -151,10 +154,70 @@ impl Subjects {
         })
     }
 
+    /// Adds the stacks of these names that have a version, as in `go/grpc-go@1.80.0`. Ignores other names.
+    ///
+    /// # Errors
+    /// Fails if there is no such subject or stack, or if its library has only the subject's own version.
+    pub fn add_versions<'n>(
+        &mut self,
+        names: impl IntoIterator<Item = &'n str>,
+    ) -> Result<(), SubjectsError> {
+        for name in names {
+            let Some((stack, version)) = version_of(name) else {
+                continue;
+            };
+            let wrong = |what: String| SubjectsError::Version(name.to_owned(), what);
+            let (subject, stack) = stack
+                .split_once('/')
+                .ok_or_else(|| wrong("it is not SUBJECT/STACK@VERSION".to_owned()))?;
+            let package = self.find(subject)?;
+            let manifest = &package.manifest;
+            if manifest.stack(stack).is_none() {
+                let hint = manifest.nearest_stack(stack);
+                return Err(wrong(format!("{subject} has no stack \"{stack}\"{hint}")));
+            }
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || ".-+_".contains(c);
+            if version.is_empty() || !version.chars().all(is_plain) {
+                return Err(wrong(format!("\"{version}\" is not a version")));
+            }
+            let manifest = manifest.at_version(stack, version).ok_or_else(|| {
+                wrong(format!(
+                    "{subject}/{stack} has no \"version\" in its subject.toml, so only its own version can be used"
+                ))
+            })?;
+            let sources = package.sources.clone();
+            self.versions
+                .insert(name.to_owned(), Package { manifest, sources });
+        }
+        Ok(())
+    }
+
+    /// The subject that contains a stack, given the two parts of its name, and the stack's name without a version.
+    fn package_of<'s>(
+        &self,
+        (subject, stack): (&str, &'s str),
+    ) -> Result<(&Package, &'s str), SubjectsError> {
+        match version_of(stack) {
+            None => Ok((self.find(subject)?, stack)),
+            Some((plain, _)) => {
+                let name = format!("{subject}/{stack}");
+                let package = self.versions.get(&name);
+                let unknown =
+                    || SubjectsError::Version(name.clone(), "it was not added".to_owned());
+                Ok((package.ok_or_else(unknown)?, plain))
+            }
+        }
+    }
+
     /// The features of each stack, including the embedded one, by the stack's name in studies.
     pub fn features(&self) -> BTreeMap<String, Features> {
         let mut features = embedded_only();
         features.extend(self.all().flat_map(|package| package.manifest.features()));
+        let versions = self.versions.iter();
+        features.extend(versions.flat_map(|(name, package)| {
+            let stacks = package.manifest.stacks.iter();
+            stacks.map(|stack| (name.clone(), stack.features.clone()))
+        }));
         features
     }
 }

@@ -104,7 +104,7 @@ impl Needed<'_> {
         if let Some(known) = self.known.get(&key) {
             return Ok(known.clone());
         }
-        let package = self.subjects.find(subject)?;
+        let (package, stack) = self.subjects.package_of((subject, stack))?;
         let manifest = package.manifest();
         let (report, stop) = (&mut *self.report, self.stop);
         let built = match self.built.entry(&manifest.name) {

@@ -113,3 +113,40 @@ fn what_a_build_leaves_and_what_is_hidden_is_no_source() {
         );
     }
 }
+
+#[test]
+fn a_stack_can_have_another_version_of_its_library() {
+    let mut subjects = Subjects::load(&[]).unwrap();
+    let name = "go/grpc-go@1.80.0";
+    subjects.add_versions(["go/net-http", name]).unwrap();
+    let features = subjects.features();
+    let (usual, other) = (&features["go/grpc-go"], &features[name]);
+    assert_eq!(usual.encodings, other.encodings);
+    assert!(!usual.programs.is_empty() && other.programs.is_empty());
+    let (package, stack) = subjects.package_of(("go", "grpc-go@1.80.0")).unwrap();
+    assert_eq!(stack, "grpc-go");
+    let first = package.manifest().build[0].join(" ");
+    assert_eq!(first, "go get google.golang.org/grpc@v1.80.0");
+    assert_eq!(
+        subjects
+            .package_of(("go", "grpc-go"))
+            .unwrap()
+            .0
+            .manifest()
+            .name,
+        "go"
+    );
+    assert!(subjects.package_of(("go", "grpc-go@9")).is_err());
+}
+
+#[test]
+fn a_version_that_cannot_be_had_says_why() {
+    let mut subjects = Subjects::load(&[]).unwrap();
+    let mut why = |name: &str| subjects.add_versions([name]).unwrap_err().to_string();
+    insta::assert_snapshot!(why("go/net-http@1.26"), @r#""go/net-http@1.26": go/net-http has no "version" in its subject.toml, so only its own version can be used"#);
+    insta::assert_snapshot!(why("go/grpc@1.80.0"), @r#""go/grpc@1.80.0": go has no stack "grpc"; did you mean "grpc-go"?"#);
+    insta::assert_snapshot!(why("rust/tonic@1"), @r#"there is no subject "rust"; expected one of go, jvm, node, python"#);
+    insta::assert_snapshot!(why("reference@1"), @r#""reference@1": it is not SUBJECT/STACK@VERSION"#);
+    insta::assert_snapshot!(why("go/grpc-go@"), @r#""go/grpc-go@": "" is not a version"#);
+    insta::assert_snapshot!(why("go/grpc-go@1;rm"), @r#""go/grpc-go@1;rm": "1;rm" is not a version"#);
+}
