@@ -14,7 +14,7 @@ BENCH_SERVERS := --manifest-path bench/servers/rust/Cargo.toml --target-dir targ
 # A check starts about five hundred JVMs; with only the C1 compiler, each starts faster.
 QUICK_JVM := -XX:TieredStopAtLevel=1
 
-.PHONY: help build test test-quick check doc dist test-dist conformance fmt clippy deps tools fuzz fuzz-long fuzz-replay fuzz-tools bench bench-quickstart bench-report bench-stamps bench-floor bench-aa bench-build bench-peers bench-levels bench-truth bench-link bench-slices bench-sharp bench-campus-twin bench-processes
+.PHONY: help build test test-quick check doc dist test-dist conformance fmt clippy deps tools fuzz fuzz-long fuzz-replay fuzz-tools bench bench-quickstart bench-report bench-stamps bench-floor bench-aa bench-build bench-peers bench-levels bench-truth bench-link bench-slices bench-sharp bench-campus-twin bench-processes bench-gate
 
 help: ## Print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort
@@ -108,6 +108,9 @@ bench-sharp: build ## How often a twin that is 3% slower is reported as slower, 
 
 bench-processes: build ## Whether variants that share processes have the same ratio as variants with their own (25 minutes)
 	./scripts/bench-processes
+
+bench-gate: build ## How often a gate fails for the same binary and for slower handlers (2 hours; scripts/bench-gate 5 30s: 8 minutes)
+	./scripts/bench-gate
 
 bench-campus-twin: build ## Whether pauses of 5 ms in campus's inner calls are detected, with the right size (10 minutes)
 	./scripts/bench-campus-twin

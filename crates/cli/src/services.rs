@@ -1,12 +1,12 @@
-//! Prepares the live services of a resolved study: generates message texts, reads TLS files, and
-//! tests each service with one call.
+//! Prepares the live services of a resolved study: generates message texts, reads TLS files, starts
+//! the services that have a command, and tests each service with one call.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use rpcgauge_lab::live::{self as lab, Extent, Live, LiveError, LiveInputs, Texts};
+use rpcgauge_lab::live::{self as lab, Extent, Live, LiveError, LiveInputs, StartedService, Texts};
 use rpcgauge_load::Tls;
 use rpcgauge_message::Schema;
 use rpcgauge_message::data::{Data, DataError, Form, Order, RowFormat, Rows};
@@ -69,7 +69,8 @@ pub(crate) fn prepare(study: &Resolved) -> Result<Vec<Prepared<'_>>, Failure> {
     prepared.collect()
 }
 
-/// Resolves each service's address and tests it with one call.
+/// Resolves each service's address and tests it with one call. A service with a command is started for that, and then
+/// stopped.
 ///
 /// # Errors
 /// A service cannot be reached, rejects the test call, or Ctrl-C was pressed.
@@ -93,14 +94,19 @@ fn uncallable(error: LiveError) -> Failure {
 
 impl Prepared<'_> {
     fn find(&self, plan: &Plan, stop: &AtomicBool) -> Result<Live, Failure> {
+        let service = self.start(stop)?;
+        let live = match &service {
+            Some(service) => self.live.at_port(service.port()),
+            None => self.live.clone(),
+        };
         let inputs = LiveInputs {
             headers: self.inputs.headers.clone(),
             tls: self.tls.clone(),
             texts: None,
         };
         let reflected = match (&self.inputs.schema, &self.data) {
-            (None, Some(_)) if self.live.wire == LiveWire::Grpc => {
-                Some(lab::reflect(self.live, &inputs, stop).map_err(uncallable)?)
+            (None, Some(_)) if live.wire == LiveWire::Grpc => {
+                Some(lab::reflect(&live, &inputs, stop).map_err(uncallable)?)
             }
             _ => None,
         };
@@ -109,7 +115,7 @@ impl Prepared<'_> {
             texts: self.texts(schema)?,
             ..inputs
         };
-        let (live, measured) = self.largest(plan);
+        let (live, measured) = self.largest(live, plan);
         let extent = Extent {
             warmup: plan.warmup(self.variant),
             measured,
@@ -117,6 +123,25 @@ impl Prepared<'_> {
             prepared_bytes: Extent::PREPARED_BYTES,
         };
         Live::find(&live, &inputs, &extent, stop).map_err(uncallable)
+    }
+
+    /// Starts the service if it has a command.
+    fn start(&self, stop: &AtomicBool) -> Result<Option<StartedService>, Failure> {
+        let Some(start) = &self.live.service.start else {
+            return Ok(None);
+        };
+        let started = StartedService::try_start(&self.live.service, stop);
+        started.map(Some).map_err(|failure| {
+            if stop.load(Ordering::Relaxed) {
+                return uncallable(LiveError::Interrupted);
+            }
+            let said = match failure.log.lines().last() {
+                Some(line) => format!("; the last line of its output is: {line}"),
+                None => "; it printed nothing".to_owned(),
+            };
+            let name = &self.variant.name;
+            Failure::input(format!("{name} (`{}`): {failure}{said}", start.command))
+        })
     }
 
     /// The texts of the calls, with their message type if a schema is known.
@@ -137,8 +162,8 @@ impl Prepared<'_> {
     /// The variant's largest trial and when it stops. All trials share the texts, so this trial
     /// determines how many are needed. The number is unknown for a search without a highest rate,
     /// and for a trial in slices, which skips calls.
-    fn largest(&self, plan: &Plan) -> (LiveCall, Stop) {
-        let (mut live, settings) = (self.live.clone(), &self.variant.settings);
+    fn largest(&self, mut live: LiveCall, plan: &Plan) -> (LiveCall, Stop) {
+        let settings = &self.variant.settings;
         let stop = match plan.capacity.map(|search| (search, search.highest)) {
             None if plan.slice(settings).is_none() => settings.stop,
             Some((search, Some(highest))) => {

@@ -1,7 +1,7 @@
 //! The last line of a report on a terminal, for readers for whom the summary has scrolled away.
 
-use crate::findings::Findings;
 use crate::findings::verdict::Comparison;
+use crate::findings::{Findings, VariantFindings};
 use crate::units;
 use crate::words::{self, Answer, LONGER};
 
@@ -22,9 +22,10 @@ pub fn closing(findings: &Findings) -> Option<String> {
     let mut text = format!("{all}: {}", words::joined(kinds, ", "));
     let open = answers.iter().filter(|(answer, _)| *answer == Answer::Open);
     if open.count() * 2 > answers.len() {
-        let more = match findings.live().next() {
-            Some(_) => LONGER,
-            None => "longer (more invocations and blocks, or a longer --budget)",
+        let more = if findings.variants.iter().any(VariantFindings::is_running) {
+            LONGER
+        } else {
+            "longer (more invocations and blocks, or a longer --budget)"
         };
         text += &format!("{MOSTLY_OPEN}, or measure {more}");
     }

@@ -6,7 +6,7 @@
 //!                                         │             └─► markdown  report.md
 //!                                         ├─► csv       trials.csv
 //!                                         └─► json      report.json
-//! Findings of two runs ─► diff, and AppRun ─► app::AppFindings ─► the same document tree and renderers
+//! Findings ─► gate, Findings of two runs ─► diff, and AppRun ─► app::AppFindings ─► the same document tree and renderers
 //! ```
 //!
 //! [`Findings`] consist of numbers and enums, which `evaluate` computes. `document` decides what a report states about
@@ -24,6 +24,7 @@ mod evaluate;
 mod failures;
 pub mod files;
 pub mod findings;
+pub mod gate;
 pub mod html;
 pub mod json;
 pub mod markdown;
@@ -37,6 +38,7 @@ pub use document::Document;
 pub use error::ReportError;
 pub use evaluate::PlannedSearch;
 pub use findings::Findings;
+pub use gate::{Allowed, Gate};
 pub use terminal::Style;
 
 /// Groups values by key, in the order of the keys' first occurrence.

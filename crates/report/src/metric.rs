@@ -63,6 +63,8 @@ pub(crate) enum Kind {
     Bytes([&'static str; 2]),
     /// CPU time per call, ns, with the words for less and more.
     Cpu([&'static str; 2]),
+    /// Memory of a process, bytes.
+    Memory,
 }
 
 /// All metrics, in the order of the CSV columns. New metrics must be added at the end.
@@ -217,6 +219,15 @@ static TABLE: [Row; Metric::NAMES.len()] = [
         },
         of_cell: |cell| cell.cpu.both_ns(),
     },
+    Row {
+        metric: Metric::ServerMemory,
+        name: "server memory",
+        kind: Kind::Memory,
+        verb: "takes",
+        phrase: "of server memory (peak)",
+        of_trial: |trial| Some(trial.measured.memory.server_peak? as f64),
+        of_cell: |cell| Some(cell.memory.server_peak.filter(|_| !cell.shared_process)? as f64),
+    },
 ];
 
 const SPAN: Kind = Kind::Mean { is_latency: false };
@@ -284,7 +295,7 @@ pub(crate) fn resolution(metric: Metric, cell: &Figures) -> f64 {
         // Each recorded value stands for all values up to half a step around it.
         (Kind::Mean { .. }, Some(_)) => RESOLUTION / 2.0,
         (Kind::Quantile(_) | Kind::Mean { .. }, _) => 0.0,
-        (Kind::Goodput | Kind::Bytes(_) | Kind::Cpu(_), _) => 0.0,
+        (Kind::Goodput | Kind::Bytes(_) | Kind::Cpu(_) | Kind::Memory, _) => 0.0,
     }
 }
 
@@ -301,18 +312,28 @@ pub(crate) fn better(metric: Metric) -> Better {
 pub(crate) fn is_counted(metric: Metric) -> bool {
     match row(metric).kind {
         Kind::Bytes(_) => true,
-        Kind::Quantile(_) | Kind::Mean { .. } | Kind::Goodput | Kind::Cpu(_) => false,
+        Kind::Quantile(_) | Kind::Mean { .. } | Kind::Goodput | Kind::Cpu(_) | Kind::Memory => {
+            false
+        }
+    }
+}
+
+/// Whether a metric depends on the speed of the machine.
+pub(crate) fn depends_on_speed(metric: Metric) -> bool {
+    match row(metric).kind {
+        Kind::Bytes(_) | Kind::Memory => false,
+        Kind::Quantile(_) | Kind::Mean { .. } | Kind::Goodput | Kind::Cpu(_) => true,
     }
 }
 
 /// Whether a metric would be attributed to the server even if a saturated client determined it. This is false for
-/// stage trials, which also measure the client's work, and for bytes and CPU time, which a saturated client does not
-/// change.
+/// stage trials, which also measure the client's work, and for bytes, CPU time and memory, which a saturated client does
+/// not change.
 pub(crate) fn is_about_server(metric: Metric, timing: Timing) -> bool {
     let timed = match row(metric).kind {
         Kind::Quantile(_) | Kind::Goodput => true,
         Kind::Mean { is_latency } => is_latency,
-        Kind::Bytes(_) | Kind::Cpu(_) => false,
+        Kind::Bytes(_) | Kind::Cpu(_) | Kind::Memory => false,
     };
     timing == Timing::Load && timed
 }
@@ -351,6 +372,7 @@ impl Row {
             }
             Kind::Goodput => ["more calls per second", "fewer calls per second"],
             Kind::Bytes(words) | Kind::Cpu(words) => words,
+            Kind::Memory => ["less server memory", "more server memory"],
         }
     }
 
@@ -360,7 +382,7 @@ impl Row {
             Kind::Quantile(_) | Kind::Mean { .. } => ["faster", "slower"],
             Kind::Goodput => ["higher", "lower"],
             Kind::Bytes(_) => ["smaller", "larger"],
-            Kind::Cpu(_) => ["less", "more"],
+            Kind::Cpu(_) | Kind::Memory => ["less", "more"],
         }
     }
 
@@ -368,7 +390,7 @@ impl Row {
     pub(crate) fn value(&self, value: f64) -> String {
         match self.kind {
             Kind::Goodput => units::number(value),
-            Kind::Bytes(_) => units::size(value),
+            Kind::Bytes(_) | Kind::Memory => units::size(value),
             Kind::Quantile(_) | Kind::Mean { .. } | Kind::Cpu(_) => units::time(value),
         }
     }
@@ -377,7 +399,7 @@ impl Row {
     pub(crate) fn round_value(&self, value: f64) -> String {
         match self.kind {
             Kind::Goodput => units::about(value),
-            Kind::Bytes(_) => units::round_size(value),
+            Kind::Bytes(_) | Kind::Memory => units::round_size(value),
             Kind::Quantile(_) | Kind::Mean { .. } | Kind::Cpu(_) => units::round_time(value),
         }
     }
@@ -387,6 +409,7 @@ impl Row {
         match self.kind {
             Kind::Goodput => "_per_s",
             Kind::Bytes(_) => "",
+            Kind::Memory => "_bytes",
             Kind::Quantile(_) | Kind::Mean { .. } | Kind::Cpu(_) => "_ns",
         }
     }

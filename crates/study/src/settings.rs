@@ -7,7 +7,7 @@ mod written;
 
 use std::fmt;
 
-pub use live::{AtEnd, LiveService, Messages, RowsSource, TemplateSource, TlsChoice};
+pub use live::{AtEnd, LiveService, Messages, RowsSource, StartCommand, TemplateSource, TlsChoice};
 pub use target::{CallOptions, CodecWork, LiveCall, SubjectCall, Target};
 pub use wire::{LiveWire, Wire};
 
@@ -15,7 +15,8 @@ pub use rpcgauge_contract::{HttpVersion, MAX_THREADS, Operation, Protocol, Style
 pub use rpcgauge_message::Sample;
 use rpcgauge_trial::is_default;
 pub use rpcgauge_trial::{
-    Arrivals, ConnectionUse, Keepalive, MAX_IN_FLIGHT, RampPart, Schedule, Stop, Timing,
+    Arrivals, ConnectionUse, DeadlineFrom, Keepalive, MAX_IN_FLIGHT, RampPart, Schedule, Stop,
+    Timing,
 };
 use serde::{Deserialize, Serialize};
 
@@ -148,6 +149,7 @@ impl fmt::Display for Idle {
 words!(Transport, "transport": "tcp" => Tcp, "unix" => Unix);
 
 words!(Arrivals, "spacing of arrivals": "constant" => Constant, "poisson" => Poisson);
+words!(DeadlineFrom, "beginning of a deadline": "due" => Due, "send" => Send);
 words!(Placement, "placement": "one-core" => OneCore, "two-cores" => TwoCores, "free" => Free);
 
 words!(Idle, "idle state": "held" => Held, "as-is" => AsIs);

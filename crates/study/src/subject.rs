@@ -27,6 +27,9 @@ pub const MESSAGES: &str = "{messages}";
 /// The placeholder for the stack's name in the command that runs a subject.
 pub const STACK: &str = "{stack}";
 
+/// The placeholder for the version in the commands that select another version of a stack's library.
+pub const VERSION: &str = "{version}";
+
 /// The placeholder in commands for the name of a stack's program.
 pub const PROGRAM: &str = "{program}";
 
@@ -233,7 +236,7 @@ impl Manifest {
         };
         let mut table = Table::root(&source)?.hinting(|key| {
             let of_stacks = "roles protocols encodings compressions transports tls workloads styles \
-                connections channels in-flight threads start-up warm-up warm-up-calls codecs disk program recommended";
+                connections channels in-flight threads start-up warm-up warm-up-calls codecs disk program version recommended";
             let is_stacks = of_stacks.split(' ').any(|of_stacks| of_stacks == key);
             is_stacks.then_some("it belongs to a stack: write it under [[stacks]]")
         });
@@ -360,6 +363,29 @@ impl Manifest {
         of_stacks.chain(shared).map(String::as_str).collect()
     }
 
+    /// The subject with another version of a stack's library, and only this stack: it is built with the stack's commands
+    /// for another version. `None` if the stack has no such commands.
+    pub fn at_version(&self, stack: &str, version: &str) -> Option<Self> {
+        let mut stack = self
+            .stack(stack)
+            .filter(|stack| !stack.version.is_empty())?
+            .clone();
+        let filled = |words: &Vec<String>| -> Vec<String> {
+            let words = words.iter();
+            words.map(|word| word.replace(VERSION, version)).collect()
+        };
+        let select = stack.version.iter().map(filled);
+        let build = select.chain(self.build.iter().cloned()).collect();
+        // It has a process of its own: a program with several stacks contains the usual version.
+        stack.features.programs.clear();
+        Some(Self {
+            name: at_version(&format!("{}/{}", self.name, stack.name), version),
+            build,
+            stacks: vec![stack],
+            ..self.clone()
+        })
+    }
+
     /// The stack with this name.
     pub fn stack(&self, name: &str) -> Option<&Stack> {
         self.stacks.iter().find(|stack| stack.name == name)
@@ -377,6 +403,16 @@ impl Manifest {
         let stacks = self.stacks.iter();
         stacks.map(move |stack| (name(stack), stack.features.clone()))
     }
+}
+
+/// The name in studies of a stack with another version of its library: `go/grpc-go@1.80.0`.
+fn at_version(stack: &str, version: &str) -> String {
+    format!("{stack}@{version}")
+}
+
+/// The stack and the version in a name such as `go/grpc-go@1.80.0`; `None` if it has no version.
+pub fn version_of(name: &str) -> Option<(&str, &str)> {
+    name.split_once('@')
 }
 
 /// The first problem with the programs that contain several stacks.

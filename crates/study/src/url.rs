@@ -50,12 +50,20 @@ pub enum Address {
         /// Its port.
         port: u16,
     },
+    /// A host, and a TCP port that is chosen when the service is started, written as `{port}`.
+    ChosenPort {
+        /// A name or an IP address; IPv6 without brackets.
+        host: String,
+    },
     /// A Unix domain socket.
     Unix {
         /// Its path.
         path: PathBuf,
     },
 }
+
+/// Stands for the chosen port in a target and in the command that starts its service.
+pub const PORT: &str = "{port}";
 
 words!(Scheme, "scheme": "grpc" => Grpc, "grpcs" => Grpcs, "http" => Http, "https" => Https);
 
@@ -93,6 +101,16 @@ impl Url {
     pub fn over_unix_socket(mut self, path: &Path) -> Self {
         let path = path.to_owned();
         self.address = Address::Unix { path };
+        self
+    }
+
+    /// Returns the URL with its chosen port; a URL that names its port or a socket is returned as it is.
+    #[must_use]
+    pub fn at_port(mut self, port: u16) -> Self {
+        if let Address::ChosenPort { host } = self.address {
+            self.authority = self.authority.replace(PORT, &port.to_string());
+            self.address = Address::Tcp { host, port };
+        }
         self
     }
 
@@ -147,22 +165,29 @@ impl FromStr for Url {
             let what = "it contains a user name; give credentials in the header 'authorization: …'";
             return Err(wrong(what.to_owned()));
         }
-        let uri = text
-            .parse::<http::Uri>()
-            .map_err(|e| wrong(e.to_string()))?;
+        // `Uri` does not allow braces. The port in their place is not used.
+        let host = authority.strip_suffix(PORT);
+        let numbered = host.filter(|host| host.ends_with(':')).map(|host| {
+            let path = &rest[authority.len()..];
+            format!("{}://{host}1{path}", scheme.as_str())
+        });
+        let uri = numbered.as_deref().unwrap_or(text).parse::<http::Uri>();
+        let uri = uri.map_err(|e| wrong(e.to_string()))?;
+        let written = authority;
         let authority = uri.authority().filter(|at| !at.host().is_empty());
         let authority = authority.ok_or_else(|| wrong("it has no host".to_owned()))?;
         let port = port(authority, scheme).map_err(wrong)?;
+        let host = authority.host().trim_matches(['[', ']']).to_owned();
         // `Display` writes the slash that a URL with a query but no path leaves out (RFC 9112, section 3.2.1).
         let path = uri.path_and_query().map(ToString::to_string);
         let path = path.unwrap_or_else(|| "/".to_owned());
         check_path(scheme, &path).map_err(wrong)?;
         Ok(Self {
             scheme,
-            authority: authority.as_str().to_owned(),
-            address: Address::Tcp {
-                host: authority.host().trim_matches(['[', ']']).to_owned(),
-                port,
+            authority: written.to_owned(),
+            address: match numbered {
+                Some(_) => Address::ChosenPort { host },
+                None => Address::Tcp { host, port },
             },
             path,
         })
@@ -216,7 +241,7 @@ impl fmt::Display for Url {
         let scheme = self.scheme.as_str();
         write!(f, "{scheme}://{}{}", self.authority, self.path)?;
         match &self.address {
-            Address::Tcp { .. } => Ok(()),
+            Address::Tcp { .. } | Address::ChosenPort { .. } => Ok(()),
             Address::Unix { path } => write!(f, " over {}", path.display()),
         }
     }
@@ -268,6 +293,18 @@ mod tests {
                 text.trim_end_matches('/')
             );
         }
+    }
+
+    #[test]
+    fn a_port_can_be_chosen_later() {
+        let target: Url = "http://[::1]:{port}/a?b={port}".parse().unwrap();
+        let host = "::1".to_owned();
+        assert_eq!(target.address, Address::ChosenPort { host });
+        assert_eq!(target.to_string(), "http://[::1]:{port}/a?b={port}");
+        let target = target.at_port(8080);
+        assert_eq!(target.address, tcp("::1", 8080));
+        assert_eq!(target.authority, "[::1]:8080");
+        assert_eq!(target.clone().at_port(1), target);
     }
 
     #[test]

@@ -166,7 +166,7 @@ pub(crate) fn counted(count: impl Into<u64>, noun: &str) -> String {
 mod tests {
     use super::*;
     use crate::plan::Metric;
-    use crate::settings::{Arrivals, Idle, Placement, Transport};
+    use crate::settings::{Arrivals, DeadlineFrom, Idle, Placement, Transport};
 
     fn words_are_as_serde_writes_them<T>()
     where
@@ -193,6 +193,7 @@ mod tests {
         words_are_as_serde_writes_them::<Operation>();
         words_are_as_serde_writes_them::<Sample>();
         words_are_as_serde_writes_them::<Arrivals>();
+        words_are_as_serde_writes_them::<DeadlineFrom>();
         words_are_as_serde_writes_them::<Placement>();
         words_are_as_serde_writes_them::<Idle>();
         words_are_as_serde_writes_them::<rpcgauge_trial::Congestion>();

@@ -33,7 +33,8 @@ pub(crate) struct CompareArgs {
     /// grpc-unix, msgpack, hybrid
     #[arg(long, value_name = "NAME", value_delimiter = ',', help_heading = heading::COMPARISON)]
     pub(crate) only: Vec<String>,
-    /// The variant to compare all others with [default: rest-json, or the first stack]
+    /// The variant to compare all others with [default: rest-json, or the first stack, with
+    /// the first client]
     #[arg(long, value_name = "NAME", help_heading = heading::COMPARISON)]
     pub(crate) against: Option<String>,
     /// Compare at several sizes: the response with its repeated fields made this many times as long
@@ -42,6 +43,12 @@ pub(crate) struct CompareArgs {
     /// Compare over these emulated links, such as wlan or loopback (repeatable; see docs/link.md)
     #[arg(long, value_name = "LINK", value_delimiter = ',', help_heading = heading::COMPARISON)]
     pub(crate) link: Vec<String>,
+    /// Compare with these numbers of calls in flight [default: 1]
+    #[arg(long, value_name = "N", value_delimiter = ',', help_heading = heading::COMPARISON)]
+    pub(crate) in_flight: Vec<u32>,
+    /// Use TLS, with certificates that are generated for the run
+    #[arg(long, help_heading = heading::COMPARISON)]
+    pub(crate) tls: bool,
     /// About how long to measure, such as 30s or 2m [default: 60s, or longer if the stacks need it
     /// to start and warm up]
     #[arg(long, value_name = "TIME", value_parser = parse_ms, help_heading = heading::COMPARISON)]

@@ -1,10 +1,11 @@
 //! `rpcgauge load`.
 
 use std::path::PathBuf;
-use std::str::FromStr as _;
+use std::str::FromStr;
 
 use clap::{Args, ValueEnum, ValueHint};
 use rpcgauge_message::Compression;
+use rpcgauge_study::FormError;
 use rpcgauge_study::objective::Objective;
 use rpcgauge_study::ramp::Ramp;
 use rpcgauge_study::url::Url;
@@ -15,9 +16,10 @@ use super::{LimitArgs, OutputArgs, SchemaArgs, heading, parse_ms, whole};
 /// `rpcgauge load`.
 #[derive(Debug, Args)]
 pub(crate) struct LoadArgs {
-    /// What to call: grpc[s]://HOST:PORT/package.Service/Method, or http[s]://HOST[:PORT]/path
+    /// What to call: grpc[s]://HOST:PORT/package.Service/Method, or http[s]://HOST[:PORT]/path; a name in front, as in
+    /// new=http://HOST/path, is used in the report
     #[arg(value_name = "TARGET", value_hint = ValueHint::Url)]
-    pub(crate) target: Url,
+    pub(crate) target: NamedTarget,
     #[command(flatten)]
     pub(crate) service: ServiceArgs,
     #[command(flatten)]
@@ -32,16 +34,8 @@ pub(crate) struct LoadArgs {
     /// not reached
     #[arg(long, value_name = "OBJECTIVE", help_heading = heading::RESULT)]
     pub(crate) slo: Vec<Objective>,
-    /// Compare with this target, alternating in blocks
-    #[arg(long, value_name = "TARGET", value_hint = ValueHint::Url, conflicts_with_all = ["ramp", "find_capacity"], help_heading = heading::RESULT)]
-    pub(crate) vs: Option<Url>,
-    /// A header field for calls to the --vs target, to which -H does not apply (repeatable); its
-    /// value is never stored
-    #[arg(long, value_name = "NAME: VALUE", requires = "vs", value_parser = rpcgauge_study::file::parse_header, help_heading = heading::RESULT)]
-    pub(crate) vs_header: Vec<(String, String)>,
-    /// Number of blocks in the comparison; they share the duration and the calls [default: 10]
-    #[arg(long, value_name = "N", help_heading = heading::RESULT)]
-    pub(crate) blocks: Option<u32>,
+    #[command(flatten)]
+    pub(crate) versus: VersusArgs,
     /// Print these options as a study, for `rpcgauge run`; call nothing. The values of header
     /// fields are left out
     #[arg(long, help_heading = heading::OUTPUT)]
@@ -52,6 +46,59 @@ pub(crate) struct LoadArgs {
     pub(crate) exports: ExportArgs,
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
+}
+
+/// A target, with its name in the report if it is given one: `new=http://localhost:8080/orders`.
+#[derive(Debug, Clone)]
+pub(crate) struct NamedTarget {
+    pub(crate) name: Option<String>,
+    pub(crate) url: Url,
+}
+
+impl FromStr for NamedTarget {
+    type Err = FormError;
+
+    fn from_str(text: &str) -> Result<Self, FormError> {
+        let before = text.split("://").next().unwrap_or_default();
+        let (name, url) = match before.split_once('=') {
+            Some((name, _)) => (Some(name.to_owned()), &text[name.len() + 1..]),
+            None => (None, text),
+        };
+        Ok(Self {
+            name,
+            url: url.parse()?,
+        })
+    }
+}
+
+/// A second target to compare with. Options without `--vs-`, except -H, apply to both targets.
+#[derive(Debug, Args)]
+pub(crate) struct VersusArgs {
+    /// Compare with this target, alternating in blocks
+    #[arg(long, value_name = "TARGET", value_hint = ValueHint::Url, conflicts_with_all = ["ramp", "find_capacity"], help_heading = heading::COMPARISON)]
+    pub(crate) vs: Option<NamedTarget>,
+    /// A header field for calls to the --vs target, to which -H does not apply (repeatable); its
+    /// value is never stored
+    #[arg(long, value_name = "NAME: VALUE", requires = "vs", value_parser = rpcgauge_study::file::parse_header, help_heading = heading::COMPARISON)]
+    pub(crate) vs_header: Vec<(String, String)>,
+    /// The message of the --vs target instead of --data
+    #[arg(long, value_name = "TEXT", requires = "vs", help_heading = heading::COMPARISON)]
+    pub(crate) vs_data: Option<String>,
+    /// The rows of the --vs target instead of --rows
+    #[arg(long, value_name = "FILE", requires = "vs", value_hint = ValueHint::FilePath, help_heading = heading::COMPARISON)]
+    pub(crate) vs_rows: Option<PathBuf>,
+    /// A .proto file for the --vs target instead of --proto (repeatable)
+    #[arg(long, value_name = "FILE", requires = "vs", value_hint = ValueHint::FilePath, help_heading = heading::COMPARISON)]
+    pub(crate) vs_proto: Vec<PathBuf>,
+    /// The HTTP method of the --vs target instead of -X
+    #[arg(long, value_name = "METHOD", requires = "vs", help_heading = heading::COMPARISON)]
+    pub(crate) vs_request_method: Option<String>,
+    /// Number of blocks in the comparison; they share the duration and the calls [default: 10]
+    #[arg(long, value_name = "N", help_heading = heading::COMPARISON)]
+    pub(crate) blocks: Option<u32>,
+    /// Exit with 1 if calls to TARGET are slower than those to the --vs target by more than this [5% without a value]
+    #[arg(long, value_name = "SHARE", requires = "vs", num_args = 0..=1, require_equals = true, default_missing_value = "5%", value_parser = parse_allowed, help_heading = heading::COMPARISON)]
+    pub(crate) fail_if_slower: Option<f64>,
 }
 
 /// What to call on the service, and how.
@@ -90,6 +137,16 @@ pub(crate) enum Http {
     /// HTTP/2; with prior knowledge unless TLS is used
     #[value(name = "2")]
     Http2,
+}
+
+impl Http {
+    /// The version in a study.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Http1 => "1.1",
+            Self::Http2 => "2",
+        }
+    }
 }
 
 /// TLS options.
@@ -211,9 +268,13 @@ pub(crate) struct PaceArgs {
     /// settled, but at most 5s, the measured time and the measured number of calls]
     #[arg(long, value_name = "TIME", value_parser = parse_warmup, help_heading = heading::LOAD)]
     pub(crate) warmup: Option<u64>,
-    /// Fail a call that has no response within this time [default: 10s]
+    /// Fail a call that has no response within this time after it was due [default: 10s]
     #[arg(long, value_name = "TIME", value_parser = parse_ms, help_heading = heading::LOAD)]
     pub(crate) deadline: Option<u64>,
+    /// Like --deadline, but the time runs from when a call is sent: a call that waits for a connection is sent however
+    /// late
+    #[arg(long, value_name = "TIME", value_parser = parse_ms, conflicts_with = "deadline", help_heading = heading::LOAD)]
+    pub(crate) timeout: Option<u64>,
     /// What to do with calls in flight when the duration is over
     #[arg(long, value_enum, default_value_t = AtEnd::Wait, help_heading = heading::LOAD)]
     pub(crate) at_end: AtEnd,
@@ -257,6 +318,16 @@ pub(super) fn parse_rate(text: &str) -> Result<f64, String> {
     number
         .parse()
         .map_err(|_| format!("\"{text}\" is not a number of calls per second"))
+}
+
+/// Parses by how much a metric may be worse.
+pub(super) fn parse_allowed(text: &str) -> Result<f64, String> {
+    let share = parse_share(text)?;
+    if (0.0..1.0).contains(&share) {
+        Ok(share)
+    } else {
+        Err(format!("\"{text}\" is not a share from 0% to below 100%"))
+    }
 }
 
 /// Parses a share, written as `5%` or `0.05`.

@@ -3,6 +3,7 @@
 mod about;
 mod app;
 mod compare;
+mod gate;
 mod link;
 mod load;
 mod message;
@@ -22,8 +23,11 @@ use rpcgauge_study::words::parse_time_ms;
 pub(crate) use about::{CompletionsArgs, DoctorArgs, StudiesArgs, StudiesCommand};
 pub(crate) use app::{AppArgs, AppCommand, AppName, SetArgs};
 pub(crate) use compare::CompareArgs;
+pub(crate) use gate::{GATED, GateArgs};
 pub(crate) use link::{LinkArgs, LinkCommand};
-pub(crate) use load::{AtEnd, ExportArgs, Http, LoadArgs, Order, ServiceArgs, TlsArgs};
+pub(crate) use load::{
+    AtEnd, ExportArgs, Http, LoadArgs, NamedTarget, Order, ServiceArgs, TlsArgs,
+};
 pub(crate) use message::{LimitArgs, SchemaArgs, SizeArgs};
 pub(crate) use report::{DiffArgs, DiffFormat, Format, ReportArgs};
 pub(crate) use run::{OutputArgs, OverrideArgs, PlanArgs, RunArgs};
@@ -53,6 +57,7 @@ mod heading {
     pub(super) const SERVICE: &str = "Service";
     pub(super) const STUDY: &str = "Study";
     pub(super) const TLS: &str = "TLS";
+    pub(super) const VERSIONS: &str = "Versions";
     pub(super) const WORKLOAD: &str = "Workload";
 }
 
@@ -146,6 +151,17 @@ with results so far reported.
 
 Send load only to services that you own and that can handle it.")]
     Load(Box<LoadArgs>),
+    /// Start two versions of a service several times, and fail if the new one is slower
+    #[command(after_help = "\
+Examples:
+  rpcgauge gate --old './main --port {port}' --new './pr --port {port}' \\
+      --call 'http://127.0.0.1:{port}/search?q=shoes'
+  rpcgauge gate --old ./main --new ./pr --call grpc://127.0.0.1:{port}/shop.Orders/Get \\
+      --data '{\"id\": \"1\"}' --fail-if-slower 2% --allow server-memory=10%
+
+Exit codes: 0 passed; 1 a metric is worse by more than is allowed, or could not be judged; 2 invalid
+input, or a version does not start or respond; 3 not possible on this machine; 130 interrupted.")]
+    Gate(Box<GateArgs>),
     /// Print the trials a study would run and how long they would take; run nothing
     #[command(after_help = "\
 Examples:

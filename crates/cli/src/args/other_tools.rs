@@ -9,7 +9,7 @@ const IN_FLIGHT: &str = "use --in-flight for calls in flight, or --connections f
 const ONE_THREAD: &str = "rpcgauge sends all calls from one thread";
 
 /// Names of options in ab, ghz, h2load, hey, k6, Locust, oha, vegeta, wrk and wrk2, with a hint.
-const OPTIONS: [(&str, &str); 25] = [
+const OPTIONS: [(&str, &str); 24] = [
     ("--amount", "use --calls"),
     ("--body", "use --data"),
     ("--call", "use --method"),
@@ -26,7 +26,6 @@ const OPTIONS: [(&str, &str); 25] = [
     ("--spawn-rate", "use --ramp"),
     ("--stages", "use --ramp"),
     ("--threads", ONE_THREAD),
-    ("--timeout", "use --deadline"),
     ("--total", "use --calls"),
     ("--users", "use --in-flight"),
     ("--vus", "use --in-flight"),
@@ -42,7 +41,7 @@ const OPTIONS: [(&str, &str); 25] = [
     ),
     (
         "-t",
-        "use --deadline for the longest time of a call, or --duration for the time; rpcgauge sends all calls from one \
+        "use --timeout for the longest time of a call, or --duration for the time; rpcgauge sends all calls from one \
          thread",
     ),
 ];

@@ -23,6 +23,8 @@ pub(crate) struct ReportArgs {
 pub(crate) enum Format {
     /// Summary and figures for a terminal
     Text,
+    /// About 15 lines: decisions, headline verdicts, and the result of a load
+    Summary,
     /// The findings (docs/report-schema.md)
     Json,
     /// Markdown for a pull request

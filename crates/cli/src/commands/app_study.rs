@@ -249,6 +249,7 @@ pub(crate) fn report(args: &ReportArgs) -> Outcome {
     findings.running = Writing::of(&args.run);
     let printed = print(&match args.format {
         Format::Text => terminal(&findings, args.verbose),
+        Format::Summary => terminal(&findings, false),
         Format::Json => findings.json().map_err(Failure::cannot)?,
         Format::Markdown => findings.document().markdown(),
         Format::Csv => findings.csv(),

@@ -32,7 +32,9 @@ pub(crate) fn run(args: CompareArgs) -> Outcome {
     let (source, own) =
         inputs::own_workload(&args.schema, &args.method, &args.request, &args.response)?;
     let limits = inputs::limits(&args.limits)?;
-    let subjects = subjects::load(&args.subjects)?;
+    let mut subjects = subjects::load(&args.subjects)?;
+    let stacks = args.stack.iter().chain(&args.client);
+    subjects.add_versions(stacks.map(String::as_str))?;
     let features = subjects.features();
     let (ways, against) = ways::chosen(&args, &features)?;
     let sizes = sizes(&args, &own, ways, &against, limits)?;
@@ -80,6 +82,7 @@ pub(crate) fn run(args: CompareArgs) -> Outcome {
         live: &BTreeMap::new(),
         subjects: &subjects::commands(&subjects, [&resolved.plan], args.output.quiet, &stop)?,
         folders: &args.subjects.folders,
+        gate: None,
     };
     measure::start(&resolved, how, Exports::default()).map(Ended::code)
 }
@@ -102,23 +105,28 @@ fn study(
     text.key("method", args.method.as_str());
     text.path("request", Some(&args.request))?;
     text.path("response", Some(&args.response))?;
+    text.table("[base]");
+    text.optional("tls", args.tls.then_some(true));
     for size in sizes {
         let mut within = "";
-        if size.factor.is_some() || args.link.len() > 1 {
+        if size.factor.is_some() || args.link.len() > 1 || args.in_flight.len() > 1 {
             text.table("[[groups]]");
             let scale = size.factor.map(|factor| format!("scale={factor}"));
             let link = size.link.as_deref().map(group_of);
-            let parts = [scale, link].into_iter().flatten();
+            let in_flight = size.in_flight.map(|calls| format!("in-flight={calls}"));
+            let parts = [scale, link, in_flight].into_iter().flatten();
             text.key("name", parts.collect::<Vec<_>>().join("-"));
             text.optional("base.scale", size.factor.map(i64::from));
             text.optional("base.link", size.link.as_deref());
+            text.optional("base.in-flight", size.in_flight.map(i64::from));
             within = "groups.";
-        } else if let Some(link) = &size.link {
-            text.table("[base]");
-            text.key("link", &**link);
+        } else {
+            text.optional("link", size.link.as_deref());
+            text.optional("in-flight", size.in_flight.map(i64::from));
         }
-        // Codecs do not depend on the link, so they are measured only once.
-        let is_first = size.link.as_ref() == args.link.first();
+        // Codecs depend neither on the link nor on the calls in flight, so they are measured only once.
+        let is_first = size.link.as_ref() == args.link.first()
+            && size.in_flight.as_ref() == args.in_flight.first();
         let codecs = if is_first {
             ways::codecs(&size.ways, stacks)
         } else {
@@ -160,17 +168,18 @@ fn metrics(ways: &[Way], link: Option<&str>) -> Vec<&'static str> {
 /// A link's name, converted to characters that are valid in a group's name.
 fn group_of(link: &str) -> String {
     let plain = |c: char| match c.to_ascii_lowercase() {
-        '/' => ':',
-        c if c.is_ascii_alphanumeric() || "-.:+=".contains(c) => c,
+        c if c.is_ascii_alphanumeric() || "-./:+=".contains(c) => c,
         _ => '-',
     };
     link.replace('%', "").chars().map(plain).collect()
 }
 
-/// One response size over one link, and the ways to compare there.
+/// One response size over one link with one number of calls in flight, and the ways to compare there.
+#[derive(Clone)]
 struct Size {
     factor: Option<u32>,
     link: Option<String>,
+    in_flight: Option<u32>,
     ways: Vec<Way>,
     /// Why the compressing ways are left out; `None` if they are included.
     left_out: Option<String>,
@@ -210,6 +219,7 @@ fn sizes(
         sizes.push(Size {
             factor: Some(*factor),
             link: None,
+            in_flight: None,
             ways,
             left_out: why,
         });
@@ -218,11 +228,31 @@ fn sizes(
         sizes.push(Size {
             factor: None,
             link: None,
+            in_flight: None,
             ways,
             left_out: None,
         });
     }
-    over_links(args, sizes, against)
+    with_in_flight(args, over_links(args, sizes, against)?)
+}
+
+/// Combines each size with each number of calls in flight.
+fn with_in_flight(args: &CompareArgs, sizes: Vec<Size>) -> Result<Vec<Size>, Failure> {
+    let mut counts = args.in_flight.iter().enumerate();
+    if let Some((_, twice)) = counts.find(|(place, one)| args.in_flight[..*place].contains(one)) {
+        let message = format!("--in-flight: {twice} is given twice; list each number once");
+        return Err(Failure::input(message));
+    }
+    if args.in_flight.is_empty() {
+        return Ok(sizes);
+    }
+    let each = sizes.iter().flat_map(|size| {
+        args.in_flight.iter().map(|count| Size {
+            in_flight: Some(*count),
+            ..size.clone()
+        })
+    });
+    Ok(each.collect())
 }
 
 /// Combines each size with each link.
@@ -250,8 +280,7 @@ fn over_links(args: &CompareArgs, sizes: Vec<Size>, against: &str) -> Result<Vec
             all.push(Size {
                 link: Some(link.clone()),
                 ways,
-                left_out: size.left_out.clone(),
-                ..*size
+                ..size.clone()
             });
         }
     }

@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 
 use rpcgauge_lab::Stacks;
+use rpcgauge_report::Allowed;
 use rpcgauge_study::ramp::format_ramp;
 use rpcgauge_study::resolve::loader::FileLoader;
 use rpcgauge_study::resolve::{Overrides, ResolveContext};
 use rpcgauge_study::url::Url;
 use rpcgauge_study::words::format_time;
 
+use super::gate::GateRule;
 use super::measure::{self, Ended, RunContext};
-use crate::args::{self, LoadArgs, SchemaArgs, ServiceArgs, TlsArgs};
+use crate::args::{self, LoadArgs, NamedTarget, SchemaArgs, ServiceArgs, TlsArgs};
 use crate::exit::{Failure, Outcome, print};
 use crate::inputs::{self, Resolved};
 use crate::services;
@@ -30,14 +32,8 @@ const MAX_BLOCKS: u32 = 1_000;
 /// Minimum duration of a block in a comparison, in ms.
 const MIN_BLOCK_MS: u64 = 50;
 
-/// The metrics of a comparison, and the question that each answers.
-const PAIRS: [(&str, &str); 2] = [
-    ("latency-p50", "Is a call to a faster than one to b?"),
-    (
-        "latency-p99",
-        "Are the slowest calls to a faster than those to b?",
-    ),
-];
+/// The names of two targets that are not given any.
+const NAMES: [&str; 2] = ["a", "b"];
 
 pub(crate) fn run(args: LoadArgs) -> Outcome {
     let mut variables = BTreeMap::new();
@@ -57,7 +53,7 @@ pub(crate) fn run(args: LoadArgs) -> Outcome {
             ..Overrides::default()
         },
     };
-    let resolved = study.resolve(&name(&args.target), &context);
+    let resolved = study.resolve(&name(&args.target.url), &context);
     let resolved = resolved.map_err(|error| study.failure(&error))?;
     // The study's text is not stored, since its messages may be secret.
     let resolved = Resolved::new(resolved, None);
@@ -66,12 +62,20 @@ pub(crate) fn run(args: LoadArgs) -> Outcome {
     // not interrupt the wait for a pipe that has no writer.
     let prepared = services::prepare(&resolved)?;
     let stop = signals::stop_flag()?;
+    let rule = args.versus.fail_if_slower.map(|usual| GateRule {
+        allowed: Allowed {
+            usual,
+            by_metric: BTreeMap::new(),
+        },
+        summary: None,
+    });
     let how = RunContext {
         output: &args.output,
         stop: &stop,
         live: &services::find(&prepared, &resolved.plan, &stop)?,
         subjects: &Stacks::default(),
         folders: &[],
+        gate: rule.as_ref(),
     };
     measure::start(&resolved, how, exports).map(Ended::code)
 }
@@ -91,11 +95,14 @@ fn name(target: &Url) -> String {
 
 /// Writes the study that the options describe. Values of header fields become variables.
 fn study(args: &LoadArgs, variables: &mut BTreeMap<String, String>) -> Result<StudyText, Failure> {
-    let (pace, service) = (&args.pace, &args.service);
+    let (pace, service, versus) = (&args.pace, &args.service, &args.versus);
     let blocks = blocks(args)?;
     let mut text = StudyText::new(&question(args));
     text.optional("seed", args.data.seed.map(number));
-    if args.vs.is_some() {
+    if let Some(allowed) = versus.fail_if_slower {
+        text.key("margin", allowed);
+    }
+    if versus.vs.is_some() {
         text.key("blocks", i64::from(blocks));
     }
     text.list("objectives", args.slo.iter().map(ToString::to_string));
@@ -131,9 +138,9 @@ fn study(args: &LoadArgs, variables: &mut BTreeMap<String, String>) -> Result<St
         fields.iter().map(reference).collect()
     };
     let of_target = headers("", &service.header);
-    let of_vs = headers("VS_", &args.vs_header);
-    if args.vs.is_none() {
-        text.key("target", args.target.to_string());
+    let of_vs = headers("VS_", &versus.vs_header);
+    if versus.vs.is_none() {
+        text.key("target", args.target.url.to_string());
         text.list("headers", of_target.clone());
     }
     write_service(&mut text, service, &args.tls, &args.schema)?;
@@ -150,31 +157,55 @@ fn study(args: &LoadArgs, variables: &mut BTreeMap<String, String>) -> Result<St
     text.optional("keepalive-timeout", pace.keepalive_timeout.map(format_time));
     text.table("[base]");
     write_pace(&mut text, args, blocks);
-    match &args.vs {
-        None => {
-            text.table("[[variants]]");
-            text.key("name", "target");
-        }
-        Some(vs) => {
-            for (name, target, headers) in [("a", &args.target, of_target), ("b", vs, of_vs)] {
-                text.table("[[variants]]");
-                text.key("name", name);
-                text.key("service.target", target.to_string());
-                text.list("service.headers", headers);
-            }
-            for (metric, question) in PAIRS {
-                text.table("[[pairs]]");
-                text.key("of", "a");
-                text.key("against", "b");
-                text.key("metric", metric);
-                text.key("question", question);
-            }
-        }
+    let Some(vs) = &versus.vs else {
+        text.table("[[variants]]");
+        text.key("name", args.target.name.as_deref().unwrap_or("target"));
+        return Ok(text);
+    };
+    let [of, against] = names(&args.target, vs);
+    if of == against {
+        return Err(Failure::input(format!(
+            "--vs: both targets have the name \"{of}\"; give them different names, or none"
+        )));
+    }
+    text.table("[[variants]]");
+    text.key("name", of);
+    text.key("service.target", args.target.url.to_string());
+    text.list("service.headers", of_target);
+    text.table("[[variants]]");
+    text.key("name", against);
+    text.key("service.target", vs.url.to_string());
+    text.list("service.headers", of_vs);
+    text.optional("service.data", versus.vs_data.clone());
+    text.path("service.rows", versus.vs_rows.as_deref())?;
+    text.paths("service.proto", &versus.vs_proto)?;
+    text.optional("service.http-method", versus.vs_request_method.clone());
+    for (metric, question) in [
+        (
+            "latency-p50",
+            format!("Is a call to {of} faster than one to {against}?"),
+        ),
+        (
+            "latency-p99",
+            format!("Are the slowest calls to {of} faster than those to {against}?"),
+        ),
+    ] {
+        text.table("[[pairs]]");
+        text.key("of", of);
+        text.key("against", against);
+        text.key("metric", metric);
+        text.key("question", question);
     }
     Ok(text)
 }
 
-fn write_service(
+/// The names of two targets in the report.
+fn names<'a>(of: &'a NamedTarget, against: &'a NamedTarget) -> [&'a str; 2] {
+    let named = [of, against].map(|target| target.name.as_deref());
+    [0, 1].map(|place| named[place].unwrap_or(NAMES[place]))
+}
+
+pub(super) fn write_service(
     text: &mut StudyText,
     service: &ServiceArgs,
     tls: &TlsArgs,
@@ -195,11 +226,7 @@ fn write_service(
 /// Writes the amount and pace of the load.
 fn write_pace(text: &mut StudyText, args: &LoadArgs, blocks: u32) {
     let (pace, service) = (&args.pace, &args.service);
-    let http = service.http.map(|http| match http {
-        args::Http::Http1 => "1.1",
-        args::Http::Http2 => "2",
-    });
-    text.optional("http", http);
+    text.optional("http", service.http.map(args::Http::as_str));
     for (key, compression) in [
         ("request-compression", service.request_compression),
         ("response-compression", service.response_compression),
@@ -226,12 +253,13 @@ fn write_pace(text: &mut StudyText, args: &LoadArgs, blocks: u32) {
         (duration, ..) => duration,
     };
     text.optional("time", duration.map(|ms| format_time(part(ms))));
-    text.optional("deadline", pace.deadline.map(format_time));
+    text.optional("deadline", pace.deadline.or(pace.timeout).map(format_time));
+    text.optional("deadline-from", pace.timeout.map(|_| "send"));
 }
 
 fn blocks(args: &LoadArgs) -> Result<u32, Failure> {
-    let asked = args.blocks;
-    if args.vs.is_none() {
+    let asked = args.versus.blocks;
+    if args.versus.vs.is_none() {
         return match asked {
             None => Ok(1),
             Some(_) => Err(Failure::input(
@@ -269,14 +297,19 @@ fn question(args: &LoadArgs) -> String {
             Some(path) => called.over_unix_socket(path).to_string(),
         }
     };
-    match &args.vs {
-        None => called(&args.target),
-        Some(vs) => format!("{} (a) against {} (b)", called(&args.target), called(vs)),
-    }
+    let Some(vs) = &args.versus.vs else {
+        return called(&args.target.url);
+    };
+    let [of, against] = names(&args.target, vs);
+    format!(
+        "{} ({of}) against {} ({against})",
+        called(&args.target.url),
+        called(&vs.url)
+    )
 }
 
 /// An unused name for the variable that stands for a header field's value.
-fn unused_variable(of: &str, name: &str, used: &BTreeMap<String, String>) -> String {
+pub(super) fn unused_variable(of: &str, name: &str, used: &BTreeMap<String, String>) -> String {
     let upper = |c: char| {
         if c.is_ascii_alphanumeric() {
             c.to_ascii_uppercase()

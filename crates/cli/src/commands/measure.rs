@@ -13,7 +13,7 @@ use std::time::SystemTime;
 use rpcgauge_lab::live::Live;
 use rpcgauge_lab::subjects::Subjects;
 use rpcgauge_lab::{Earlier, Lab, LabError, Options, RateSearch, RunEnding, Stacks, Summary};
-use rpcgauge_report::{Findings, PlannedSearch, closing, escape, files, units};
+use rpcgauge_report::{Findings, Gate, PlannedSearch, closing, escape, files, units};
 use rpcgauge_study::link::NamedLink;
 use rpcgauge_study::plan::{Plan, TrialSpec};
 use rpcgauge_study::record::TrialRecord;
@@ -22,6 +22,7 @@ use rpcgauge_study::run::{
 };
 use rpcgauge_trial::Calibration;
 
+use super::gate::GateRule;
 use super::link::options as link_options;
 use super::load_records::LoadRecords;
 use super::subjects;
@@ -29,6 +30,7 @@ use crate::args::{OutputArgs, RunArgs};
 use crate::exit::{self, Failure};
 use crate::inputs::{self, Resolved};
 use crate::progress::ProgressView;
+use crate::screen::clock;
 use crate::show;
 use crate::watch::{Exports, LoadView};
 
@@ -73,6 +75,8 @@ pub(crate) struct RunContext<'a> {
     pub(crate) subjects: &'a Stacks,
     /// Folders with the user's own subjects.
     pub(crate) folders: &'a [PathBuf],
+    /// Judges the run instead of only reporting it.
+    pub(super) gate: Option<&'a GateRule>,
 }
 
 /// Acquires the privileges that the plans' links need, while this program has only one thread.
@@ -138,7 +142,7 @@ pub(crate) fn start(
 pub(crate) fn resume(
     directory: &Path,
     args: &RunArgs,
-    subjects: &Subjects,
+    subjects: &mut Subjects,
     how: RunContext<'_>,
 ) -> Result<Ended, Failure> {
     let mut resumed: Resumed = RunWriter::resume(directory).map_err(Failure::input)?;
@@ -151,6 +155,9 @@ pub(crate) fn resume(
     }
     inputs::same_limits(&args.limits, resumed.run.plan.limits)?;
     let plans = [&resumed.run.plan];
+    let variants = resumed.run.plan.variants.iter();
+    let stacks = variants.flat_map(|variant| variant.settings.target.stacks());
+    subjects.add_versions(stacks)?;
     prepare_links(plans)?;
     let how = RunContext {
         subjects: &subjects::commands(subjects, plans, how.output.quiet, how.stop)?,
@@ -242,7 +249,7 @@ fn carry_out(
     })?;
     let run = Run::read(&directory).map_err(Failure::cannot)?;
     let findings = Findings::from_run(&run).map_err(Failure::cannot)?;
-    report(&run, &findings, how.output)?;
+    report(&run, &findings, how)?;
     let resume = resume_command(&directory, how.folders);
     Ok(ended(plan, &resume, summary, &findings))
 }
@@ -255,6 +262,12 @@ fn carry_out_load(
     how: RunContext<'_>,
     mut exports: Exports,
 ) -> Result<Ended, Failure> {
+    if plan.variants.len() > 1 && !how.output.quiet {
+        let estimate = clock(plan.estimate());
+        exit::note(&format!(
+            "measuring all targets in turn takes about {estimate}"
+        ));
+    }
     let mut kept = LoadRecords::new(writer)?;
     let mut view = LoadView::start(plan, how.output.quiet, &mut exports)?;
     let summary = match PlannedSearch::of(plan) {
@@ -273,14 +286,18 @@ fn carry_out_load(
     let findings = Findings::from_run(&run).map_err(Failure::cannot)?;
     // A failure to write in one place must not prevent writing elsewhere.
     let reported = match unwritten {
-        None => report(&run, &findings, how.output),
-        Some(unwritten) => show::findings(&findings, how.output).and(Err(unwritten)),
+        None => report(&run, &findings, how),
+        Some(unwritten) => show(&findings, how).and(Err(unwritten)),
     };
     let written = seen.and(exports.finish(&run));
-    reported?;
+    let gate = reported?;
     written?;
     let resume = resume_command(&run.directory, how.folders);
-    Ok(ended(plan, &resume, summary, &findings))
+    let ended = ended(plan, &resume, summary, &findings);
+    Ok(match gate {
+        Some(gate) if !gate.is_passed() => ended.max(Ended::NotReached),
+        _ => ended,
+    })
 }
 
 /// Lets the report's rules choose the rates that the lab measures.
@@ -296,27 +313,36 @@ impl RateSearch for Searching {
     }
 }
 
-/// Prints the findings and writes the report files.
-fn report(run: &Run, findings: &Findings, output: &OutputArgs) -> Result<(), Failure> {
-    let shown = show::findings(findings, output);
+/// Prints the findings or, for a gate, its outcome.
+fn show(findings: &Findings, how: RunContext<'_>) -> Result<Option<Gate>, Failure> {
+    match how.gate {
+        None => show::findings(findings, how.output).map(|()| None),
+        Some(rule) => rule.apply(findings, how.output).map(Some),
+    }
+}
+
+/// Prints the findings or the outcome of a gate, and writes the report files.
+fn report(run: &Run, findings: &Findings, how: RunContext<'_>) -> Result<Option<Gate>, Failure> {
+    let shown = show(findings, how);
     let written = files::write_all(&run.directory, findings).map_err(|error| {
         Failure::cannot(format!(
             "{error}; the measured trials are kept; write the report with `rpcgauge report {}`",
             run.directory.display()
         ))
     })?;
-    shown?;
-    if !output.json {
+    let gate = shown?;
+    if !how.output.json {
         let page = written.iter().find(|path| path.ends_with(files::HTML));
         if let Some(page) = page {
             let page = escape::terminal(&page.display().to_string());
-            let closing = closing(findings).map_or_else(String::new, |text| {
+            let closing = closing(findings).filter(|_| gate.is_none());
+            let closing = closing.map_or_else(String::new, |text| {
                 format!("\n{}", show::wrapped("", &text))
             });
             exit::print(&format!("{closing}\nReport: {page}\n"))?;
         }
     }
-    Ok(())
+    Ok(gate)
 }
 
 /// The command that resumes a run, including the `--subjects` folders that it needs.

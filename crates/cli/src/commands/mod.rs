@@ -6,6 +6,7 @@ pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod diff;
 pub(crate) mod doctor;
+pub(crate) mod gate;
 pub(crate) mod link;
 pub(crate) mod load;
 mod load_records;

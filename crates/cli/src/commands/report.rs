@@ -1,6 +1,6 @@
 //! `rpcgauge report`: regenerates the report of a run from its directory.
 
-use rpcgauge_report::{Findings, csv, files, html, json, markdown};
+use rpcgauge_report::{Document, Findings, csv, files, html, json, markdown};
 use rpcgauge_study::run::{Run, RunKind, Writing};
 
 use super::app_study;
@@ -17,6 +17,7 @@ pub(crate) fn run(args: ReportArgs) -> Outcome {
     findings.progress.running = Writing::of(&args.run);
     let text = match args.format {
         Format::Text => show::text(&findings, args.verbose),
+        Format::Summary => Document::summary(&findings).terminal(show::style()),
         Format::Json => json::render(&findings).map_err(Failure::cannot)?,
         Format::Markdown => markdown::render(&findings),
         Format::Csv => csv::render(&findings),

@@ -26,7 +26,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     {
         return app_study::resume(directory, &args);
     }
-    let subjects = subjects::load(&args.subjects)?;
+    let mut subjects = subjects::load(&args.subjects)?;
     let limits = inputs::limits(&args.limits)?;
     // Resolve all studies before the first one runs, so that an error in the last one is reported
     // immediately.
@@ -43,6 +43,8 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
             }
             None => {}
         }
+        let stacks = subjects::strings(&written.text);
+        subjects.add_versions(stacks.iter().map(String::as_str))?;
         studies.push(inputs::study(
             written,
             &args.overrides,
@@ -63,9 +65,10 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         live: &live,
         subjects: &none,
         folders: &args.subjects.folders,
+        gate: None,
     };
     if let Some(directory) = &args.resume {
-        return measure::resume(directory, &args, &subjects, how).map(Ended::code);
+        return measure::resume(directory, &args, &mut subjects, how).map(Ended::code);
     }
     let plans = studies.iter().map(|study| &study.plan);
     measure::prepare_links(plans.clone())?;

@@ -41,6 +41,33 @@ pub(crate) fn load(folders: &SubjectFolders) -> Result<Subjects, Failure> {
     Ok(subjects)
 }
 
+/// The strings in a study, some of which may be stacks with a version.
+pub(crate) fn strings(study: &str) -> Vec<String> {
+    fn collect(value: toml::Value, found: &mut Vec<String>) {
+        match value {
+            toml::Value::String(text) => found.push(text),
+            toml::Value::Array(values) => values.into_iter().for_each(|one| collect(one, found)),
+            toml::Value::Table(table) => {
+                table
+                    .into_iter()
+                    .for_each(|(_, value)| collect(value, found));
+            }
+            _ => {}
+        }
+    }
+    let mut found = Vec::new();
+    // A study that is not TOML is refused when it is parsed.
+    if let Ok(table) = study.parse::<toml::Table>() {
+        collect(toml::Value::Table(table), &mut found);
+    }
+    let is_stack = |text: &String| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-./@+_".contains(c);
+        text.contains('/') && text.chars().all(plain)
+    };
+    found.retain(is_stack);
+    found
+}
+
 /// Prepares the stacks that the plans measure, and returns how to start them. If necessary, builds
 /// them and generates code for the messages. A stack that cannot be prepared is left out, with the
 /// reason.

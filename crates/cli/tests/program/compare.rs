@@ -213,14 +213,14 @@ fn the_codecs_of_stacks_are_measured_beside_their_calls() {
     assert_eq!(
         codecs,
         [
-            "go:protobuf-decode-request",
-            "go:protobuf-encode-response",
-            "node:ts-proto-encode-request",
-            "node:ts-proto-decode-response",
-            "python:json-decode-request",
-            "python:json-encode-response",
-            "python:protobuf-decode-request",
-            "python:protobuf-encode-response",
+            "go/protobuf-decode-request",
+            "go/protobuf-encode-response",
+            "node/ts-proto-encode-request",
+            "node/ts-proto-decode-response",
+            "python/json-decode-request",
+            "python/json-encode-response",
+            "python/protobuf-decode-request",
+            "python/protobuf-encode-response",
         ]
     );
     assert_eq!(planned["codecs"]["go/grpc-go"]["protobuf"], "go/protobuf");
@@ -241,9 +241,9 @@ fn a_client_alone_is_measured_beside_the_engine() {
     assert_eq!(
         names,
         [
-            "reference+go:connect-go-grpc-protobuf",
-            "reference+go:connect-go-connect-protobuf",
-            "reference+go:connect-go-connect-protojson",
+            "reference+go/connect-go-grpc-protobuf",
+            "reference+go/connect-go-connect-protobuf",
+            "reference+go/connect-go-connect-protojson",
             "reference-grpc-protobuf",
             "reference-connect-protobuf",
             "reference-connect-protojson",
@@ -252,7 +252,7 @@ fn a_client_alone_is_measured_beside_the_engine() {
     let client = ["--client", "node/grpc-js", "--plan", "--json"];
     let plan = compare(&place, &client).well();
     assert!(
-        plan.contains("\"reference+node:grpc-js\"") && plan.contains("\"reference\""),
+        plan.contains("\"reference+node/grpc-js\"") && plan.contains("\"reference\""),
         "{plan}"
     );
 }

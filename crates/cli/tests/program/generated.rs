@@ -165,7 +165,7 @@ pub(crate) fn left_out(place: &Place, reasons: &[&str]) -> Value {
     assert_eq!(finished.code, Some(1), "{finished:?}");
     let report = report(&place.path().join("run"));
     let variants = report["variants"].as_array().expect("variants");
-    let made = variants.iter().find(|v| v["name"] == "made:http");
+    let made = variants.iter().find(|v| v["name"] == "made/http");
     let not_run = made.expect("its variant")["not_run"].to_string();
     let failed = trial_lines(&place.path().join("run"));
     for reason in reasons {
@@ -183,7 +183,7 @@ pub(crate) fn left_out(place: &Place, reasons: &[&str]) -> Value {
         let mut trials = failed.iter();
         trials.any(|t| t["variant"] == variant && t["outcome"]["outcome"] == "measured")
     };
-    assert!(measured("reference") && !measured("made:http"));
+    assert!(measured("reference") && !measured("made/http"));
     report
 }
 

@@ -27,7 +27,7 @@ pub(crate) fn place(build: &str, run: &str) -> Place {
     );
     place.file(
         "study.toml",
-        "question = \"Is it?\"\na-a = \"made:http\"\n[workload]\nname = \"hello\"\n[base]\nprotocol = \"rest\"\n\
+        "question = \"Is it?\"\na-a = \"made/http\"\n[workload]\nname = \"hello\"\n[base]\nprotocol = \"rest\"\n\
          [factors]\nserver = [\"made/http\"]\n",
     );
     place

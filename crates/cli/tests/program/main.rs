@@ -14,6 +14,7 @@ mod common;
 mod compare;
 mod doctor;
 mod failing;
+mod gate;
 mod generated;
 mod killed;
 mod link;

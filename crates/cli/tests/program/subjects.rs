@@ -97,7 +97,7 @@ fn a_study_measures_the_guide_s_server_like_any_other() {
     let variants = report["variants"].as_array().expect("variants");
     let greeter = variants
         .iter()
-        .find(|variant| variant["name"] == "greeter:server")
+        .find(|variant| variant["name"] == "greeter/server")
         .expect("its variant");
     assert_eq!(greeter["how"]["settings"]["server"], "greeter/server");
     assert!(

@@ -15,6 +15,7 @@ mod head;
 mod probe;
 mod reflection;
 mod resolve;
+mod started;
 
 #[cfg(test)]
 mod tests;
@@ -27,11 +28,12 @@ use rpcgauge_load::{self as load, TlsError};
 use rpcgauge_message::data::Data;
 use rpcgauge_message::{Limits, MessageType};
 use rpcgauge_study::settings::{LiveCall, LiveService};
-use rpcgauge_trial::Stop;
+use rpcgauge_trial::{Address, Stop};
 
 use bodies::LiveBodies;
 pub use reflection::reflect;
 pub use resolve::tls;
+pub use started::StartedService;
 
 use crate::variant::call_spec::{CallSpec, Check, expect, protocol};
 
@@ -123,6 +125,20 @@ impl Live {
             calls,
             bodies: bodies.bodies,
         })
+    }
+
+    /// The same calls to another start of the service, which listens on another port of the same address.
+    #[must_use]
+    pub(crate) fn at_port(mut self, port: u16) -> Self {
+        if let Address::Tcp(address) = &mut self.calls.endpoint.address {
+            let authority = &mut self.calls.request.authority;
+            // A host that the user gave in a header field stays as it is.
+            if let Some(host) = authority.strip_suffix(&format!(":{}", address.port())) {
+                *authority = format!("{host}:{port}");
+            }
+            address.set_port(port);
+        }
+        self
     }
 }
 

@@ -22,6 +22,9 @@ pub(super) fn address(live: &LiveCall) -> Result<Address, LiveError> {
     let within = Duration::from_millis(live.options.deadline_ms);
     let (host, port) = match &service.url.address {
         url::Address::Tcp { host, port } => (host, *port),
+        url::Address::ChosenPort { .. } => {
+            return Err(LiveError::of(service, "has no port yet"));
+        }
         url::Address::Unix { path } => {
             return match load::connect_unix(path, within) {
                 Ok(_) => Ok(Address::Unix(path.clone())),
@@ -87,7 +90,7 @@ pub fn tls(service: &LiveService) -> Result<Option<load::Tls>, LiveError> {
         return Ok(None);
     };
     let host = match &service.url.address {
-        url::Address::Tcp { host, .. } => host.clone(),
+        url::Address::Tcp { host, .. } | url::Address::ChosenPort { host } => host.clone(),
         url::Address::Unix { .. } => host_of(&service.url.authority),
     };
     let tls = load::Tls::new(load::TlsSettings {

@@ -13,6 +13,7 @@ fn live(target: &str) -> LiveCall {
     let is_grpc = target.scheme.is_grpc();
     let service = LiveService {
         url: target,
+        start: None,
         tls: None,
         http_method: (!is_grpc).then(|| "POST".to_owned()),
         header_names: Vec::new(),

@@ -45,6 +45,16 @@ impl Listeners {
     }
 }
 
+/// The TCP ports that a process listens on.
+pub(crate) fn ports_of(pid: u32) -> Vec<u16> {
+    let listening = ["/proc/net/tcp", "/proc/net/tcp6"]
+        .iter()
+        .flat_map(|table| tcp(&rows(table)));
+    let own = listening
+        .filter(|(_, inode)| Listeners(BTreeSet::from([format!("socket:[{inode}]")])).are_of(pid));
+    own.map(|(at, _)| at.port()).collect()
+}
+
 /// Whether an address belongs to this machine. No other address can be bound.
 fn is_here(address: SocketAddr) -> bool {
     UdpSocket::bind((address.ip(), 0)).is_ok()

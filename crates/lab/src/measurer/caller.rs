@@ -18,7 +18,7 @@ use crate::error::{TrialFailure, TrialResult};
 use crate::machine::placement::Layout;
 use crate::subject::{Subject, SubjectError};
 use crate::variant::caller::Caller;
-use crate::variant::server::Up;
+use crate::variant::server::{Running, Up};
 use crate::variant::settings_line::at_a_rate;
 use crate::variant::warmup::Rule;
 
@@ -361,7 +361,8 @@ impl Measurer<TrialFigures> for CallerMeasurer<'_> {
         let watch = self.watch.take();
         let watched = watch.map(|watch| watch.finish(from_ns, slow));
         let caller = &self.caller.subject;
-        let of_both = ProcessFigures::of(caller.meter(), Some(caller), self.server);
+        let server = self.server.map(Running::Subject);
+        let of_both = ProcessFigures::of(caller.meter(), Some(caller), server);
         let processes = ProcessFigures {
             server_cpu,
             code: caller.said().code,

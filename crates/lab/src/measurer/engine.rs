@@ -1,4 +1,4 @@
-//! Measures a server by calling it from the engine: a subject that the lab started, or a live service.
+//! Measures a server by calling it from the engine: a subject, or a user's service.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -16,8 +16,7 @@ use crate::error::{TrialFailure, TrialResult};
 use crate::machine::placement::Layout;
 use crate::machine::process::{CpuReading, ProcessMeter};
 use crate::run::Observer;
-use crate::subject::Subject;
-use crate::variant::server::{Opened, Server};
+use crate::variant::server::{Opened, Running, Server};
 use crate::variant::verify;
 use crate::variant::warmup::Rule;
 
@@ -63,7 +62,7 @@ impl<'s, 'o> EngineMeasurer<'s, 'o> {
         observer: &'s RefCell<&'o mut dyn Observer>,
     ) -> TrialResult<Self> {
         let server = server.open(trial.timing)?;
-        let subject = server.subject;
+        let meter = server.process.map(Running::meter);
         Ok(Self {
             variant,
             trial,
@@ -75,10 +74,8 @@ impl<'s, 'o> EngineMeasurer<'s, 'o> {
                 Some(_) => Part::Slices(None),
             },
             link,
-            server_cpu: subject.map(|subject| Rc::new(ServerCpu::new(subject.meter()))),
-            watch: trial
-                .keeps_slow
-                .then(|| Watch::new(layout, None, subject.map(Subject::meter))),
+            server_cpu: meter.map(|meter| Rc::new(ServerCpu::new(meter))),
+            watch: trial.keeps_slow.then(|| Watch::new(layout, None, meter)),
             client: ProcessMeter::of_self().map_err(unmeasured)?,
             measured_from: None,
             done: 0.0,
@@ -119,16 +116,16 @@ impl<'s, 'o> EngineMeasurer<'s, 'o> {
         self.server.bodies.take().ok_or_else(twice)
     }
 
-    /// If the subject died, the trial fails with how it ended and its log, regardless of the engine's result.
+    /// If the server's process died, the trial fails with how it ended and its log, regardless of the engine's result.
     fn explained<T>(&self, result: Result<T, load::LoadError>) -> TrialResult<T> {
-        self.server.subject.map_or(Ok(()), Subject::alive)?;
+        self.server.process.map_or(Ok(()), Running::alive)?;
         result.map_err(|error| self.explain(verify::failure(error)))
     }
 
-    /// Fails a subject's trial that was interrupted or in which no call succeeded, because it shows nothing.
-    /// For a live service, the user wants even those figures.
+    /// Fails a trial that was interrupted or in which no call succeeded, because it shows nothing. If the service was
+    /// already running, the user wants even those figures.
     fn checked(&self, measurement: &load::Measurement) -> TrialResult {
-        if self.server.subject.is_none() && measurement.calls.started > 0 {
+        if self.server.process.is_none() && measurement.calls.started > 0 {
             return Ok(());
         }
         if measurement.ending == Ending::Interrupted {
@@ -142,8 +139,8 @@ impl<'s, 'o> EngineMeasurer<'s, 'o> {
     }
 
     fn explain(&self, failure: TrialFailure) -> TrialFailure {
-        match self.server.subject {
-            Some(subject) => subject.explain(failure),
+        match self.server.process {
+            Some(process) => process.explain(failure),
             None => failure,
         }
     }
@@ -152,8 +149,8 @@ impl<'s, 'o> EngineMeasurer<'s, 'o> {
 impl Measurer<TrialFigures> for EngineMeasurer<'_, '_> {
     fn prepare(&mut self, stop: &AtomicBool) -> TrialResult {
         self.client.reset_peak();
-        if let Some(subject) = self.server.subject {
-            subject.meter().reset_peak();
+        if let Some(process) = self.server.process {
+            process.meter().reset_peak();
         }
         if matches!(self.part, Part::Slices(_)) {
             let (bodies, hooks) = (self.bodies()?, self.hooks());
@@ -176,7 +173,7 @@ impl Measurer<TrialFigures> for EngineMeasurer<'_, '_> {
     fn slice(&mut self, stop: &AtomicBool) -> TrialResult<f64> {
         if self.measured_from.is_none() {
             self.measured_from = Some(SystemTime::now());
-            let shared = self.server.subject.is_some_and(Subject::has_other_parts);
+            let shared = self.server.process.is_some_and(Running::is_shared);
             // From here on, the processor time of a shared process includes that of other variants.
             if let Some(server_cpu) = self.server_cpu.as_ref().filter(|_| !shared) {
                 server_cpu.start().map_err(unmeasured)?;
@@ -272,7 +269,7 @@ impl Measurer<TrialFigures> for EngineMeasurer<'_, '_> {
             slice: self.slice,
             measured_from_ms: self.measured_from.map(epoch_ms),
             watched,
-            ..ProcessFigures::of(&self.client, None, self.server.subject).map_err(unmeasured)?
+            ..ProcessFigures::of(&self.client, None, self.server.process).map_err(unmeasured)?
         };
         Ok(Box::new(trial_figures(measurement, processes)))
     }

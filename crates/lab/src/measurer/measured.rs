@@ -11,6 +11,7 @@ use rpcgauge_trial::{Cpu, Payload, Slice};
 
 use crate::machine::process::ProcessMeter;
 use crate::subject::Subject;
+use crate::variant::server::Running;
 
 /// What the operating system reports about a trial, and values that are the same for all of its calls.
 #[derive(Debug, Clone)]
@@ -30,14 +31,13 @@ pub(super) struct ProcessFigures {
 
 impl ProcessFigures {
     /// Reads the resources used by the processes of both sides, and how long they took to start. `caller` is a
-    /// client or codec subject. There is no `server` for a live service or a codec.
+    /// client or codec subject. There is no `server` for a service that was already running or a codec.
     pub(super) fn of(
         client: &ProcessMeter,
         caller: Option<&Subject>,
-        server: Option<&Subject>,
+        server: Option<Running<'_>>,
     ) -> io::Result<Self> {
-        let meter = server.map(Subject::meter);
-        let started = |subject: &Subject| nanos(subject.startup);
+        let meter = server.map(Running::meter);
         Ok(Self {
             server_cpu: None,
             memory: Memory {
@@ -49,9 +49,9 @@ impl ProcessFigures {
                 server: meter.map(ProcessMeter::threads).transpose()?,
             },
             startup: Startup {
-                client_ns: caller.map(started),
-                server_ns: server.map(started),
-                cold: server.and_then(|server| server.cold),
+                client_ns: caller.map(|caller| nanos(caller.startup)),
+                server_ns: server.map(|server| nanos(server.startup())),
+                cold: server.and_then(Running::cold),
             },
             code: None,
             response_size: None,

@@ -9,6 +9,7 @@ mod pace;
 mod records;
 mod rotation;
 mod search;
+mod starting;
 mod training;
 
 use std::cell::{OnceCell, RefCell};

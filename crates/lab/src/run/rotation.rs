@@ -25,7 +25,7 @@ use crate::measurer::{
 };
 use crate::run::Event;
 use crate::variant::caller::Caller;
-use crate::variant::server::{Server, Up};
+use crate::variant::server::{Running, Server, Up};
 use crate::variant::warmup;
 
 /// The minimum number of slices of a floor, even if its variants need fewer. Lower over a link, where round
@@ -130,7 +130,7 @@ impl<'a> Run<'a> {
         for (planned, instance) in trials.iter().zip(instances) {
             let server = match &instance {
                 Ok(Instance::Server(server)) => server.process(),
-                Ok(Instance::Client(server, _)) => Some(&server.subject),
+                Ok(Instance::Client(server, _)) => Some(Running::Subject(&server.subject)),
                 Ok(Instance::Codec(_)) | Err(_) => None,
             };
             if server.is_some_and(|server| server.meter().misses_any()) {

@@ -72,7 +72,7 @@ impl Run<'_> {
                 }
                 return Ok(());
             }
-            Instance::Server(Server::Live(_)) => return Ok(()),
+            Instance::Server(Server::Live(..)) => return Ok(()),
             Instance::Client(_, client) => (client, None),
             Instance::Codec(codec) => (codec, Some(1)),
         };

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use rpcgauge_study::record::Build;
 use rpcgauge_study::settings::Runtime;
-use rpcgauge_study::subject::{AOT_CACHE, EVENTS, Flags, HEAP};
+use rpcgauge_study::subject::{AOT_CACHE, EVENTS, Flags, HEAP, version_of};
 
 pub(crate) use ending::{MAX_PRINTED_BYTES, bound_output, run};
 pub use ending::{end, end_with_this_program, spawn};
@@ -90,8 +90,9 @@ impl SubjectCommand {
         }
     }
 
-    /// The same command for the stack `SUBJECT/STACK`.
+    /// The same command for the stack `SUBJECT/STACK`, with or without a version.
     pub(crate) fn with_stack(&self, stack: &str) -> Self {
+        let (stack, _) = version_of(stack).unwrap_or((stack, ""));
         Self {
             stack: stack.split_once('/').map(|(_, stack)| stack.to_owned()),
             ..self.clone()

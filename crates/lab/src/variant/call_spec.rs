@@ -63,6 +63,7 @@ impl CallSpec {
             connection_use: self.options.connection,
             keepalive: self.keepalive,
             deadline,
+            deadline_from: self.options.deadline_from,
             // By its deadline, every call in flight has finished.
             drain: deadline,
             patience: PATIENCE,

@@ -1,5 +1,5 @@
 //! The server of one variant under one placement, reused for all of its trials: a subject that was started and
-//! verified, or a live service.
+//! verified, or a user's service.
 
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
@@ -14,7 +14,8 @@ use rpcgauge_study::settings::{AtEnd, SubjectCall, Target};
 use rpcgauge_trial::{Address, Timing};
 
 use crate::error::{TrialFailure, TrialResult};
-use crate::live::Live;
+use crate::live::{Live, StartedService};
+use crate::machine::process::ProcessMeter;
 use crate::subject::Subject;
 use crate::variant::call_spec::{CallSpec, Check};
 use crate::variant::verify;
@@ -29,8 +30,72 @@ const LIVE_PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) enum Server {
     /// A process started by the lab.
     Subject(Box<Up>),
-    /// A service that was already running and has answered a first call.
-    Live(Box<Live>),
+    /// A user's service that has answered a first call, and its process if the lab started it.
+    Live(Box<Live>, Option<Box<StartedService>>),
+}
+
+/// A process that serves.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Running<'s> {
+    Subject(&'s Subject),
+    Service(&'s StartedService),
+}
+
+impl<'s> Running<'s> {
+    pub(crate) fn meter(self) -> &'s ProcessMeter {
+        match self {
+            Self::Subject(subject) => subject.meter(),
+            Self::Service(service) => service.meter(),
+        }
+    }
+
+    /// How it ended, in words; `None` while it is running.
+    pub(crate) fn ended(self) -> Option<String> {
+        match self {
+            Self::Subject(subject) => subject.ended(),
+            Self::Service(service) => service.ended(),
+        }
+    }
+
+    /// Fails if the process has ended, with its log.
+    pub(crate) fn alive(self) -> TrialResult {
+        match self {
+            Self::Subject(subject) => subject.alive(),
+            Self::Service(service) => service.alive(),
+        }
+    }
+
+    /// Why calls to it failed: that it has exited, or else `failure` with its log.
+    pub(crate) fn explain(self, failure: TrialFailure) -> TrialFailure {
+        match self {
+            Self::Subject(subject) => subject.explain(failure),
+            Self::Service(service) => service.explain(failure),
+        }
+    }
+
+    /// Whether the process also serves other variants.
+    pub(crate) fn is_shared(self) -> bool {
+        match self {
+            Self::Subject(subject) => subject.has_other_parts(),
+            Self::Service(_) => false,
+        }
+    }
+
+    /// The time from its start until it was ready.
+    pub(crate) fn startup(self) -> Duration {
+        match self {
+            Self::Subject(subject) => subject.startup,
+            Self::Service(service) => service.startup(),
+        }
+    }
+
+    /// The latency of the first calls to it, if measured.
+    pub(crate) fn cold(self) -> Option<Cold> {
+        match self {
+            Self::Subject(subject) => subject.cold,
+            Self::Service(_) => None,
+        }
+    }
 }
 
 /// A running server subject and the calls to it.
@@ -105,8 +170,8 @@ fn tls(subject: &Subject, address: &Address) -> TrialResult<load::Tls> {
 
 /// A server that is ready to be called.
 pub(crate) struct Opened<'s> {
-    /// Its process; `None` for a live service.
-    pub(crate) subject: Option<&'s Subject>,
+    /// Its process; `None` for a service that was already running.
+    pub(crate) process: Option<Running<'s>>,
     /// The request bodies. The trial takes them when measuring begins.
     pub(crate) bodies: Option<load::Bodies<'s>>,
     /// Checks its compressed responses.
@@ -123,21 +188,23 @@ impl Server {
     pub(crate) fn link(&self) -> Option<&Rc<Network>> {
         match self {
             Self::Subject(up) => up.link.as_ref(),
-            Self::Live(_) => None,
+            Self::Live(..) => None,
         }
     }
 
     /// The server's process, if the lab started it.
-    pub(crate) fn process(&self) -> Option<&Subject> {
+    pub(crate) fn process(&self) -> Option<Running<'_>> {
         match self {
-            Self::Subject(up) => Some(&up.subject),
-            Self::Live(_) => None,
+            Self::Subject(up) => Some(Running::Subject(&up.subject)),
+            Self::Live(_, service) => service.as_deref().map(Running::Service),
         }
     }
 
     pub(crate) fn ask_to_end(&mut self) {
-        if let Self::Subject(up) = self {
-            up.subject.ask_to_end();
+        match self {
+            Self::Subject(up) => up.subject.ask_to_end(),
+            Self::Live(_, Some(service)) => service.ask_to_end(),
+            Self::Live(_, None) => {}
         }
     }
 
@@ -165,17 +232,17 @@ impl Server {
                     }
                 };
                 Opened {
-                    subject: Some(subject),
+                    process: Some(Running::Subject(subject)),
                     bodies: Some(bodies),
                     check: None,
                     code,
                     response_size,
                 }
             }
-            Self::Live(live) => {
+            Self::Live(live, service) => {
                 let check = live.calls.check.map(Check::start).transpose();
                 Opened {
-                    subject: None,
+                    process: service.as_deref().map(Running::Service),
                     bodies: Some(live.bodies.for_trial().map_err(unready)?),
                     check: check.map_err(unready)?,
                     code: None,
@@ -190,7 +257,7 @@ impl Server {
         let settings = &variant.settings;
         let calls = match self {
             Self::Subject(up) => &up.calls,
-            Self::Live(live) => &live.calls,
+            Self::Live(live, _) => &live.calls,
         };
         let target = &settings.target;
         // In a rate search, each trial has its own rate.

@@ -15,7 +15,7 @@ use super::common;
 use crate::evaluate::{controls, figure};
 use crate::findings::Findings;
 use crate::findings::trial::{TrialRow, Unfit};
-use crate::metric::{is_counted, resolution};
+use crate::metric::{depends_on_speed, resolution};
 
 /// The base that a figure is divided by, so that the machine's speed cancels out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -168,8 +168,8 @@ impl<'a> Figure<'a> {
     }
 }
 
-/// A figure in two runs relative to its bases: a floor, and the first partner that both runs have. A counted figure
-/// has no base.
+/// A figure in two runs relative to its bases: a floor, and the first partner that both runs have. A figure
+/// that does not depend on the speed of the machine has no base.
 pub(super) struct Held {
     pub(super) against: Vec<(Base, InRuns)>,
     /// The ratio of the bases to each other; `None` if there is only one.
@@ -182,10 +182,10 @@ impl Held {
     pub(super) fn new(figure: Figure<'_>, runs: [&Findings; 2]) -> Option<Self> {
         let [before, after] = runs;
         let a_a = [figure.a_a(before)?, figure.a_a(after)?];
-        if is_counted(figure.metric) {
-            let counted = figure.in_runs(&Base::Nothing, runs)?;
+        if !depends_on_speed(figure.metric) {
+            let alone = figure.in_runs(&Base::Nothing, runs)?;
             return Some(Self {
-                against: vec![(Base::Nothing, counted)],
+                against: vec![(Base::Nothing, alone)],
                 bases: None,
                 a_a,
             });

@@ -108,7 +108,7 @@ fn in_full(findings: &Findings, decision: &Decision) -> Vec<Block> {
 }
 
 /// A decision in one item of a list.
-fn item(findings: &Findings, decision: &Decision) -> Item {
+pub(super) fn item(findings: &Findings, decision: &Decision) -> Item {
     let alike = findings.decisions.iter();
     let is_ambiguous = alike
         .filter(|other| other.called == decision.called)

@@ -3,7 +3,9 @@
 use rpcgauge_study::objective::Measure;
 use rpcgauge_study::record::{CLIENT_BOUND_SHARE, FailureKind};
 
-use super::{Answer, Block, Column, Figure, Item, Section, Shown, Table, Text, number, row};
+use super::{
+    Answer, Block, Column, Figure, Item, Section, Shown, Table, Text, number, row, with_head,
+};
 use crate::findings::capacity::{CapacityFindings, CapacityTrial};
 use crate::findings::objective::{ObjectiveFindings, ObjectiveOutcome};
 use crate::findings::{Cell, Distribution, Figures, Findings, StepFindings, VariantFindings};
@@ -14,26 +16,107 @@ use crate::words;
 /// call ends with the last byte of its response.
 pub(super) const LEFT_OUT: &str = "the client's own encoding of requests and decoding of responses";
 
-/// One section of facts per service.
+/// A service with its figures.
+type Called<'f> = (&'f VariantFindings, &'f Cell, &'f Figures);
+
+/// One section of facts per service, or for two services one section with a column for each.
 pub(super) fn results(findings: &Findings) -> Vec<Section> {
-    let several = findings.live().count() > 1;
     let cells = findings.live().flat_map(|variant| {
         let measured = variant.measured();
         measured.map(move |(cell, figures)| (variant, cell, figures))
     });
-    let section = |(variant, cell, figures): (&VariantFindings, &Cell, &Figures)| {
+    let cells: Vec<Called<'_>> = cells.collect();
+    let section = |(variant, cell, figures): &Called<'_>, title: String| {
         let mut blocks = vec![facts(variant, figures)];
-        let cautions = cell.cautions.iter();
-        let clauses = cautions.map(|caution| words::caution::clause(caution, false));
-        blocks.extend(clauses.map(|clause| Block::Note(words::capital(&clause) + ".")));
-        let title = if several {
-            format!("Target {}", variant.name)
-        } else {
-            "Result".to_owned()
-        };
+        blocks.extend(notes(cell, false));
         Section::new("result", title, Shown::Always, blocks)
     };
-    cells.map(section).collect()
+    match &cells[..] {
+        [one] if findings.live().count() == 1 => vec![section(one, "Result".to_owned())],
+        [one, other] => vec![side_by_side([one, other])],
+        all => {
+            let title = |(variant, ..): &Called<'_>| format!("Target {}", variant.name);
+            all.iter().map(|one| section(one, title(one))).collect()
+        }
+    }
+}
+
+/// The cautions about a service.
+fn notes(cell: &Cell, named: bool) -> impl Iterator<Item = Block> {
+    let clauses = cell.cautions.iter();
+    let clauses = clauses.map(move |caution| words::caution::clause(caution, named));
+    clauses.map(|clause| Block::Note(words::capital(&clause) + "."))
+}
+
+/// What two services were called with, then a table with a column for each.
+fn side_by_side(both: [&Called<'_>; 2]) -> Section {
+    let called = both.map(|(variant, ..)| {
+        let how = format!("{}; {}", variant.how.called, variant.how.line);
+        (variant.name.clone(), Text::from(how))
+    });
+    let figures = both.map(|(.., figures)| *figures);
+    let line = |label: &str, value: &dyn Fn(&Figures) -> Option<String>| {
+        let values = figures.map(|figures| value(figures).unwrap_or_else(none));
+        let has_any = values.iter().any(|value| *value != none());
+        has_any.then(|| [&[label.to_owned()][..], &values].concat())
+    };
+    let time = |label: &str, of: &dyn Fn(&Distribution) -> Option<f64>| {
+        line(label, &|figures| {
+            let time = of(figures.latency.as_ref()?)?;
+            Some(units::time(time))
+        })
+    };
+    let rows = [
+        line("calls", &|figures| {
+            Some(units::count(figures.calls.started))
+        }),
+        line("failed", &|figures| {
+            Some(units::count(figures.calls.failed_total()))
+        }),
+        line("succeeded/s", &|figures| {
+            Some(units::number(figures.goodput))
+        }),
+        time("p50", &|times| Some(times.p50_ns)),
+        time("p90", &|times| times.p90_ns),
+        time("p99", &|times| times.p99_ns),
+        time("p99.9", &|times| times.p999_ns),
+        time("max", &|times| Some(times.max_ns)),
+        line("bytes sent", &|figures| {
+            Some(units::size(figures.bytes?.sent.total()))
+        }),
+        line("bytes received", &|figures| {
+            Some(units::size(figures.bytes?.received.total()))
+        }),
+        line("client CPU", &|figures| {
+            Some(units::time(figures.cpu.client?.total_ns))
+        }),
+        line("server CPU", &|figures| {
+            Some(units::time(figures.cpu.server?.total_ns))
+        }),
+        line("server memory", &|figures| {
+            Some(units::size(figures.memory.server_peak? as f64))
+        }),
+    ];
+    let column = |(variant, ..): &Called<'_>| Column {
+        title: variant.name.clone().into(),
+        rank: 0,
+        right: true,
+    };
+    let table = Table {
+        columns: with_head(Column::text("", 0), both.map(column)),
+        rows: rows.into_iter().flatten().collect(),
+        notes: vec!["bytes and CPU are per call".to_owned()],
+        ..Table::default()
+    };
+    let failed = both.map(|(variant, _, figures)| {
+        let errors = errors(figures).into_iter();
+        errors.map(|text| (format!("errors of {}", variant.name), text))
+    });
+    let failed: Vec<(String, Text)> = failed.into_iter().flatten().collect();
+    let mut blocks = vec![Block::facts(called), Block::Table(table)];
+    blocks.extend((!failed.is_empty()).then(|| Block::facts(failed)));
+    blocks.extend(both.into_iter().flat_map(|(_, cell, _)| notes(cell, true)));
+    Section::new("result", "Results", Shown::Always, blocks)
 }
 
 /// The facts about a live service, each a label and a text.
@@ -66,7 +149,7 @@ fn facts(variant: &VariantFindings, figures: &Figures) -> Block {
     Block::facts(facts)
 }
 
-fn calls(figures: &Figures) -> String {
+pub(super) fn calls(figures: &Figures) -> String {
     let calls = &figures.calls;
     let some = |count: u64, before: &str, after: &str| match count {
         0 => String::new(),
@@ -85,7 +168,7 @@ fn calls(figures: &Figures) -> String {
     .concat()
 }
 
-fn rate(figures: &Figures) -> String {
+pub(super) fn rate(figures: &Figures) -> String {
     let calls = &figures.calls;
     let sent = calls.sent_in_time();
     let sent = match figures.elapsed_ns {
@@ -99,7 +182,7 @@ fn rate(figures: &Figures) -> String {
     )
 }
 
-fn times(of: &Distribution) -> String {
+pub(super) fn times(of: &Distribution) -> String {
     let known = [
         ("p50", Some(of.p50_ns)),
         ("p90", of.p90_ns),

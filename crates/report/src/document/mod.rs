@@ -17,6 +17,7 @@ mod processes;
 mod run;
 mod spikes;
 mod stacks;
+mod summary;
 mod verdicts;
 
 pub(crate) use chart::{Bar, Bars, Chart, Named, Part, Plot, Scale, Size, Weight};

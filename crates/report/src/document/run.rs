@@ -261,8 +261,8 @@ fn floor_blocks(findings: &Findings) -> Option<String> {
     ))
 }
 
-/// How often variants ran: `2 blocks in each of 8 invocations`; `10 blocks` for live services.
-fn design(findings: &Findings, is_live: bool) -> String {
+/// How often variants ran: `2 blocks in each of 8 invocations`; `10 blocks` for running services.
+fn design(findings: &Findings, is_running: bool) -> String {
     let study = &findings.study;
     let most = u64::from(study.invocations) * u64::from(study.blocks);
     let mut cells = findings.variants.iter().flat_map(|v| &v.cells);
@@ -271,7 +271,7 @@ fn design(findings: &Findings, is_live: bool) -> String {
     let blocks = units::counted(study.blocks.into(), "block");
     let invocations = units::counted(study.invocations.into(), "invocation");
     match study.invocations {
-        _ if is_live => format!("{at_most}{blocks}"),
+        _ if is_running => format!("{at_most}{blocks}"),
         1 => format!("{at_most}{blocks} in {invocations}"),
         _ => format!("{at_most}{blocks} in each of {invocations}"),
     }
@@ -282,12 +282,13 @@ pub(super) fn reading(findings: &Findings) -> Section {
     let study = &findings.study;
     let [confidence, margin] = [study.confidence, study.margin].map(words::margin_percent);
     let is_live = findings.live().next().is_some();
+    let is_running = findings.variants.iter().any(VariantFindings::is_running);
     let mut blocks: Vec<Block> = Vec::new();
     let mut about = |what: &str, text: String| {
         blocks.push(Block::Paragraph(Text::strong(what).and(" ").and(text)));
     };
     if !findings.comparisons.is_empty() {
-        let (restarts, bootstrap) = if is_live {
+        let (restarts, bootstrap) = if is_running {
             (
                 "",
                 "a bootstrap over blocks, since nothing was restarted: it is valid only for these \
@@ -328,7 +329,7 @@ pub(super) fn reading(findings: &Findings) -> Section {
                  in turn, slice by slice, in a new random order in each round; the first calls of each \
                  slice are left out. In each group, one variant was measured twice under two names (A/A): \
                  a difference whose interval does not lie beyond the interval of this pair is not resolved.",
-                design(findings, is_live),
+                design(findings, is_running),
                 study.seed
             ),
         );

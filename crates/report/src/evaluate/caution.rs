@@ -80,7 +80,7 @@ pub(super) fn of_verdict(
             ..Caution::plain(kind, Some(placement))
         });
     };
-    if of.is_live() {
+    if of.is_running() {
         push(Kind::RunningInstances, [0, 0]);
     }
     if judged && !a_a && verdict.control.is_none() {
@@ -165,7 +165,11 @@ fn of_services(variants: &[VariantFindings]) -> Vec<Caution> {
     let of = |variant: &VariantFindings| {
         let figures = variant.measured().map(|(_, figures)| figures);
         let level = figures.filter(|figures| figures.steps.is_empty());
-        let found = level.flat_map(|figures| [stalls(figures), late(figures)]);
+        let found = level.flat_map(|figures| {
+            let waited = waited(variant, figures);
+            let late = late(figures).filter(|_| waited.is_none());
+            [stalls(figures), late, waited]
+        });
         found
             .flatten()
             .map(|(kind, counts)| Caution::about(kind, &variant.name, counts))
@@ -180,6 +184,21 @@ fn stalls(figures: &Figures) -> Option<(CautionKind, [u64; 2])> {
     let longest = figures.timeline.usual_longest_ns?;
     let is_stall = longest >= MIN_STALL_NS && longest as f64 >= STALL_FACTOR * median;
     is_stall.then_some((CautionKind::Stalls, [longest, median as u64]))
+}
+
+/// The caution that calls waited for a connection for most of their time.
+fn waited(variant: &VariantFindings, figures: &Figures) -> Option<(CautionKind, [u64; 2])> {
+    let most = variant
+        .how
+        .at_a_time
+        .filter(|_| variant.how.is_at_a_rate())?;
+    let delay = figures.send_delay.as_ref()?.p50_ns;
+    let taken = figures
+        .latency
+        .as_ref()
+        .or(figures.failed_latency.as_ref())?;
+    let counts = [u64::from(most), delay as u64];
+    (delay > taken.p50_ns / 2.0).then_some((CautionKind::TooFewConnections, counts))
 }
 
 /// The caution that most of a tail latency passed before the calls were sent.

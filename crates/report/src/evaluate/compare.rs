@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use rpcgauge_stats as stats;
 use rpcgauge_stats::{Bootstrap, PairedRatios, VerdictRule};
+use rpcgauge_study::features::Role;
 use rpcgauge_study::plan::{Metric, Pair, Plan};
 use rpcgauge_study::settings::{Placement, Target};
 
@@ -39,7 +40,7 @@ pub(crate) struct Judged {
 
 /// The pairs of figures of two variants, and counts of all blocks, including those without a pair.
 pub(crate) struct Paired {
-    /// The pairs by invocation, and for live services, which are not restarted, also by block.
+    /// The pairs by invocation, and for running services, which are not restarted, also by block.
     pub(crate) invocations: BTreeMap<(u32, u32), Vec<stats::Pair>>,
     counts: BlockCounts,
     /// The smallest relative difference that the figures can show.
@@ -169,8 +170,8 @@ impl<'a> Blocks<'a> {
                 .map(|uneven| verdict.estimate.off_by(uneven.reach));
             !verdict.is_resolved() || off.is_none_or(|e| judge(e).outcome == verdict.outcome)
         };
-        let is_live = self.plan.is_live();
-        let is_delayed = || is_live && delay_decides(figures, metric, self.plan.margin);
+        let is_running = !self.plan.has_fresh_starts();
+        let is_delayed = || self.plan.is_live() && delay_decides(figures, metric, self.plan.margin);
         let unfit = counts.client_bound + counts.link_not_held;
         let are_most_unfit = unfit * 2 > counts.planned - counts.missing;
         let judged = match estimate.map(judge) {
@@ -190,7 +191,7 @@ impl<'a> Blocks<'a> {
         if let Outcome::NotResolved {
             more: Some(more), ..
         } = &mut outcome
-            && is_live
+            && is_running
         {
             // Each block was treated as an invocation, but a live service can only have more blocks.
             more.invocations = 0;
@@ -243,6 +244,9 @@ impl<'a> Blocks<'a> {
         let resolutions = cells.into_iter().flatten();
         let resolutions = resolutions.map(|figures| metric::resolution(metric, figures));
         let resolution = resolutions.fold(0.0, f64::max);
+        // The memory of one process is not divided between its variants.
+        let is_one_server = self.plan.shared_roles(of, against).contains(&Role::Server);
+        let has_figures = metric != Metric::ServerMemory || !is_one_server;
         for ((_, invocation, block), first, second) in self.blocks(of, against, placement) {
             counts.planned += 1;
             let (Some(of), Some(against)) = (self.rows.get(&first), self.rows.get(&second)) else {
@@ -257,10 +261,11 @@ impl<'a> Blocks<'a> {
                 continue;
             }
             match (figure(of, metric), figure(against, metric)) {
-                (Some(of), Some(against)) => {
+                (Some(of), Some(against)) if has_figures => {
                     counts.used += 1;
-                    // A live service is not restarted, so its blocks are the independent units.
-                    let block = if self.plan.is_live() { block } else { 0 };
+                    // A running service is not restarted, so its blocks are the independent units.
+                    let is_running = !self.plan.has_fresh_starts();
+                    let block = if is_running { block } else { 0 };
                     invocations
                         .entry((invocation, block))
                         .or_default()
@@ -279,7 +284,7 @@ impl<'a> Blocks<'a> {
     /// An estimate in the form of the findings.
     fn shown(&self, estimate: &stats::Estimate) -> Estimate {
         let mut shown = Estimate::of(estimate);
-        if self.plan.is_live() {
+        if !self.plan.has_fresh_starts() {
             // Each block was treated as an invocation.
             shown.invocations = 1;
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use rpcgauge_study::plan::{Metric, Plan};
 use rpcgauge_study::record::CodeKind;
-use rpcgauge_study::settings::{Placement, Schedule, SubjectCall, Target};
+use rpcgauge_study::settings::{Placement, Schedule, SubjectCall, Target, Transport};
 
 use super::compare::Blocks;
 use crate::by_key;
@@ -208,6 +208,7 @@ impl Candidates<'_> {
         Some(PlacementDecision {
             placement,
             choice: choice.map(Candidate::name),
+            one_host: choice.is_some_and(|one| one.call.transport == Transport::Unix),
             saving,
             best: [Some(latency), cpu, bytes].into_iter().flatten().collect(),
         })

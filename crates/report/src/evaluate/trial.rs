@@ -29,13 +29,13 @@ impl FloorBeside {
         })
     }
 
-    /// The floor's figure for a metric: its calls per second for goodput. `None` for bytes, which do not depend
-    /// on the machine.
+    /// The floor's figure for a metric: its calls per second for goodput. `None` for bytes and memory, which
+    /// do not depend on the machine's speed.
     pub(crate) fn beside(&self, metric: Metric) -> Option<f64> {
         match metric::row(metric).kind {
             Kind::Goodput => Some(1e9 / self.round_trip_ns),
             Kind::Cpu(_) => self.client_cpu_ns,
-            Kind::Bytes(_) => None,
+            Kind::Bytes(_) | Kind::Memory => None,
             Kind::Quantile(_) | Kind::Mean { .. } => Some(self.round_trip_ns),
         }
     }

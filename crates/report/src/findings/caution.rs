@@ -44,6 +44,9 @@ pub enum CautionKind {
     LateP99,
     /// Most of the 99.9th percentile of latency passed before the calls were sent, with the same counts.
     LateP999,
+    /// At a rate, calls waited for a connection for most of their latency, or of their time until they failed: `count` is
+    /// the number of connections, `of` the median of the send delay, ns.
+    TooFewConnections,
     /// Both services were already running and were not restarted: the verdict is only about these two instances, and
     /// blocks are its independent units.
     RunningInstances,

@@ -38,6 +38,9 @@ pub struct PlacementDecision {
     /// The variant to use: the simplest of those that no other variant beats in latency or CPU. Absent if each variant
     /// is beaten by another one.
     pub choice: Option<String>,
+    /// Whether the choice uses a Unix socket, so that client and server must run on one host.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub one_host: bool,
     /// The verdicts that show what the choice saves, or without a choice, what the variant with the shortest calls
     /// costs against the one that uses the least CPU.
     pub saving: Option<Saving>,

@@ -32,6 +32,9 @@ pub struct HowItCalls {
 pub struct Service {
     /// Its URL, including what is called.
     pub target: String,
+    /// The command that starts it; absent if it was already running.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
     /// The HTTP method: `GET`; absent for gRPC.
     pub http_method: Option<String>,
     /// What each call sends: `a body`, `no body`, `a message`, `an empty message`.
@@ -100,6 +103,7 @@ impl Service {
         };
         Self {
             target: service.url.to_string(),
+            command: service.start.as_ref().map(|start| start.command.clone()),
             http_method: service.http_method.clone(),
             sends: sends.to_owned(),
             verified: service.tls.as_ref().map(|tls| !tls.insecure),

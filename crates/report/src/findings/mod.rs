@@ -321,9 +321,15 @@ pub(crate) fn named<'v>(
 }
 
 impl VariantFindings {
-    /// Whether it calls a live service, which rpcgauge did not start.
+    /// Whether it calls a user's service.
     pub fn is_live(&self) -> bool {
         self.how.service.is_some()
+    }
+
+    /// Whether it calls a service that was already running.
+    pub(crate) fn is_running(&self) -> bool {
+        let service = self.how.service.as_ref();
+        service.is_some_and(|service| service.command.is_none())
     }
 
     /// Its cells that have figures.

@@ -179,6 +179,12 @@ pub(crate) fn clause(caution: &Caution, named: bool) -> String {
         )),
         Kind::LateP99 => prefix(late("p99")),
         Kind::LateP999 => prefix(late("p99.9")),
+        Kind::TooFewConnections => prefix(format!(
+            "limited by --connections {count}: calls waited {} (median) for a connection before they were sent, and \
+             their deadlines ran from the due time; use more --connections or a lower rate (--timeout would run from \
+             the send)",
+            time(caution.of)
+        )),
         Kind::RunningInstances => "this result is only about these two running instances, which were \
                                    not restarted"
             .to_owned(),

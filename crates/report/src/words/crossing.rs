@@ -53,7 +53,9 @@ pub(crate) fn found(
         is_better: match row(crossing.metric).kind {
             Kind::Quantile(_) | Kind::Mean { .. } => format!("is {better}"),
             Kind::Bytes(_) if !better.contains(' ') => format!("is {better}"),
-            Kind::Bytes(_) | Kind::Cpu(_) | Kind::Goodput => format!("has {better}"),
+            Kind::Bytes(_) | Kind::Cpu(_) | Kind::Goodput | Kind::Memory => {
+                format!("has {better}")
+            }
         },
     };
     let stretches = &swept.stretches[..];

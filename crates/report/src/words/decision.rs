@@ -68,6 +68,9 @@ pub(crate) fn decision(decision: &Decision) -> Vec<String> {
 /// What to use, and what it saves: one sentence each.
 pub(crate) fn in_short(decision: &Decision, under: &PlacementDecision) -> Vec<String> {
     let mut sentences = vec![what_to_use(decision, under)];
+    if under.one_host {
+        sentences.push("Its Unix socket needs client and server on one host.".to_owned());
+    }
     sentences.extend(under.saving.iter().flat_map(saving));
     sentences
 }

@@ -56,6 +56,7 @@ fn service(target: &str, connections: u32) -> Target {
     Target::from(LiveCall {
         service: LiveService {
             url: target.parse().expect("a target"),
+            start: None,
             tls: target.starts_with("grpcs").then(|| TlsChoice {
                 insecure: true,
                 ..TlsChoice::default()

@@ -195,13 +195,13 @@ impl TryFrom<String> for Name {
                 "this name has {length} characters; the limit is {MAX_NAME_CHARS}"
             ));
         }
-        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.:+=".contains(c);
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-./:+=@".contains(c);
         // After `--only` and `--against`, a name that begins with `-` would be parsed as an option.
         if !name.is_empty() && name.chars().all(plain) && !name.starts_with('-') {
             return Ok(Self(name));
         }
         Err(format!(
-            "the name \"{name}\" must consist of lower-case letters, digits and - . : + =, and not begin with -"
+            "the name \"{name}\" must consist of lower-case letters, digits and - . / : + = @, and not begin with -"
         ))
     }
 }

@@ -17,6 +17,8 @@ use crate::url::Url;
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct ServiceWritten {
     pub(crate) target: Option<Spanned<UrlWritten>>,
+    pub(crate) command: Option<Spanned<Line>>,
+    pub(crate) ready_within: Option<Spanned<Time>>,
     pub(crate) unix_socket: Option<Spanned<PathText>>,
     pub(crate) method: Option<Spanned<Line>>,
     pub(crate) http_method: Option<Spanned<Line>>,
@@ -132,6 +134,8 @@ impl ServiceWritten {
         }
         merged!(
             target,
+            command,
+            ready_within,
             unix_socket,
             method,
             http_method,

@@ -81,7 +81,7 @@ fn bad_values() {
     assert_snapshot!(with_question("placement = \"3-cores\""), @r#"my.toml:2:13: unknown value "3-cores"; did you mean "two-cores"?"#);
     assert_snapshot!(with_question("margin = 1.5"), @r#"my.toml:2:10: "margin" must be between 0 and 1, not 1.5"#);
     assert_snapshot!(with_question("confidence = 0.3"), @r#"my.toml:2:14: "confidence" must be between 0.5 and 1, not 0.3"#);
-    assert_snapshot!(with_question("[[variants]]\nname = \"My Variant\""), @r#"my.toml:3:8: the name "My Variant" must consist of lower-case letters, digits and - . : + =, and not begin with -"#);
+    assert_snapshot!(with_question("[[variants]]\nname = \"My Variant\""), @r#"my.toml:3:8: the name "My Variant" must consist of lower-case letters, digits and - . / : + = @, and not begin with -"#);
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn names_that_are_no_names_any_more() {
 
 #[test]
 fn names_that_look_like_an_option() {
-    assert_snapshot!(with_question("[[variants]]\nname = \"-grpc\""), @r#"my.toml:3:8: the name "-grpc" must consist of lower-case letters, digits and - . : + =, and not begin with -"#);
+    assert_snapshot!(with_question("[[variants]]\nname = \"-grpc\""), @r#"my.toml:3:8: the name "-grpc" must consist of lower-case letters, digits and - . / : + = @, and not begin with -"#);
 }
 
 #[test]

@@ -39,6 +39,8 @@ pub enum Metric {
     FirstCalls,
     /// CPU time of client and server, ns per call.
     Cpu,
+    /// Peak resident memory of the server's process, bytes. Variants in one process have no figure.
+    ServerMemory,
 }
 
 /// Which calls or operations have a figure for a metric.
@@ -72,6 +74,7 @@ words! { Metric, "metric":
     "first-call" => FirstCall,
     "first-calls" => FirstCalls,
     "cpu" => Cpu,
+    "server-memory" => ServerMemory,
 }
 
 impl Metric {
@@ -93,6 +96,7 @@ impl Metric {
             Self::FirstCall => (Has::ColdCalls, "Is the first call after a start faster"),
             Self::FirstCalls => (Has::ColdCalls, "Are the first calls after a start faster"),
             Self::Cpu => (Has::Calls, "Do client and server use less CPU"),
+            Self::ServerMemory => (Has::Calls, "Does the server use less memory"),
         }
     }
 

@@ -184,10 +184,20 @@ impl Plan {
         self.variants.iter().find(|variant| variant.name == name)
     }
 
-    /// Whether the plan calls a service that is already running, not a subject that the lab starts.
+    /// Whether the plan calls services of the user, not subjects.
     pub fn is_live(&self) -> bool {
         let mut variants = self.variants.iter();
         variants.any(|variant| matches!(variant.settings.target, Target::Live(_)))
+    }
+
+    /// Whether each invocation starts new processes. If not, because the services were already running, blocks are the
+    /// independent units of intervals.
+    pub fn has_fresh_starts(&self) -> bool {
+        let mut variants = self.variants.iter();
+        variants.all(|variant| match &variant.settings.target {
+            Target::Call(_) | Target::Codec(_) => true,
+            Target::Live(live) => live.service.start.is_some(),
+        })
     }
 }
 

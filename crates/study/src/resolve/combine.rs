@@ -177,8 +177,7 @@ fn matches(exclude: &Values, layer: &Layer, said: &Settings) -> bool {
 /// The factors' part of a variant's name.
 fn label(point: &Layer) -> String {
     let part = |(key, value): (&Key, &Spanned<Value>)| {
-        // Names become parts of file names, where a stack's `/` would separate folders.
-        let value = value.get_ref().to_string().replace('/', ":");
+        let value = value.get_ref().to_string();
         if key.row().name_is_implied {
             value
         } else {

@@ -59,7 +59,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// The machine settings of a study of live services, which rpcgauge neither places nor restarts.
+    /// The machine settings of a study of live services. rpcgauge places and restarts only those that it starts.
     pub(super) fn live(
         &mut self,
         combined: &mut [Combined],
@@ -73,6 +73,16 @@ impl Resolver<'_> {
             );
             return Err(self.source.error(one.span.clone(), message));
         }
+        let starts = |one: &Combined| one.live().is_some_and(|live| live.service.start.is_some());
+        let is_started = combined.iter().any(starts);
+        if is_started && let Some(one) = combined.iter().find(|one| !starts(one)) {
+            let message = format!(
+                "variant \"{}\" is already running, but a command starts others, which are measured over fresh starts; \
+                 give it a \"command\" too",
+                one.variant.name
+            );
+            return Err(self.source.error(one.span.clone(), message));
+        }
         let (study, top, asked) = (self.study, &self.study.top, self.context.overrides);
         let of_parts = |of: fn(&Part) -> &Count| study.sections().find_map(|s| place(of(s.part)));
         let of_subjects = [
@@ -81,7 +91,8 @@ impl Resolver<'_> {
             (place(&top.budget), "budget"),
             (of_parts(|part| &part.invocations), "invocations"),
         ];
-        for (place, word) in of_subjects {
+        let refused = of_subjects.into_iter();
+        for (place, word) in refused.filter(|(_, word)| !is_started || *word == "budget") {
             if place.is_some() || word == "invocations" && asked.invocations.is_some() {
                 let why = "is for subjects, but live services are called here; leave it out";
                 return Err(self.at(place, format!("\"{word}\" {why}")));
@@ -92,7 +103,21 @@ impl Resolver<'_> {
             let message = "a search has as many trials as it needs; leave \"blocks\" out";
             return Err(self.at(blocks, message));
         }
+        if let (true, Some(place)) = (is_started, place(&top.capacity)) {
+            let message =
+                "a search needs a service that is already running; leave \"command\" or this out";
+            return Err(self.source.error(place, message));
+        }
         self.check_services(combined)?;
+        if is_started {
+            return Ok(Machine {
+                placements: self.placements()?.into_iter().take(1).collect(),
+                check_rounds: self.check_rounds(),
+                idle: value(&top.idle).unwrap_or(Idle::Held),
+                warmup: self.live_warmup(combined, kept)?,
+                capacity: None,
+            });
+        }
         let capacity = top.capacity.as_ref();
         let capacity = capacity.map(|written| self.search(written, combined));
         let capacity = capacity.transpose()?;

@@ -176,8 +176,10 @@ impl<'v> Names<'v> {
         }
         for one in [of, against] {
             let (name, settings) = (&one.variant.name, &one.variant.settings);
-            let in_server =
-                matches!(metric, Metric::ServerCpu | Metric::Cpu) || metric.needs_stages();
+            let in_server = matches!(
+                metric,
+                Metric::ServerCpu | Metric::Cpu | Metric::ServerMemory
+            );
             let is_cpu = matches!(metric, Metric::ClientCpu | Metric::ServerCpu | Metric::Cpu);
             let does_not_time_them = || {
                 format!(
@@ -202,10 +204,13 @@ impl<'v> Names<'v> {
                          another metric, such as response-bytes"
                     )
                 }
-                Target::Live(_) if in_server => format!(
-                    "is measured inside the server, and \"{name}\" is a live service; use another \
-                     metric"
-                ),
+                Target::Live(live)
+                    if metric.needs_stages() || in_server && live.service.start.is_none() =>
+                {
+                    format!(
+                        "is measured inside the server, and \"{name}\" is a live service; use another metric"
+                    )
+                }
                 Target::Live(_) if metric.needs_cold_calls() => does_not_time_them(),
                 Target::Call(call) if call.cold_calls == 0 && metric.needs_cold_calls() => {
                     does_not_time_them()

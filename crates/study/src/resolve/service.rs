@@ -13,16 +13,18 @@ use super::settings::{Check, apply_layer};
 use super::workload::Wanted;
 use crate::error::StudyError;
 use crate::file::{ServiceWritten, check_description};
-use crate::read::{PathText, Time, value};
+use crate::read::{PathText, Time, place, value};
 use crate::setting::Key;
 use crate::settings::{
     Arrivals, AtEnd, CallOptions, HttpVersion, Keepalive, LiveCall, LiveService, LiveWire,
-    Messages, RowsSource, Schedule, Settings, Stop, Target, TlsChoice,
+    Messages, RowsSource, Schedule, Settings, StartCommand, Stop, Target, TlsChoice,
 };
-use crate::url::Url;
+use crate::url::{Address, PORT, Url};
 
 /// The length of a trial of a live service that a study bounds neither by calls nor by time.
 const DEFAULT_STOP: Stop = Stop::after_ms(10_000);
+/// The default time that a command may take until its service listens, ms.
+const READY_WITHIN_MS: u64 = 60_000;
 /// The minimum time of a keep-alive, ms.
 const MIN_KEEPALIVE_MS: u64 = 1_000;
 
@@ -130,6 +132,7 @@ impl Resolver<'_> {
         let schema = self.schema_of(written);
         let schema = schema.proto.into_iter().chain(schema.descriptor_set);
         Ok(LiveService {
+            start: self.start(&url, written)?,
             url,
             tls,
             http_method,
@@ -190,6 +193,44 @@ impl Resolver<'_> {
                     self.source.error(given.span(), message)
                 })
             }
+        }
+    }
+
+    /// How the service is started. A command and a chosen port need each other.
+    fn start(
+        &self,
+        url: &Url,
+        written: &ServiceWritten,
+    ) -> Result<Option<StartCommand>, StudyError> {
+        let has_chosen_port = matches!(url.address, Address::ChosenPort { .. });
+        let wrong = |place: &Option<Range<usize>>, message: String| {
+            Err(self
+                .source
+                .error(place.clone().unwrap_or_default(), message))
+        };
+        match &written.command {
+            None if has_chosen_port => wrong(
+                &place(&written.target),
+                format!("{url}: {PORT} is for a service that a \"command\" starts; write its port"),
+            ),
+            None if written.ready_within.is_some() => wrong(
+                &place(&written.ready_within),
+                "\"ready-within\" needs a \"command\"; leave it out for a running service"
+                    .to_owned(),
+            ),
+            None => Ok(None),
+            Some(command) if !has_chosen_port => wrong(
+                &Some(command.span()),
+                format!(
+                    "the service is started on a free port, so its target must contain {PORT}, as in \
+                     http://127.0.0.1:{PORT}/path, not {url}"
+                ),
+            ),
+            Some(command) => Ok(Some(StartCommand {
+                command: command.get_ref().as_str().to_owned(),
+                ready_within_ms: value(&written.ready_within)
+                    .map_or(READY_WITHIN_MS, |Time(ms)| ms),
+            })),
         }
     }
 

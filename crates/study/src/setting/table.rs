@@ -5,9 +5,9 @@ use rpcgauge_message::{Compression, Encoding};
 use super::{CALLS, DEADLINE, LINK, Misfit, RUNTIME, Setting, UNTIL, Value, Values, missing};
 use crate::features::Role;
 use crate::settings::{
-    Arrivals, CallOptions, Client, CodecWork, ConnectionUse, DEFAULT_DEADLINE_MS, ENGINE,
-    HttpVersion, LiveWire, MAX_IN_FLIGHT, MAX_THREADS, Operation, Protocol, REFERENCE, Runtime,
-    Sample, Schedule, Settings, Style, SubjectCall, Target, Transport, Wire,
+    Arrivals, CallOptions, Client, CodecWork, ConnectionUse, DEFAULT_DEADLINE_MS, DeadlineFrom,
+    ENGINE, HttpVersion, LiveWire, MAX_IN_FLIGHT, MAX_THREADS, Operation, Protocol, REFERENCE,
+    Runtime, Sample, Schedule, Settings, Style, SubjectCall, Target, Transport, Wire,
 };
 use crate::words::{Named, format_number};
 
@@ -40,6 +40,7 @@ pub(crate) enum Key {
     Calls,
     Time,
     Deadline,
+    DeadlineFrom,
     Gc,
     Heap,
     AotCache,
@@ -87,6 +88,7 @@ const OF_CALLS: &[Key] = &[
     Key::Rate,
     Key::Arrivals,
     Key::Deadline,
+    Key::DeadlineFrom,
     Key::ColdCalls,
 ];
 const OF_CODECS: &[Key] = &[Key::Codec, Key::Operation, Key::Sample];
@@ -547,6 +549,22 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
             unless(
                 is_usual && !matches!(s.target, Target::Live(_)),
                 value.to_string(),
+            )
+        },
+        ..ROW
+    },
+    Setting {
+        key: Key::DeadlineFrom,
+        name: "deadline-from",
+        values: words::<DeadlineFrom>(),
+        get: |s| Value::word(s.target.options()?.deadline_from),
+        set: |s, value| put(&mut options_mut(s)?.deadline_from, value.to_word()),
+        column: DEADLINE,
+        describe: |s, value| {
+            let is_usual = Value::word(DeadlineFrom::Due).as_ref() == Some(value);
+            unless(
+                is_usual || s.target.options().is_none(),
+                "from the send".into(),
             )
         },
         ..ROW

@@ -1,4 +1,4 @@
-//! A live service, and the messages to send to it.
+//! A live service: a user's own, already running or started by a command. And the messages to send to it.
 
 use std::path::PathBuf;
 
@@ -8,15 +8,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::url::Url;
 
-/// A service that is already running.
+/// A service that is already running, or that a command starts.
 ///
-/// It contains nothing that may be a secret, because plans are stored on disk: no values of header
-/// fields, texts of messages or contents of key files.
+/// It contains no values of header fields, texts of messages or contents of key files, because plans are stored on
+/// disk, and these may be secrets. It does contain the command.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct LiveService {
     /// Its address and what to call there.
     pub url: Url,
+    /// How to start it; `None` if it is already running. The URL's port is then chosen at each start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<StartCommand>,
     /// The TLS settings, if the target's scheme uses TLS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsChoice>,
@@ -37,6 +40,16 @@ pub struct LiveService {
     /// How idle connections are kept alive and dead ones detected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keepalive: Option<Keepalive>,
+}
+
+/// How a service is started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct StartCommand {
+    /// A command for `sh`, in which `{port}` stands for the port that the service must listen on.
+    pub command: String,
+    /// How long it may take until its port accepts a connection, ms.
+    pub ready_within_ms: u64,
 }
 
 /// What happens to calls in flight when a trial's time is up.

@@ -3,8 +3,8 @@
 use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
 
 use super::{
-    Client, ConnectionUse, DEFAULT_DEADLINE_MS, HttpVersion, LiveService, LiveWire, Operation,
-    Protocol, REFERENCE, Runtime, Sample, Schedule, Timing, Transport, Wire,
+    Client, ConnectionUse, DEFAULT_DEADLINE_MS, DeadlineFrom, HttpVersion, LiveService, LiveWire,
+    Operation, Protocol, REFERENCE, Runtime, Sample, Schedule, Timing, Transport, Wire,
 };
 use crate::link::NamedLink;
 use crate::url::Address;
@@ -16,7 +16,7 @@ pub enum Target {
     Call(Box<SubjectCall>),
     /// A codec that the lab starts and verifies: it encodes or decodes, and makes no calls.
     Codec(Box<CodecWork>),
-    /// Calls to a service that is already running: the lab knows only its responses.
+    /// Calls to a user's service. The lab knows only its responses and, if it starts the service, its process.
     Live(Box<LiveCall>),
 }
 
@@ -66,7 +66,7 @@ pub struct CodecWork {
     pub runtime: Runtime,
 }
 
-/// Calls to a live service.
+/// Calls to a user's service.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LiveCall {
     /// The service, and the messages to send to it.
@@ -92,6 +92,8 @@ pub struct CallOptions {
     pub schedule: Schedule,
     /// The time after which a call that has not completed fails, ms.
     pub deadline_ms: u64,
+    /// Whether that time runs from when the call was due, or from when it is sent.
+    pub deadline_from: DeadlineFrom,
 }
 
 impl SubjectCall {
@@ -169,10 +171,18 @@ impl LiveCall {
         }
     }
 
+    /// The same calls to the port that was chosen for the service.
+    #[must_use]
+    pub fn at_port(&self, port: u16) -> Self {
+        let mut call = self.clone();
+        call.service.url = call.service.url.at_port(port);
+        call
+    }
+
     /// The transport of the connection.
     pub fn transport(&self) -> Transport {
         match self.service.url.address {
-            Address::Tcp { .. } => Transport::Tcp,
+            Address::Tcp { .. } | Address::ChosenPort { .. } => Transport::Tcp,
             Address::Unix { .. } => Transport::Unix,
         }
     }
@@ -188,6 +198,7 @@ impl Default for CallOptions {
             connections: 1,
             schedule: Schedule::Closed { in_flight: 1 },
             deadline_ms: DEFAULT_DEADLINE_MS,
+            deadline_from: DeadlineFrom::Due,
         }
     }
 }

@@ -6,9 +6,9 @@ use rpcgauge_trial::is_default;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    CallOptions, Client, CodecWork, ConnectionUse, HttpVersion, LiveCall, LiveService, LiveWire,
-    Operation, Protocol, Runtime, Sample, Schedule, Settings, Stop, SubjectCall, Target, Transport,
-    Wire,
+    CallOptions, Client, CodecWork, ConnectionUse, DeadlineFrom, HttpVersion, LiveCall,
+    LiveService, LiveWire, Operation, Protocol, Runtime, Sample, Schedule, Settings, Stop,
+    SubjectCall, Target, Transport, Wire,
 };
 use crate::link::NamedLink;
 
@@ -34,6 +34,8 @@ pub(super) struct Written {
     schedule: Schedule,
     stop: Stop,
     deadline_ms: u64,
+    #[serde(default, skip_serializing_if = "is_default")]
+    deadline_from: DeadlineFrom,
     #[serde(default, skip_serializing_if = "is_default")]
     cold_calls: u32,
     #[serde(default, skip_serializing_if = "is_default")]
@@ -169,6 +171,7 @@ impl Written {
             connections,
             schedule,
             deadline_ms,
+            deadline_from,
         } = options;
         Self {
             target,
@@ -186,6 +189,7 @@ impl Written {
             schedule,
             stop,
             deadline_ms,
+            deadline_from,
             cold_calls: 0,
             runtime: Runtime::default(),
         }
@@ -211,6 +215,7 @@ impl TryFrom<Written> for Settings {
             connections: written.connections,
             schedule: written.schedule,
             deadline_ms: written.deadline_ms,
+            deadline_from: written.deadline_from,
         };
         let target = match written.target {
             WrittenTarget::Call {

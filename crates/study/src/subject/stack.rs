@@ -5,7 +5,7 @@ use std::path::{Component, Path};
 use rpcgauge_message::nearest::Nearest;
 use serde::{Deserialize, Serialize};
 
-use super::Name;
+use super::{Command, Name, VERSION};
 use crate::error::StudyError;
 use crate::features::{Features, Role};
 use crate::read::{Line, OneOrMore, Table};
@@ -23,6 +23,9 @@ pub struct Stack {
     /// The program that contains it, which other stacks may share, followed by the programs that this one starts. By
     /// default, one program with the stack's name.
     pub programs: Vec<String>,
+    /// Commands that select another version of its library, with [`VERSION`] where the version goes. They run before the
+    /// build; empty if only the subject's own version can be used.
+    pub version: Vec<Vec<String>>,
     /// What it can do.
     pub features: Features,
     /// The recommendations of its library's own guide that the stack follows.
@@ -46,6 +49,14 @@ impl Stack {
         let name: Name = table.need("name")?;
         let programs: Option<OneOrMore<Name>> = table.take("program")?;
         let recommended = table.take("recommended")?.unwrap_or_default();
+        let version_place = table.place("version");
+        let version: Option<Vec<Command>> = table.take("version")?;
+        let version: Vec<Vec<String>> = version.into_iter().flatten().map(Into::into).collect();
+        let has_place = version.iter().flatten().any(|word| word.contains(VERSION));
+        if let (Some(place), false) = (version_place, has_place) {
+            let message = format!("\"version\" needs {VERSION} in a word, where the version goes");
+            return Err(table.source.error(place, message));
+        }
         let disk_place = table.place("disk");
         let disk: Option<Vec<Line>> = table.take("disk")?;
         let disk: Vec<String> = disk.into_iter().flatten().map(String::from).collect();
@@ -131,6 +142,7 @@ impl Stack {
                 None => vec![name.0.clone()],
             },
             name: name.0,
+            version,
             features,
             recommended,
             disk,

@@ -48,7 +48,7 @@ fn a_service_gets_no_more_requests_than_it_may() {
     bounded(421, 2, &["--duration", "10s", "--blocks", "5"]);
     let per_call = ["--calls", "1000", "--blocks", "5", "--connect-per-call"];
     let shown = bounded(450, 2, &per_call);
-    assert!(shown.contains("5 of 5 trials ended early"), "{shown}");
+    assert!(shown.contains("5 of 5 trials of a ended early"), "{shown}");
 }
 
 #[test]

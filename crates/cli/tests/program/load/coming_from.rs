@@ -37,9 +37,10 @@ fn every_line_for_users_of_other_tools_runs() {
             .expect("a shell");
         let finished = Finished::from(output);
         assert_eq!(finished.code, Some(0), "{line}: {finished:?}");
-        assert!(
-            finished.stdout.contains(" 0 failed"),
-            "{line}: {finished:?}"
-        );
+        let none = |line: &str| line.split_whitespace().eq(["failed", "0", "0"]);
+        let has_failed = !finished.stdout.contains(" 0 failed");
+        // Two targets have a column each.
+        let has_failed = has_failed && !finished.stdout.lines().any(none);
+        assert!(!has_failed, "{line}: {finished:?}");
     }
 }

@@ -87,6 +87,57 @@ fn a_service_that_only_fails_is_measured_and_ends_with_1() {
 }
 
 #[test]
+fn two_apis_of_a_service_are_compared_under_their_names() {
+    let place = Place::new();
+    let service = Service::start(&place, &[]);
+    let grpc = format!("grpc={}", service.grpc());
+    let json = format!("json={}", service.http());
+    let run = |more: &[&str]| {
+        let load = ["load", &grpc, "--data", "{\"name\": \"a\"}", "--vs", &json];
+        let load = [
+            &load[..],
+            &["--blocks", "5", "--calls", "50", "--out", "run"],
+            more,
+        ];
+        place.run(&load.concat())
+    };
+    let with = [
+        "--vs-data",
+        "{\"name\": \"bb\"}",
+        "--vs-request-method",
+        "POST",
+    ];
+    let allowed = ["--fail-if-slower=99%"];
+    let finished = run(&[&with[..], &allowed].concat());
+    let told = finished.stderr.clone();
+    assert!(
+        told.contains("measuring all targets in turn takes about"),
+        "{told}"
+    );
+    let shown = finished.well();
+    assert!(shown.starts_with("PASSED: "), "{shown}");
+    assert!(shown.contains("without fresh starts"), "{shown}");
+    let report = report(&place.path().join("run"));
+    let names = report["variants"].as_array().expect("variants").iter();
+    let names: Vec<_> = names
+        .map(|variant| variant["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["grpc", "json", "json-again"]);
+    let sent = |place: usize| {
+        report["variants"][place]["cells"][0]["figures"]["payload"]["request"].clone()
+    };
+    assert_eq!((sent(0), sent(1)), (3.0.into(), 14.0.into()));
+    let alike = format!("grpc={}", service.http());
+    let refused = ["load", &grpc, "--vs", &alike];
+    place
+        .run(&refused)
+        .refused(&["both targets have the name \"grpc\""]);
+    place
+        .run(&["load", &grpc, "--vs-data", "1"])
+        .refused(&["--vs <TARGET>"]);
+}
+
+#[test]
 fn two_targets_are_compared_in_blocks() {
     let place = Place::new();
     let [one, other] = [OK; 2].map(|ok| answering_after(ok, Duration::from_millis(1)));
@@ -105,8 +156,9 @@ fn two_targets_are_compared_in_blocks() {
         "nothing is restarted: {shown}"
     );
     for part in [
-        "Target a",
-        "Target b",
+        "\n  a            GET http://",
+        "\n  b            GET http://",
+        "\nsucceeded/s ",
         "Is a call to a faster than one to b?",
         "two running instances",
     ] {

@@ -1,6 +1,7 @@
 //! Tests of a figure's bases: the floor and the paired variant that both runs have.
 
 use super::*;
+use crate::metric::depends_on_speed;
 
 /// Multiplies most times of a run by `factor`, as if the machine were slower.
 fn slow_down(sample: &mut crate::fixture::Sample, factor: f64) {
@@ -133,9 +134,8 @@ fn without_what_both_runs_share_nothing_is_judged() {
     ];
     for run in runs {
         let diff = compare(&run, &run);
-        let counted =
-            |m: &&MetricChange| matches!(m.metric, Metric::ResponseBytes | Metric::CallBytes);
-        for m in diff.metrics.iter().filter(|m| !counted(m)) {
+        let of_speed = |m: &&MetricChange| depends_on_speed(m.metric);
+        for m in diff.metrics.iter().filter(of_speed) {
             assert_eq!((m.outcome, m.shifts.len()), (Change::NoBase, 0), "{m:?}");
         }
         assert!(!diff.judges_speed());

@@ -90,10 +90,10 @@ fn a_link_is_a_factor_and_names_its_variants() {
         [
             "grpc-loopback",
             "grpc-wlan",
-            "grpc-rate=5Mbit:s",
+            "grpc-rate=5Mbit/s",
             "rest-json-loopback",
             "rest-json-wlan",
-            "rest-json-rate=5Mbit:s",
+            "rest-json-rate=5Mbit/s",
             "grpc-loopback-again"
         ]
     );

@@ -85,6 +85,58 @@ fn two_targets_are_measured_in_blocks_with_one_of_them_twice() {
     );
 }
 
+/// A study of two commands, with more keys for each and at the top.
+fn started(top: &str, of_each: [&str; 2]) -> String {
+    let [new, old] = of_each;
+    let target = "service.target = \"http://127.0.0.1:{port}/orders\"";
+    format!(
+        "# Is it slower?\n{top}\n[base]\ntime = \"1s\"\n[[variants]]\nname = \"new\"\n{target}\n{new}\n\
+         [[variants]]\nname = \"old\"\n{target}\n{old}\n[[pairs]]\nof = \"new\"\nagainst = \"old\"\n\
+         metric = \"server-memory\"\n"
+    )
+}
+
+const COMMANDS: [&str; 2] = [
+    "service.command = \"./new --port {port}\"",
+    "service.command = \"./old\"",
+];
+
+#[test]
+fn services_with_commands_are_measured_over_fresh_starts() {
+    let plan = resolve(&started("invocations = 6\nblocks = 1", COMMANDS)).unwrap();
+    assert_eq!(names(&plan), ["new", "old", "old-again"]);
+    assert_eq!(
+        (plan.invocations, plan.blocks, plan.trials.len()),
+        (6, 1, 18)
+    );
+    assert_eq!(
+        (&plan.placements[..], plan.idle),
+        (&[Placement::TwoCores][..], Idle::Held)
+    );
+    assert!(plan.is_live() && plan.has_fresh_starts());
+    let start = calls(&plan)[0].service.start.clone().unwrap();
+    assert_eq!(
+        (&*start.command, start.ready_within_ms),
+        ("./new --port {port}", 60_000)
+    );
+    let text = serde_json::to_string(&plan).unwrap();
+    assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan);
+    let running = resolve(&two("", [GRPC, HTTP])).unwrap();
+    assert!(running.is_live() && !running.has_fresh_starts());
+}
+
+#[test]
+fn a_command_and_a_chosen_port_need_each_other() {
+    let [new, old] = COMMANDS;
+    insta::assert_snapshot!(refused(&service("http://h:{port}/", "", "", "")), @r#"my.toml:4:10: http://h:{port}/: {port} is for a service that a "command" starts; write its port"#);
+    insta::assert_snapshot!(refused(&service(HTTP, "command = \"./a\"", "", "")), @"my.toml:5:11: the service is started on a free port, so its target must contain {port}, as in http://127.0.0.1:{port}/path, not http://localhost/orders");
+    insta::assert_snapshot!(refused(&service(HTTP, "ready-within = \"1s\"", "", "")), @r#"my.toml:5:16: "ready-within" needs a "command"; leave it out for a running service"#);
+    let running = "service.target = \"http://localhost:1/\"";
+    insta::assert_snapshot!(refused(&started("", [new, old]).replace("service.target = \"http://127.0.0.1:{port}/orders\"\nservice.command = \"./old\"", running)), @r#"my.toml:10:8: variant "old" is already running, but a command starts others, which are measured over fresh starts; give it a "command" too"#);
+    insta::assert_snapshot!(refused(&started("budget = \"1m\"", COMMANDS)), @r#"my.toml:2:10: "budget" is for subjects, but live services are called here; leave it out"#);
+    insta::assert_snapshot!(refused(&service("http://h:{port}/", "command = \"./a\"", "", "objectives = [\"p99<1s\"]\ncapacity = {}")), @r#"my.toml:3:12: a search needs a service that is already running; leave "command" or this out"#);
+}
+
 #[test]
 fn factors_vary_what_a_service_gets() {
     let text = format!(

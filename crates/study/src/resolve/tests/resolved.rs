@@ -445,7 +445,7 @@ fn a_client_has_a_channel_for_each_connection_that_carries_many_calls() {
 }
 
 #[test]
-fn a_stack_that_is_a_factor_makes_names_that_can_name_files() {
+fn a_stack_that_is_a_factor_is_part_of_the_names() {
     let plan = resolve(
         "# Which?\n[workload]\nname = \"hello\"\n[base]\nprotocol = \"rest\"\n\
          [factors]\nserver = [\"reference\", \"python/http\"]\nclient = [\"engine\", \"python/http\"]\n\
@@ -462,8 +462,8 @@ fn a_stack_that_is_a_factor_makes_names_that_can_name_files() {
         plain,
         [
             "reference-client=engine",
-            "python:http-client=engine",
-            "python:http-client=python:http"
+            "python/http-client=engine",
+            "python/http-client=python/http"
         ]
     );
 }

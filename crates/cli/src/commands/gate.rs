@@ -1,0 +1,252 @@
+//! `rpcgauge gate`: fails if a new version of a service is worse than the old one.
+
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use rpcgauge_lab::Stacks;
+use rpcgauge_report::{Allowed, Findings, Gate};
+use rpcgauge_study::resolve::loader::FileLoader;
+use rpcgauge_study::resolve::{Overrides, ResolveContext};
+use rpcgauge_study::url::Url;
+use rpcgauge_study::words::{Named as _, format_time};
+
+use super::load::{unused_variable, write_service};
+use super::measure::{self, Ended, RunContext};
+use crate::args::{self, GATED, GateArgs, OutputArgs};
+use crate::exit::{Failure, Outcome, print};
+use crate::inputs::{self, Resolved};
+use crate::services;
+use crate::show;
+use crate::signals;
+use crate::study_text::{StudyText, number};
+use crate::watch::Exports;
+
+/// The name of the study, and of its run directory.
+const NAME: &str = "gate";
+/// The versions that are measured in each start: the new one, the old one, and the old one again (A/A).
+const MEASURED: u64 = 3;
+/// The part of a version's time that is measured. The rest is for its start and its warm-up.
+const MEASURED_PART: f64 = 0.65;
+/// The part that its warm-up may take.
+const WARMUP_PART: f64 = 0.25;
+/// The minimum measured time of a version after each start, ms.
+const MIN_MEASURED_MS: f64 = 200.0;
+
+/// How a run is judged, and where the result goes.
+#[derive(Debug)]
+pub(super) struct GateRule {
+    pub(super) allowed: Allowed,
+    /// The file to which the result is appended as Markdown.
+    pub(super) summary: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: GateArgs) -> Outcome {
+    let mut variables = BTreeMap::new();
+    let study = study(&args, &mut variables)?;
+    if args.print_study {
+        return print(study.text());
+    }
+    let context = ResolveContext {
+        subjects: &BTreeMap::new(),
+        loader: &FileLoader {
+            variables,
+            ..FileLoader::default()
+        },
+        cores: inputs::cores(),
+        overrides: &Overrides {
+            limits: inputs::limits(&args.limits)?,
+            ..Overrides::default()
+        },
+    };
+    let resolved = study.resolve(NAME, &context);
+    let resolved = resolved.map_err(|error| study.failure(&error))?;
+    // The study's text is not stored, since its messages may be secret.
+    let resolved = Resolved::new(resolved, None);
+    let prepared = services::prepare(&resolved)?;
+    let stop = signals::stop_flag()?;
+    let rule = GateRule {
+        allowed: Allowed {
+            usual: args.fail_if_slower,
+            by_metric: args.allow.iter().copied().collect(),
+        },
+        summary: args.summary.clone(),
+    };
+    let how = RunContext {
+        output: &args.output,
+        stop: &stop,
+        live: &services::find(&prepared, &resolved.plan, &stop)?,
+        subjects: &Stacks::default(),
+        folders: &[],
+        gate: Some(&rule),
+    };
+    measure::start(&resolved, how, Exports::default()).map(Ended::code)
+}
+
+impl GateRule {
+    /// Judges a run, prints the result, and appends it to the summary.
+    pub(super) fn apply(&self, findings: &Findings, output: &OutputArgs) -> Result<Gate, Failure> {
+        let gate = Gate::of(findings, &self.allowed);
+        let document = gate.document();
+        let shown = if output.json {
+            gate.to_json().map_err(Failure::cannot)
+        } else {
+            Ok(document.terminal(show::style()))
+        };
+        let shown = shown.and_then(|text| print(&text));
+        if let Some(path) = &self.summary {
+            let file = OpenOptions::new().create(true).append(true).open(path);
+            let written = file.and_then(|mut file| file.write_all(document.markdown().as_bytes()));
+            written.map_err(|error| {
+                let path = path.display();
+                Failure::cannot(format!(
+                    "the summary could not be written to {path}: {error}"
+                ))
+            })?;
+        }
+        shown.map(|_| gate)
+    }
+}
+
+/// Writes the study that the options describe: a group for each call, with both versions. Values of header fields become
+/// variables.
+fn study(args: &GateArgs, variables: &mut BTreeMap<String, String>) -> Result<StudyText, Failure> {
+    let calls = args.call.len();
+    let data = data_of_each(args)?;
+    let of_version =
+        args.duration as f64 / (u64::from(args.starts) * calls as u64 * MEASURED) as f64;
+    let measured = of_version * MEASURED_PART;
+    if measured < MIN_MEASURED_MS {
+        let least = MIN_MEASURED_MS / MEASURED_PART * args.duration as f64 / of_version;
+        return Err(Failure::input(format!(
+            "--duration: {} is too short for {} starts and {calls} calls; give at least {}, or fewer --starts",
+            format_time(args.duration),
+            args.starts,
+            format_time((least / 1_000.0).ceil() as u64 * 1_000),
+        )));
+    }
+    let mut text = StudyText::new("Is the new version worse than the old one?");
+    text.optional("seed", args.seed.map(number));
+    text.key("invocations", i64::from(args.starts));
+    text.key("blocks", 1);
+    text.key("margin", args.fail_if_slower);
+    let warmup = args.warmup.unwrap_or((of_version * WARMUP_PART) as u64);
+    let bounds = [("time".to_owned(), format_time(warmup).into())];
+    text.key("warm-up", toml::Table::from_iter(bounds));
+    text.table("[service]");
+    let headers = args.service.header.iter().map(|(name, value)| {
+        let variable = unused_variable("", name, variables);
+        variables.insert(variable.clone(), value.clone());
+        format!("{name}: ${variable}")
+    });
+    text.list("headers", headers.collect::<Vec<String>>());
+    text.optional("ready-within", args.ready_within.map(format_time));
+    write_service(&mut text, &args.service, &args.tls, &args.schema)?;
+    text.table("[base]");
+    let http = args.service.http.map(args::Http::as_str);
+    text.optional("http", http);
+    for (key, compression) in [
+        ("request-compression", args.service.request_compression),
+        ("response-compression", args.service.response_compression),
+    ] {
+        text.optional(
+            key,
+            (!compression.is_none()).then(|| compression.to_string()),
+        );
+    }
+    text.optional("connections", args.connections.map(i64::from));
+    text.optional("rate", args.rate);
+    let in_flight = args
+        .in_flight
+        .or(args.connections.filter(|_| args.rate.is_none()));
+    text.optional("in-flight", in_flight.map(i64::from));
+    text.optional("deadline", args.deadline.map(format_time));
+    text.key("time", format_time(measured as u64));
+    for ((target, data), name) in args.call.iter().zip(data).zip(group_names(&args.call)) {
+        text.table("[[groups]]");
+        text.key("name", name);
+        text.key(
+            "question",
+            format!("Is {target} slower in the new version?"),
+        );
+        text.key("service.target", target.to_string());
+        text.optional("service.data", data);
+        for (version, command) in [("new", &args.new), ("old", &args.old)] {
+            text.table("[[groups.variants]]");
+            text.key("name", version);
+            text.key("service.command", command.as_str());
+        }
+        for metric in GATED {
+            text.table("[[groups.pairs]]");
+            text.key("of", "new");
+            text.key("against", "old");
+            text.key("metric", metric.as_str());
+        }
+    }
+    Ok(text)
+}
+
+/// The message of each call.
+fn data_of_each(args: &GateArgs) -> Result<Vec<Option<String>>, Failure> {
+    let given = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+    match (args.data.as_slice(), args.call.len()) {
+        ([], calls) => Ok(vec![None; calls]),
+        ([one], calls) => Ok(vec![given(one); calls]),
+        (each, calls) if each.len() == calls => Ok(each.iter().map(given).collect()),
+        (each, calls) => Err(Failure::input(format!(
+            "--data is given {} times for {calls} calls; give it once, or once for each --call ('' for none)",
+            each.len()
+        ))),
+    }
+}
+
+/// A short unique name for each call: the last part of its path.
+fn group_names(calls: &[Url]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for call in calls {
+        let path = call.path.split('?').next().unwrap_or_default();
+        let last = path
+            .rsplit('/')
+            .find(|part| !part.is_empty())
+            .unwrap_or("call");
+        let plain: String = last
+            .chars()
+            .map(|c| {
+                if c.is_ascii_alphanumeric() {
+                    c.to_ascii_lowercase()
+                } else {
+                    '-'
+                }
+            })
+            .collect();
+        let plain = match plain.trim_matches('-') {
+            "" => "call",
+            plain => plain,
+        };
+        let numbered = (2..).map(|n| format!("{plain}-{n}"));
+        let mut candidates = std::iter::once(plain.to_owned()).chain(numbered);
+        names.extend(candidates.find(|name| !names.contains(name)));
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_call_has_a_name_of_its_own() {
+        let calls = [
+            "http://h:{port}/search?q=a",
+            "http://h:{port}/v2/search",
+            "http://h:{port}/",
+            "grpc://h:{port}/shop.Orders/GetAll",
+        ];
+        let calls = calls.map(|call| call.parse().unwrap());
+        assert_eq!(
+            group_names(&calls),
+            ["search", "search-2", "call", "getall"]
+        );
+    }
+}

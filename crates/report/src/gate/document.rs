@@ -1,0 +1,144 @@
+//! The outcome of a gate as a document: a sentence, and a line per metric.
+
+use super::{Gate, GateVerdict, GatedCall, GatedMetric};
+use crate::document::{Block, Column, Document, Item, Section, Shown, Table, Text};
+use crate::findings::verdict::Outcome;
+use crate::metric::row;
+use crate::units;
+use crate::words::{self, About};
+
+pub(super) fn of(gate: &Gate) -> Document {
+    let starts = match gate.starts {
+        0 => "of these two running processes, without fresh starts: two processes of one program can differ by several \
+              percent"
+            .to_owned(),
+        starts => format!("over {} of each", units::counted(starts.into(), "fresh start")),
+    };
+    Document {
+        title: match gate.verdict {
+            GateVerdict::Passed => "PASSED".to_owned(),
+            GateVerdict::Failed => "FAILED".to_owned(),
+            GateVerdict::NotJudged => "NOT JUDGED".to_owned(),
+        },
+        question: summary(gate),
+        facts: vec![starts],
+        cautions: Vec::new(),
+        sections: gate.calls.iter().map(section).collect(),
+    }
+}
+
+/// The outcome as a sentence.
+fn summary(gate: &Gate) -> String {
+    let failed = gate.calls.iter().flat_map(failures);
+    match gate.verdict {
+        GateVerdict::Passed => "the new version is not worse by more than is allowed".to_owned(),
+        GateVerdict::Failed => words::joined(failed, "; "),
+        GateVerdict::NotJudged => "there are too few figures to judge the new version".to_owned(),
+    }
+}
+
+/// What failed, each in a clause.
+fn failures(call: &GatedCall) -> Vec<String> {
+    let metrics = call
+        .metrics
+        .iter()
+        .filter(|metric| metric.verdict == GateVerdict::Failed);
+    let mut all: Vec<String> = metrics
+        .map(|metric| {
+            let found = found(call, metric);
+            let allowed = metric
+                .allowed
+                .map(words::margin_percent)
+                .unwrap_or_default();
+            format!("{}: {}, {allowed} allowed", row(metric.metric).name, found)
+        })
+        .collect();
+    if call.failures.verdict == GateVerdict::Failed {
+        let [old, new] = [call.failures.old, call.failures.new].map(units::percent);
+        all.push(format!("{new} of the calls failed, {old} before"));
+    }
+    all
+}
+
+fn section(call: &GatedCall) -> Section {
+    let columns = [
+        Column::text("", 0),
+        Column::number("old", 1),
+        Column::number("new", 1),
+        Column::text("new is", 0),
+        Column::number("allowed", 0),
+        Column::text("", 0),
+    ];
+    let mut rows: Vec<Vec<String>> = call
+        .metrics
+        .iter()
+        .map(|metric| line(call, metric))
+        .collect();
+    let failures = &call.failures;
+    rows.push(vec![
+        "failed calls".to_owned(),
+        units::percent(failures.old),
+        units::percent(failures.new),
+        String::new(),
+        format!("+{}", words::margin_percent(failures.allowed)),
+        outcome(failures.verdict, false).to_owned(),
+    ]);
+    let table = Table {
+        columns: columns.to_vec(),
+        rows,
+        ..Table::default()
+    };
+    let not_measured = call.not_measured.iter();
+    let not_measured = not_measured.map(|reason| Item::plain(Text::foreign(reason.clone())));
+    let blocks = [Block::Table(table)]
+        .into_iter()
+        .chain(Block::list(not_measured));
+    Section::new("call", call.called.clone(), Shown::Always, blocks)
+}
+
+fn line(call: &GatedCall, metric: &GatedMetric) -> Vec<String> {
+    let row = row(metric.metric);
+    let comparison = &metric.comparison;
+    let value = |value: Option<f64>| value.map_or_else(units::none, |value| row.value(value));
+    let is_open = matches!(comparison.outcome, Outcome::NotResolved { .. });
+    let found = match comparison.outcome {
+        Outcome::NoDifference => format!("no different: {}", found(call, metric)),
+        _ => found(call, metric),
+    };
+    vec![
+        row.name.to_owned(),
+        value(comparison.against_value),
+        value(comparison.of_value),
+        found,
+        metric
+            .allowed
+            .map_or_else(units::none, words::margin_percent),
+        outcome(metric.verdict, is_open).to_owned(),
+    ]
+}
+
+fn outcome(verdict: GateVerdict, is_open: bool) -> &'static str {
+    match verdict {
+        GateVerdict::Passed if is_open => "passed (not resolved)",
+        GateVerdict::Passed => "passed",
+        GateVerdict::NotJudged => "not judged",
+        GateVerdict::Failed => "FAILED",
+    }
+}
+
+/// The ratio without the metric's name, which is at the head of its row: `1.12× more [1.08, 1.16]`.
+fn found(call: &GatedCall, metric: &GatedMetric) -> String {
+    let found = words::brief(about(call, metric), &metric.comparison).text();
+    found.replace(&format!(" {}", row(metric.metric).name), "")
+}
+
+fn about<'a>(call: &'a GatedCall, metric: &GatedMetric) -> About<'a> {
+    About {
+        of: &call.new,
+        against: &call.old,
+        metric: metric.metric,
+        operation: None,
+        one_process: false,
+        said: None,
+    }
+}
