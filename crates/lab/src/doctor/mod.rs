@@ -13,7 +13,7 @@ use rpcgauge_study::settings::{Idle, Placement};
 use serde::Serialize;
 
 use capability::Capability;
-use noise::NoiseResult;
+use noise::{Fit, NoiseResult};
 use stops::BusyCores;
 
 use crate::environment::{self, Disturbances};
@@ -35,6 +35,9 @@ pub struct Findings {
     /// The result of a short A/A run; `None` if there was none.
     #[serde(skip_serializing_if = "Option::is_none")]
     noise: Option<NoiseResult>,
+    /// What the noise allows; `None` if it is unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fit: Option<Fit>,
 }
 
 /// The minimum time for which other programs are watched.
@@ -66,6 +69,10 @@ pub fn examine(
         privileges: capability::privileges(links),
         toolchains: capability::toolchains(subjects),
         busy_cores,
+        fit: match &noise {
+            Some(NoiseResult::Measured(noise)) => Some(noise.fit()),
+            Some(NoiseResult::Failed { .. }) | None => None,
+        },
         noise,
     }
 }

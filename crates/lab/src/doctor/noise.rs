@@ -32,6 +32,29 @@ pub(super) struct Noise {
     pub(super) largest: f64,
 }
 
+/// What the noise of a machine allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Fit {
+    /// Small differences between local calls.
+    Good,
+    /// Large differences between local calls, or small ones in long runs.
+    Usable,
+    /// Only very large differences.
+    Noisy,
+}
+
+impl Noise {
+    /// What the noise allows, judging by how much the same call typically differs from itself.
+    pub(super) fn fit(&self) -> Fit {
+        match self.typical {
+            ..0.02 => Fit::Good,
+            0.02..0.1 => Fit::Usable,
+            _ => Fit::Noisy,
+        }
+    }
+}
+
 /// The noise, or a one-line reason why it could not be measured.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]

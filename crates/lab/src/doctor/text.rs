@@ -6,7 +6,7 @@ use rpcgauge_study::settings::Idle;
 
 use super::Findings;
 use super::capability::Capability;
-use super::noise::{Noise, NoiseResult};
+use super::noise::{Fit, Noise, NoiseResult};
 
 impl fmt::Display for Findings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -26,11 +26,48 @@ impl fmt::Display for Findings {
         self.environment
             .warnings
             .iter()
-            .try_for_each(|warning| writeln!(f, "  {warning}"))
+            .try_for_each(|warning| writeln!(f, "  {warning}"))?;
+        match (&self.noise, self.fit) {
+            (Some(NoiseResult::Measured(noise)), Some(fit)) => self.judgement(f, noise, fit),
+            _ => Ok(()),
+        }
     }
 }
 
 impl Findings {
+    /// What this machine is fit for, and what limits it.
+    fn judgement(&self, f: &mut fmt::Formatter<'_>, noise: &Noise, fit: Fit) -> fmt::Result {
+        let beyond = off(noise.largest);
+        let fit = match fit {
+            Fit::Good => format!(
+                "fit for comparing local calls: a run of a few minutes resolves differences of about {beyond} and more"
+            ),
+            Fit::Usable => format!(
+                "fit for differences of more than {beyond} between local calls; smaller ones need longer runs or a \
+                 quieter machine"
+            ),
+            Fit::Noisy => format!(
+                "too noisy for most comparisons: the same call differed by {beyond}; stop other programs, or use \
+                 another machine"
+            ),
+        };
+        let limits = [
+            (
+                self.environment.cores == 1,
+                "client and server share the only core, so differences between servers appear smaller",
+            ),
+            (
+                self.environment.idle.got == Idle::AsIs,
+                "idle states cannot be disabled, so short local calls take several times as long",
+            ),
+        ];
+        writeln!(f, "\nJudgement\n  {fit}")?;
+        let limits = limits.iter().filter(|(applies, _)| *applies);
+        limits
+            .into_iter()
+            .try_for_each(|(_, what)| writeln!(f, "  {what}"))
+    }
+
     fn machine(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let machine = &self.environment;
         let or_none = |text: &Option<String>, none: &str| text.clone().unwrap_or(none.to_owned());
@@ -170,6 +207,7 @@ mod tests {
                 typical: 0.0123,
                 largest: 0.051,
             })),
+            fit: Some(Fit::Good),
         };
         insta::assert_snapshot!(findings.to_string());
     }

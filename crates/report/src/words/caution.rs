@@ -180,9 +180,8 @@ pub(crate) fn clause(caution: &Caution, named: bool) -> String {
         Kind::LateP99 => prefix(late("p99")),
         Kind::LateP999 => prefix(late("p99.9")),
         Kind::TooFewConnections => prefix(format!(
-            "limited by --connections {count}: calls waited {} (median) for a connection before they were sent, and \
-             their deadlines ran from the due time; use more --connections or a lower rate (--timeout would run from \
-             the send)",
+            "limited by --connections {count}: calls waited {} (median) for a connection before they were sent; use more \
+             --connections or a lower rate (a --deadline runs from the due time, a --timeout from the send)",
             time(caution.of)
         )),
         Kind::RunningInstances => "this result is only about these two running instances, which were \

@@ -87,6 +87,28 @@ fn a_service_that_only_fails_is_measured_and_ends_with_1() {
 }
 
 #[test]
+fn calls_that_wait_for_a_connection_name_the_limit() {
+    let place = Place::new();
+    let slow = answering_after(OK, Duration::from_millis(10));
+    let target = format!("http://{}/", slow.address);
+    let load = |limit: &str| {
+        let line = "--rate 500 --connections 1 --duration 1s --warmup 0s";
+        place.line(&format!("load {target} {line} {limit}")).stdout
+    };
+    let shown = load("--deadline 100ms");
+    assert!(
+        shown.contains("limited by --connections 1: calls waited"),
+        "{shown}"
+    );
+    assert!(shown.contains("× deadline"), "{shown}");
+    let shown = load("--timeout 100ms");
+    assert!(!shown.contains("× deadline"), "{shown}");
+    let words: Vec<&str> = shown.split_whitespace().collect();
+    let how = "deadline 100ms from the send";
+    assert!(words.join(" ").contains(how), "{shown}");
+}
+
+#[test]
 fn two_apis_of_a_service_are_compared_under_their_names() {
     let place = Place::new();
     let service = Service::start(&place, &[]);
