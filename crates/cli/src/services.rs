@@ -69,20 +69,28 @@ pub(crate) fn prepare(study: &Resolved) -> Result<Vec<Prepared<'_>>, Failure> {
     prepared.collect()
 }
 
-/// Resolves each service's address and tests it with one call. A service with a command is started for that, and then
-/// stopped.
+/// Resolves each service's address and tests it with one call. The services that have a command are all started for that,
+/// as they will be in each invocation, and then stopped.
 ///
 /// # Errors
-/// A service cannot be reached, rejects the test call, or Ctrl-C was pressed.
+/// A service does not start, cannot be reached, or rejects the test call, or Ctrl-C was pressed.
 pub(crate) fn find(
     prepared: &[Prepared<'_>],
     plan: &Plan,
     stop: &AtomicBool,
 ) -> Result<BTreeMap<String, Live>, Failure> {
-    let found = prepared
-        .iter()
-        .map(|one| Ok((one.variant.name.clone(), one.find(plan, stop)?)));
-    found.collect()
+    let mut found = BTreeMap::new();
+    let mut started = Vec::new();
+    for one in prepared {
+        let service = one.start(stop)?;
+        let live = match &service {
+            Some(service) => one.live.at_port(service.port()),
+            None => one.live.clone(),
+        };
+        started.push(service);
+        found.insert(one.variant.name.clone(), one.find(live, plan, stop)?);
+    }
+    Ok(found)
 }
 
 fn uncallable(error: LiveError) -> Failure {
@@ -93,12 +101,7 @@ fn uncallable(error: LiveError) -> Failure {
 }
 
 impl Prepared<'_> {
-    fn find(&self, plan: &Plan, stop: &AtomicBool) -> Result<Live, Failure> {
-        let service = self.start(stop)?;
-        let live = match &service {
-            Some(service) => self.live.at_port(service.port()),
-            None => self.live.clone(),
-        };
+    fn find(&self, live: LiveCall, plan: &Plan, stop: &AtomicBool) -> Result<Live, Failure> {
         let inputs = LiveInputs {
             headers: self.inputs.headers.clone(),
             tls: self.tls.clone(),

@@ -155,7 +155,7 @@ pub fn count(value: u64) -> String {
 }
 
 /// A number of things, given the singular: `1 block`, `1,200 blocks`.
-pub(crate) fn counted(number: u64, one: &str) -> String {
+pub fn counted(number: u64, one: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {one}{plural}", count(number))
 }

@@ -149,7 +149,7 @@ impl fmt::Display for Idle {
 words!(Transport, "transport": "tcp" => Tcp, "unix" => Unix);
 
 words!(Arrivals, "spacing of arrivals": "constant" => Constant, "poisson" => Poisson);
-words!(DeadlineFrom, "beginning of a deadline": "due" => Due, "send" => Send);
+words!(DeadlineFrom, "start of the deadline": "due" => Due, "send" => Send);
 words!(Placement, "placement": "one-core" => OneCore, "two-cores" => TwoCores, "free" => Free);
 
 words!(Idle, "idle state": "held" => Held, "as-is" => AsIs);

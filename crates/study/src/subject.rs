@@ -378,8 +378,12 @@ impl Manifest {
         let build = select.chain(self.build.iter().cloned()).collect();
         // It has a process of its own: a program with several stacks contains the usual version.
         stack.features.programs.clear();
+        // Another version may depend on other packages.
+        stack.disk.clear();
         Some(Self {
             name: at_version(&format!("{}/{}", self.name, stack.name), version),
+            // They are those of the usual version.
+            versions: BTreeMap::new(),
             build,
             stacks: vec![stack],
             ..self.clone()

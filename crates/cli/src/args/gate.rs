@@ -7,7 +7,7 @@ use rpcgauge_study::plan::Metric;
 use rpcgauge_study::url::Url;
 use rpcgauge_study::words::Named as _;
 
-use super::load::{parse_allowed, parse_rate};
+use super::load::parse_allowed;
 use super::{LimitArgs, OutputArgs, SchemaArgs, ServiceArgs, TlsArgs, heading, parse_ms, whole};
 
 /// `rpcgauge gate`.
@@ -45,7 +45,7 @@ pub(crate) struct GateArgs {
     /// Append the result as Markdown to this file, such as "$GITHUB_STEP_SUMMARY"
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = heading::OUTPUT)]
     pub(crate) summary: Option<PathBuf>,
-    /// How long to measure all calls, without starts that take long
+    /// How long to measure all calls, not including start-up or a longer --warmup
     #[arg(long, short = 'z', value_name = "TIME", default_value = "2m", value_parser = parse_ms, help_heading = heading::LOAD)]
     pub(crate) duration: u64,
     /// How often to start both versions
@@ -55,11 +55,8 @@ pub(crate) struct GateArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_ms, help_heading = heading::LOAD)]
     pub(crate) warmup: Option<u64>,
     /// Calls in flight; a new call starts as soon as one ends [default: 1]
-    #[arg(long, value_name = "N", conflicts_with = "rate", help_heading = heading::LOAD)]
+    #[arg(long, value_name = "N", help_heading = heading::LOAD)]
     pub(crate) in_flight: Option<u32>,
-    /// Calls per second to each version, sent without waiting for earlier ones
-    #[arg(long, value_name = "R", value_parser = parse_rate, allow_negative_numbers = true, help_heading = heading::LOAD)]
-    pub(crate) rate: Option<f64>,
     /// Connections to each version [default: those that --in-flight needs]
     #[arg(long, value_name = "C", help_heading = heading::LOAD)]
     pub(crate) connections: Option<u32>,

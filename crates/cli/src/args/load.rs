@@ -59,9 +59,13 @@ impl FromStr for NamedTarget {
     type Err = FormError;
 
     fn from_str(text: &str) -> Result<Self, FormError> {
-        let before = text.split("://").next().unwrap_or_default();
-        let (name, url) = match before.split_once('=') {
-            Some((name, _)) => (Some(name.to_owned()), &text[name.len() + 1..]),
+        // A `=` in a path or query does not end a name.
+        let before = text.split_once("://").map_or("", |(before, _)| before);
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+        let named = before.split_once('=');
+        let named = named.filter(|(name, _)| !name.is_empty() && name.chars().all(is_plain));
+        let (name, url) = match named {
+            Some((name, _)) => (Some(name.to_ascii_lowercase()), &text[name.len() + 1..]),
             None => (None, text),
         };
         Ok(Self {
@@ -97,7 +101,7 @@ pub(crate) struct VersusArgs {
     #[arg(long, value_name = "N", help_heading = heading::COMPARISON)]
     pub(crate) blocks: Option<u32>,
     /// Exit with 1 if calls to TARGET are slower than those to the --vs target by more than this [5% without a value]
-    #[arg(long, value_name = "SHARE", requires = "vs", num_args = 0..=1, require_equals = true, default_missing_value = "5%", value_parser = parse_allowed, help_heading = heading::COMPARISON)]
+    #[arg(long, value_name = "SHARE", requires = "vs", conflicts_with = "slo", num_args = 0..=1, require_equals = true, default_missing_value = "5%", value_parser = parse_allowed, help_heading = heading::COMPARISON)]
     pub(crate) fail_if_slower: Option<f64>,
 }
 

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use rpcgauge_lab::Stacks;
-use rpcgauge_report::{Allowed, Findings, Gate};
+use rpcgauge_report::{Allowed, Findings, Gate, units};
 use rpcgauge_study::resolve::loader::FileLoader;
 use rpcgauge_study::resolve::{Overrides, ResolveContext};
 use rpcgauge_study::url::Url;
@@ -38,13 +38,19 @@ const MIN_MEASURED_MS: f64 = 200.0;
 #[derive(Debug)]
 pub(super) struct GateRule {
     pub(super) allowed: Allowed,
+    /// Whether the report is printed too, and the result is only a line below it.
+    pub(super) is_beside_report: bool,
     /// The file to which the result is appended as Markdown.
     pub(super) summary: Option<PathBuf>,
 }
 
 pub(crate) fn run(args: GateArgs) -> Outcome {
     let mut variables = BTreeMap::new();
-    let study = study(&args, &mut variables)?;
+    let allowed = Allowed {
+        usual: args.fail_if_slower,
+        by_metric: args.allow.iter().copied().collect(),
+    };
+    let study = study(&args, &allowed, &mut variables)?;
     if args.print_study {
         return print(study.text());
     }
@@ -67,10 +73,8 @@ pub(crate) fn run(args: GateArgs) -> Outcome {
     let prepared = services::prepare(&resolved)?;
     let stop = signals::stop_flag()?;
     let rule = GateRule {
-        allowed: Allowed {
-            usual: args.fail_if_slower,
-            by_metric: args.allow.iter().copied().collect(),
-        },
+        allowed,
+        is_beside_report: false,
         summary: args.summary.clone(),
     };
     let how = RunContext {
@@ -88,13 +92,17 @@ impl GateRule {
     /// Judges a run, prints the result, and appends it to the summary.
     pub(super) fn apply(&self, findings: &Findings, output: &OutputArgs) -> Result<Gate, Failure> {
         let gate = Gate::of(findings, &self.allowed);
-        let document = gate.document();
-        let shown = if output.json {
-            gate.to_json().map_err(Failure::cannot)
-        } else {
-            Ok(document.terminal(show::style()))
+        let document = gate.document(findings);
+        let shown = match (self.is_beside_report, output.json) {
+            (true, true) => show::findings(findings, output),
+            (true, false) => show::findings(findings, output)
+                .and_then(|()| print(&format!("\n{}\n", document.headline())).map(drop)),
+            (false, true) => {
+                let text = gate.to_json().map_err(Failure::cannot);
+                text.and_then(|text| print(&text).map(drop))
+            }
+            (false, false) => print(&document.terminal(show::style())).map(drop),
         };
-        let shown = shown.and_then(|text| print(&text));
         if let Some(path) = &self.summary {
             let file = OpenOptions::new().create(true).append(true).open(path);
             let written = file.and_then(|mut file| file.write_all(document.markdown().as_bytes()));
@@ -105,13 +113,22 @@ impl GateRule {
                 ))
             })?;
         }
-        shown.map(|_| gate)
+        shown.map(|()| gate)
     }
 }
 
 /// Writes the study that the options describe: a group for each call, with both versions. Values of header fields become
 /// variables.
-fn study(args: &GateArgs, variables: &mut BTreeMap<String, String>) -> Result<StudyText, Failure> {
+fn study(
+    args: &GateArgs,
+    allowed: &Allowed,
+    variables: &mut BTreeMap<String, String>,
+) -> Result<StudyText, Failure> {
+    if args.service.unix_socket.is_some() {
+        return Err(Failure::input(
+            "--unix-socket: a gate starts each version on a TCP port; leave it out",
+        ));
+    }
     let calls = args.call.len();
     let data = data_of_each(args)?;
     let of_version =
@@ -130,7 +147,7 @@ fn study(args: &GateArgs, variables: &mut BTreeMap<String, String>) -> Result<St
     text.optional("seed", args.seed.map(number));
     text.key("invocations", i64::from(args.starts));
     text.key("blocks", 1);
-    text.key("margin", args.fail_if_slower);
+    text.key("margin", allowed.margin());
     let warmup = args.warmup.unwrap_or((of_version * WARMUP_PART) as u64);
     let bounds = [("time".to_owned(), format_time(warmup).into())];
     text.key("warm-up", toml::Table::from_iter(bounds));
@@ -156,10 +173,7 @@ fn study(args: &GateArgs, variables: &mut BTreeMap<String, String>) -> Result<St
         );
     }
     text.optional("connections", args.connections.map(i64::from));
-    text.optional("rate", args.rate);
-    let in_flight = args
-        .in_flight
-        .or(args.connections.filter(|_| args.rate.is_none()));
+    let in_flight = args.in_flight.or(args.connections);
     text.optional("in-flight", in_flight.map(i64::from));
     text.optional("deadline", args.deadline.map(format_time));
     text.key("time", format_time(measured as u64));
@@ -195,8 +209,9 @@ fn data_of_each(args: &GateArgs) -> Result<Vec<Option<String>>, Failure> {
         ([one], calls) => Ok(vec![given(one); calls]),
         (each, calls) if each.len() == calls => Ok(each.iter().map(given).collect()),
         (each, calls) => Err(Failure::input(format!(
-            "--data is given {} times for {calls} calls; give it once, or once for each --call ('' for none)",
-            each.len()
+            "--data is given {} times for {}; give it once, or once for each --call ('' for none)",
+            each.len(),
+            units::counted(calls as u64, "call")
         ))),
     }
 }

@@ -67,6 +67,7 @@ pub(crate) fn run(args: LoadArgs) -> Outcome {
             usual,
             by_metric: BTreeMap::new(),
         },
+        is_beside_report: true,
         summary: None,
     });
     let how = RunContext {
@@ -99,9 +100,6 @@ fn study(args: &LoadArgs, variables: &mut BTreeMap<String, String>) -> Result<St
     let blocks = blocks(args)?;
     let mut text = StudyText::new(&question(args));
     text.optional("seed", args.data.seed.map(number));
-    if let Some(allowed) = versus.fail_if_slower {
-        text.key("margin", allowed);
-    }
     if versus.vs.is_some() {
         text.key("blocks", i64::from(blocks));
     }

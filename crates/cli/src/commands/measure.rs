@@ -43,8 +43,8 @@ pub(super) const RUNS: &str = "runs";
 pub(crate) enum Ended {
     /// Every trial was measured.
     Well,
-    /// An objective was not reached, no rate met all of them, or no call of a live service
-    /// succeeded.
+    /// An objective was not reached, no rate met all of them, no call of a live service succeeded,
+    /// or a gate did not pass.
     NotReached,
     /// Every trial was run, but some failed, possibly before the run was resumed.
     WithFailures,
@@ -264,9 +264,12 @@ fn carry_out_load(
 ) -> Result<Ended, Failure> {
     if plan.variants.len() > 1 && !how.output.quiet {
         let estimate = clock(plan.estimate());
-        exit::note(&format!(
-            "measuring all targets in turn takes about {estimate}"
-        ));
+        let starts = if plan.has_fresh_starts() {
+            ", plus start-up"
+        } else {
+            ""
+        };
+        exit::note(&format!("measuring in turn takes about {estimate}{starts}"));
     }
     let mut kept = LoadRecords::new(writer)?;
     let mut view = LoadView::start(plan, how.output.quiet, &mut exports)?;

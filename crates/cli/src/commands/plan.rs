@@ -13,7 +13,7 @@ pub(crate) fn run(args: PlanArgs) -> Outcome {
     if let Some(study) = inputs::of_app(&written, &args.overrides)? {
         return app_study::plan(&study.plan, args.json);
     }
-    let stacks = subjects::strings(&written.text);
+    let stacks = subjects::named_in(&written.text);
     subjects.add_versions(stacks.iter().map(String::as_str))?;
     let plan = inputs::study(written, &args.overrides, limits, &subjects, false)?.plan;
     show::plan(&plan, args.json)

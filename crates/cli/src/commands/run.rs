@@ -43,7 +43,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
             }
             None => {}
         }
-        let stacks = subjects::strings(&written.text);
+        let stacks = subjects::named_in(&written.text);
         subjects.add_versions(stacks.iter().map(String::as_str))?;
         studies.push(inputs::study(
             written,

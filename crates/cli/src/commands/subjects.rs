@@ -41,16 +41,18 @@ pub(crate) fn load(folders: &SubjectFolders) -> Result<Subjects, Failure> {
     Ok(subjects)
 }
 
-/// The strings in a study, some of which may be stacks with a version.
-pub(crate) fn strings(study: &str) -> Vec<String> {
-    fn collect(value: toml::Value, found: &mut Vec<String>) {
+/// The stacks that a study names, with or without a version.
+pub(crate) fn named_in(study: &str) -> Vec<String> {
+    fn collect(value: &toml::Value, is_stack: bool, found: &mut Vec<String>) {
         match value {
-            toml::Value::String(text) => found.push(text),
-            toml::Value::Array(values) => values.into_iter().for_each(|one| collect(one, found)),
+            toml::Value::String(text) if is_stack => found.push(text.clone()),
+            toml::Value::Array(all) => all.iter().for_each(|one| collect(one, is_stack, found)),
             toml::Value::Table(table) => {
-                table
-                    .into_iter()
-                    .for_each(|(_, value)| collect(value, found));
+                for (key, value) in table {
+                    // A factor lists stacks under the same key.
+                    let is_stack = ["server", "client", "codec"].contains(&&**key);
+                    collect(value, is_stack, found);
+                }
             }
             _ => {}
         }
@@ -58,13 +60,8 @@ pub(crate) fn strings(study: &str) -> Vec<String> {
     let mut found = Vec::new();
     // A study that is not TOML is refused when it is parsed.
     if let Ok(table) = study.parse::<toml::Table>() {
-        collect(toml::Value::Table(table), &mut found);
+        collect(&toml::Value::Table(table), false, &mut found);
     }
-    let is_stack = |text: &String| {
-        let plain = |c: char| c.is_ascii_alphanumeric() || "-./@+_".contains(c);
-        text.contains('/') && text.chars().all(plain)
-    };
-    found.retain(is_stack);
     found
 }
 

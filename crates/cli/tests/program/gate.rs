@@ -99,7 +99,7 @@ fn options_that_cannot_work_are_refused() {
     refused(&["--call", "http://127.0.0.1:8080/"], &["{port}"]);
     refused(
         &["--call", HTTP, "--data", "1", "--data", "2"],
-        &["--data is given 2 times for 1 calls"],
+        &["--data is given 2 times for 1 call;"],
     );
     refused(
         &["--call", HTTP, "--allow", "goodput=5%"],

@@ -45,11 +45,11 @@ pub(super) enum Fit {
 }
 
 impl Noise {
-    /// What the noise allows, judging by how much the same call typically differs from itself.
+    /// What the noise allows, judging by how much the same call differed from itself.
     pub(super) fn fit(&self) -> Fit {
-        match self.typical {
-            ..0.02 => Fit::Good,
-            0.02..0.1 => Fit::Usable,
+        match self.largest {
+            ..0.06 => Fit::Good,
+            0.06..0.25 => Fit::Usable,
             _ => Fit::Noisy,
         }
     }

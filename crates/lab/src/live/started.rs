@@ -1,5 +1,6 @@
 //! A service that a user's command starts, on a port that is chosen at each start.
 
+use std::cell::RefCell;
 use std::io;
 use std::net::{Ipv4Addr, TcpListener, TcpStream, ToSocketAddrs as _};
 use std::path::Path;
@@ -36,7 +37,7 @@ const PORT_VARIABLE: &str = "PORT";
 #[derive(Debug)]
 pub struct StartedService {
     process: Process,
-    meter: ProcessMeter,
+    meter: RefCell<ProcessMeter>,
     port: u16,
     startup: Duration,
 }
@@ -104,25 +105,28 @@ impl StartedService {
         let mut process = spawned.map_err(machine)?;
         process.follow(output).map_err(machine)?;
         let mut started = Self {
-            meter: ProcessMeter::of(process.child.id()).map_err(machine)?,
+            meter: RefCell::new(ProcessMeter::of(process.child.id()).map_err(machine)?),
             process,
             port,
             startup: Duration::ZERO,
         };
         let within = Duration::from_millis(start.ready_within_ms);
-        while !started.listens(host) {
+        loop {
+            let listener = started.listener(host);
+            if listener == Listener::Own {
+                break;
+            }
             started.alive()?;
             if stop.load(Ordering::Relaxed) {
                 return Err(wrong("interrupted while the service was started"));
             }
             if began.elapsed() >= within {
-                return Err(started.does_not_listen(within));
+                return Err(started.does_not_listen(listener, within));
             }
             thread::sleep(POLL_EVERY);
         }
         started.startup = began.elapsed();
-        // Includes the workers that it has started.
-        started.meter = ProcessMeter::with_started(started.process.child.id()).map_err(machine)?;
+        started.meter_again().map_err(machine)?;
         Ok(started)
     }
 
@@ -137,8 +141,15 @@ impl StartedService {
     }
 
     /// The meter for the processor time and memory of its processes.
-    pub(crate) fn meter(&self) -> &ProcessMeter {
-        &self.meter
+    pub(crate) fn meter(&self) -> ProcessMeter {
+        self.meter.borrow().clone()
+    }
+
+    /// Makes the meter include the processes that the service has started, and no longer those that have exited. Servers
+    /// may start their workers once they listen.
+    pub(crate) fn meter_again(&self) -> io::Result<()> {
+        *self.meter.borrow_mut() = ProcessMeter::with_started(self.process.child.id())?;
+        Ok(())
     }
 
     /// How it ended, in words; `None` while it is running.
@@ -178,20 +189,35 @@ impl StartedService {
         TrialFailure::new(Fault::Subject, reason).with_log(self.process.log.tail())
     }
 
-    /// Whether its port accepts a connection, and not that of another program.
-    fn listens(&self, host: &str) -> bool {
-        let Ok(addresses) = (host, self.port).to_socket_addrs() else {
-            return false;
-        };
-        addresses.into_iter().any(|address| {
-            let listeners = || Listeners::at(&Address::Tcp(address));
-            TcpStream::connect_timeout(&address, CONNECT_WITHIN).is_ok()
-                && self.pids().any(|pid| listeners().are_of(pid))
-        })
+    /// Which program accepts connections on its port.
+    fn listener(&self, host: &str) -> Listener {
+        let addresses = (host, self.port).to_socket_addrs().into_iter().flatten();
+        let mut open = addresses
+            .filter(|address| TcpStream::connect_timeout(address, CONNECT_WITHIN).is_ok())
+            .peekable();
+        if open.peek().is_none() {
+            return Listener::None;
+        }
+        let is_own = open.any(|address| {
+            let listeners = Listeners::at(&Address::Tcp(address));
+            self.pids().any(|pid| listeners.are_of(pid))
+        });
+        if is_own {
+            Listener::Own
+        } else {
+            Listener::Other
+        }
     }
 
     /// The failure of a service that is running but does not listen on its port, with the ports that it does listen on.
-    fn does_not_listen(&self, within: Duration) -> TrialFailure {
+    fn does_not_listen(&self, listener: Listener, within: Duration) -> TrialFailure {
+        if listener == Listener::Other {
+            return self.wrong(format!(
+                "port {} is served by a process that this command did not start (a container or a daemon?), whose CPU and \
+                 memory could not be measured; run the service itself",
+                self.port
+            ));
+        }
         let mut others: Vec<u16> = self.pids().flat_map(listener::ports_of).collect();
         others.sort_unstable();
         others.dedup();
@@ -218,6 +244,15 @@ impl StartedService {
         let first = self.process.child.id();
         [first].into_iter().chain(descendants(first))
     }
+}
+
+/// The program that accepts connections on the port of a service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Listener {
+    None,
+    /// A process that the command started.
+    Own,
+    Other,
 }
 
 impl Drop for StartedService {

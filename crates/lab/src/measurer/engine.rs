@@ -74,8 +74,10 @@ impl<'s, 'o> EngineMeasurer<'s, 'o> {
                 Some(_) => Part::Slices(None),
             },
             link,
-            server_cpu: meter.map(|meter| Rc::new(ServerCpu::new(meter))),
-            watch: trial.keeps_slow.then(|| Watch::new(layout, None, meter)),
+            server_cpu: meter.as_ref().map(|meter| Rc::new(ServerCpu::new(meter))),
+            watch: trial
+                .keeps_slow
+                .then(|| Watch::new(layout, None, meter.as_ref())),
             client: ProcessMeter::of_self().map_err(unmeasured)?,
             measured_from: None,
             done: 0.0,
@@ -173,6 +175,10 @@ impl Measurer<TrialFigures> for EngineMeasurer<'_, '_> {
     fn slice(&mut self, stop: &AtomicBool) -> TrialResult<f64> {
         if self.measured_from.is_none() {
             self.measured_from = Some(SystemTime::now());
+            if let (Some(process), Some(server_cpu)) = (self.server.process, &self.server_cpu) {
+                process.is_warm().map_err(unmeasured)?;
+                server_cpu.meter.replace(process.meter());
+            }
             let shared = self.server.process.is_some_and(Running::is_shared);
             // From here on, the processor time of a shared process includes that of other variants.
             if let Some(server_cpu) = self.server_cpu.as_ref().filter(|_| !shared) {
@@ -325,7 +331,7 @@ pub(super) fn unmeasured(error: std::io::Error) -> TrialFailure {
 /// The processor time of a server while calls are measured. It is read at the edges of each slice, where only
 /// the process's clock is fast enough. Its split into user and system time is that of the whole trial.
 struct ServerCpu {
-    meter: ProcessMeter,
+    meter: RefCell<ProcessMeter>,
     at_start: Cell<Option<CpuReading>>,
     counted_ns: Cell<u64>,
     began_ns: Cell<Option<u64>>,
@@ -334,7 +340,7 @@ struct ServerCpu {
 impl ServerCpu {
     fn new(meter: &ProcessMeter) -> Self {
         Self {
-            meter: meter.clone(),
+            meter: RefCell::new(meter.clone()),
             at_start: Cell::new(None),
             counted_ns: Cell::new(0),
             began_ns: Cell::new(None),
@@ -342,14 +348,14 @@ impl ServerCpu {
     }
 
     fn start(&self) -> std::io::Result<()> {
-        self.at_start.set(Some(self.meter.cpu()?));
+        self.at_start.set(Some(self.meter.borrow().cpu()?));
         Ok(())
     }
 
     /// Called when measuring begins or ends. If the process is gone, [`EngineMeasurer::explained`] fails the
     /// trial later.
     fn note(&self, begins: bool) {
-        let now = self.meter.total_ns().ok();
+        let now = self.meter.borrow().total_ns().ok();
         if begins {
             self.began_ns.set(now);
         } else if let (Some(now), Some(began)) = (now, self.began_ns.take()) {
@@ -359,7 +365,7 @@ impl ServerCpu {
     }
 
     fn total(&self) -> std::io::Result<Cpu> {
-        let now = self.meter.cpu()?;
+        let now = self.meter.borrow().cpu()?;
         let whole = self.at_start.get().map(|earlier| now.since(&earlier));
         let total_ns = self.counted_ns.get();
         let part =

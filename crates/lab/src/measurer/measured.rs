@@ -42,11 +42,11 @@ impl ProcessFigures {
             server_cpu: None,
             memory: Memory {
                 client_peak: client.peak_bytes()?,
-                server_peak: meter.map(ProcessMeter::peak_bytes).transpose()?,
+                server_peak: meter.as_ref().map(ProcessMeter::peak_bytes).transpose()?,
             },
             threads: Threads {
                 client: client.threads()?,
-                server: meter.map(ProcessMeter::threads).transpose()?,
+                server: meter.as_ref().map(ProcessMeter::threads).transpose()?,
             },
             startup: Startup {
                 client_ns: caller.map(|caller| nanos(caller.startup)),

@@ -64,7 +64,7 @@ impl CallSpec {
             keepalive: self.keepalive,
             deadline,
             deadline_from: self.options.deadline_from,
-            // By its deadline, every call in flight has finished.
+            // No call in flight lasts longer.
             drain: deadline,
             patience: PATIENCE,
             ..load::Trial::new(self.endpoint.clone(), self.request.clone())

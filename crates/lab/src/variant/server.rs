@@ -1,6 +1,7 @@
 //! The server of one variant under one placement, reused for all of its trials: a subject that was started and
 //! verified, or a user's service.
 
+use std::io;
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -42,10 +43,18 @@ pub(crate) enum Running<'s> {
 }
 
 impl<'s> Running<'s> {
-    pub(crate) fn meter(self) -> &'s ProcessMeter {
+    pub(crate) fn meter(self) -> ProcessMeter {
         match self {
-            Self::Subject(subject) => subject.meter(),
+            Self::Subject(subject) => subject.meter().clone(),
             Self::Service(service) => service.meter(),
+        }
+    }
+
+    /// Called when its warm-up is over, when it has started all its workers.
+    pub(crate) fn is_warm(self) -> io::Result<()> {
+        match self {
+            Self::Subject(_) => Ok(()),
+            Self::Service(service) => service.meter_again(),
         }
     }
 

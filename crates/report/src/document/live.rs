@@ -73,6 +73,15 @@ fn side_by_side(both: [&Called<'_>; 2]) -> Section {
         line("failed", &|figures| {
             Some(units::count(figures.calls.failed_total()))
         }),
+        line("never sent", &|figures| {
+            Some(figures.calls.never_sent)
+                .filter(|n| *n > 0)
+                .map(units::count)
+        }),
+        line("retried", &|figures| {
+            let retried = figures.calls.answered_after_retry;
+            Some(retried).filter(|n| *n > 0).map(units::count)
+        }),
         line("succeeded/s", &|figures| {
             Some(units::number(figures.goodput))
         }),
@@ -86,6 +95,12 @@ fn side_by_side(both: [&Called<'_>; 2]) -> Section {
         }),
         line("bytes received", &|figures| {
             Some(units::size(figures.bytes?.received.total()))
+        }),
+        line("send delay p99", &|figures| {
+            Some(units::time(figures.send_delay.as_ref()?.p99_ns?))
+        }),
+        line("client's core", &|figures| {
+            Some(units::percent(figures.client_share?))
         }),
         line("client CPU", &|figures| {
             Some(units::time(figures.cpu.client?.total_ns))

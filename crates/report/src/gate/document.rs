@@ -1,18 +1,19 @@
 //! The outcome of a gate as a document: a sentence, and a line per metric.
 
 use super::{Gate, GateVerdict, GatedCall, GatedMetric};
+use crate::distinct;
 use crate::document::{Block, Column, Document, Item, Section, Shown, Table, Text};
 use crate::findings::verdict::Outcome;
 use crate::metric::row;
 use crate::units;
 use crate::words::{self, About};
 
-pub(super) fn of(gate: &Gate) -> Document {
+pub(super) fn of(gate: &Gate, cautions: Vec<String>) -> Document {
     let starts = match gate.starts {
         0 => "of these two running processes, without fresh starts: two processes of one program can differ by several \
               percent"
             .to_owned(),
-        starts => format!("over {} of each", units::counted(starts.into(), "fresh start")),
+        starts => format!("over {} of each", units::counted(starts, "fresh start")),
     };
     Document {
         title: match gate.verdict {
@@ -22,18 +23,37 @@ pub(super) fn of(gate: &Gate) -> Document {
         },
         question: summary(gate),
         facts: vec![starts],
-        cautions: Vec::new(),
+        cautions,
         sections: gate.calls.iter().map(section).collect(),
     }
 }
 
 /// The outcome as a sentence.
 fn summary(gate: &Gate) -> String {
-    let failed = gate.calls.iter().flat_map(failures);
+    let metrics = || gate.calls.iter().flat_map(|call| &call.metrics);
+    let names = |is: &dyn Fn(&GatedMetric) -> bool| {
+        let found = metrics().filter(|metric| metric.allowed.is_some() && is(metric));
+        distinct(found.map(|metric| row(metric.metric).name)).join(", ")
+    };
     match gate.verdict {
-        GateVerdict::Passed => "the new version is not worse by more than is allowed".to_owned(),
-        GateVerdict::Failed => words::joined(failed, "; "),
-        GateVerdict::NotJudged => "there are too few figures to judge the new version".to_owned(),
+        GateVerdict::Passed => {
+            let open =
+                names(&|metric| matches!(metric.comparison.outcome, Outcome::NotResolved { .. }));
+            let open = match &*open {
+                "" => String::new(),
+                open => format!("; not resolved: {open}"),
+            };
+            format!("nothing is shown to be worse by more than is allowed{open}")
+        }
+        GateVerdict::Failed => words::joined(gate.calls.iter().flat_map(failures), "; "),
+        GateVerdict::NotJudged if gate.interrupted => "the run was interrupted".to_owned(),
+        GateVerdict::NotJudged if gate.calls.iter().any(|call| !call.not_measured.is_empty()) => {
+            "a version could not be measured in every start".to_owned()
+        }
+        GateVerdict::NotJudged => {
+            let open = names(&|metric| metric.verdict == GateVerdict::NotJudged);
+            format!("there is no verdict on {open}")
+        }
     }
 }
 

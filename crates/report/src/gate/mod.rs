@@ -1,7 +1,7 @@
 //! A gate: whether a new version of a service is worse than the old one by more than is allowed.
 //!
-//! A metric fails if its verdict is "slower" (or more bytes, CPU or memory) and its ratio exceeds what is allowed. A
-//! ratio that is not resolved does not fail: noise must not stop a release.
+//! A metric fails if its verdict is "slower" (or more CPU or memory) and its ratio exceeds what is allowed. A ratio that
+//! is not resolved does not fail: noise must not stop a release.
 
 mod document;
 
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use rpcgauge_study::plan::Metric;
 use serde::Serialize;
 
-use crate::document::Document;
+use crate::document::{Document, cautions};
 use crate::error::ReportError;
 use crate::findings::verdict::{Comparison, OverallVerdict, PlacementVerdict};
 use crate::findings::{Findings, VariantFindings};
@@ -24,6 +24,11 @@ pub const SCHEMA: u32 = 1;
 
 /// By how much the share of failed calls may increase.
 const ALLOWED_FAILURES: f64 = 0.001;
+/// The minimum number of additional failures, and of their standard deviations, that is not chance.
+const MIN_FAILURES: f64 = 5.0;
+const MIN_DEVIATIONS: f64 = 3.0;
+/// The smallest margin of "no difference". A study's margin must be more than 0.
+const MIN_MARGIN: f64 = 0.001;
 
 /// How much worse the new version may be.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,6 +44,13 @@ impl Allowed {
         let own = self.by_metric.get(&metric);
         own.copied().unwrap_or(Some(self.usual))
     }
+
+    /// The margin of "no difference" for a study that is judged by this: the smallest allowance, because no verdict is
+    /// "slower" within the margin.
+    pub fn margin(&self) -> f64 {
+        let own = self.by_metric.values().flatten().copied();
+        own.fold(self.usual, f64::min).max(MIN_MARGIN)
+    }
 }
 
 /// The outcome of a gate, of one of its calls, or of a metric.
@@ -47,7 +59,7 @@ impl Allowed {
 pub enum GateVerdict {
     /// Not worse by more than is allowed, as far as this run can tell.
     Passed,
-    /// There is no figure to judge, or the run was interrupted.
+    /// There is no verdict, or the run was interrupted.
     NotJudged,
     /// Worse by more than is allowed.
     Failed,
@@ -60,8 +72,10 @@ pub struct Gate {
     pub verdict: GateVerdict,
     /// The version of this schema.
     pub schema: u32,
-    /// The number of fresh starts of each version; 0 if the services were already running.
-    pub starts: u32,
+    /// The number of starts of each version that were measured; 0 if the services were already running.
+    pub starts: u64,
+    /// Whether the run was interrupted.
+    pub interrupted: bool,
     /// The calls.
     pub calls: Vec<GatedCall>,
 }
@@ -123,20 +137,19 @@ impl Gate {
             Some(GatedCall::of(findings, versions, &comparisons, allowed))
         });
         let calls: Vec<GatedCall> = calls.collect();
-        let is_whole = findings.progress.missing == 0 && !calls.is_empty();
+        let interrupted = findings.progress.missing > 0;
         let worst = calls.iter().map(|call| call.verdict).max();
         let is_running = findings.variants.iter().any(VariantFindings::is_running);
+        let metrics = calls.iter().flat_map(|call| &call.metrics);
+        let starts = metrics.filter_map(|metric| Some(metric.comparison.estimate?.invocations));
         Self {
             verdict: match worst {
-                Some(GateVerdict::Passed) if !is_whole => GateVerdict::NotJudged,
+                Some(GateVerdict::Passed) if interrupted => GateVerdict::NotJudged,
                 worst => worst.unwrap_or(GateVerdict::NotJudged),
             },
             schema: SCHEMA,
-            starts: if is_running {
-                0
-            } else {
-                findings.study.invocations
-            },
+            starts: starts.max().filter(|_| !is_running).unwrap_or(0),
+            interrupted,
             calls,
         }
     }
@@ -146,9 +159,9 @@ impl Gate {
         self.verdict == GateVerdict::Passed
     }
 
-    /// The outcome as a document.
-    pub fn document(&self) -> Document {
-        document::of(self)
+    /// The outcome as a document, with the cautions about the run.
+    pub fn document(&self, findings: &Findings) -> Document {
+        document::of(self, cautions(findings))
     }
 
     /// The outcome as indented JSON with a final newline.
@@ -178,22 +191,25 @@ impl GatedCall {
             })
         });
         let metrics: Vec<GatedMetric> = metrics.collect();
-        let failures = GatedFailures::of([new, old].map(failed_share));
-        let failed = findings.failures.iter().filter(|failure| {
-            let name = &failure.variant;
-            [new, old].iter().any(|one| one.name == *name)
-        });
+        let failures = GatedFailures::of([new, old].map(failed_calls));
+        let is_of_this = |name: &str| {
+            let variant = findings.variant(name);
+            let original = variant.and_then(|variant| variant.repeats.as_deref());
+            [new, old]
+                .iter()
+                .any(|one| one.name == original.unwrap_or(name))
+        };
+        let failed = findings
+            .failures
+            .iter()
+            .filter(|failure| is_of_this(&failure.variant));
         let not_measured = failed.map(|failure| format!("{}: {}", failure.variant, failure.reason));
         let not_measured = crate::distinct(not_measured);
-        let of_metrics = metrics.iter().map(|metric| metric.verdict);
-        // A metric without figures, such as a p99 of few calls, leaves the judgement to the others.
-        let is_judged = of_metrics.clone().any(|one| one != GateVerdict::NotJudged);
-        let worst = if of_metrics.clone().any(|one| one == GateVerdict::Failed) {
-            GateVerdict::Failed
-        } else if is_judged && not_measured.is_empty() {
-            GateVerdict::Passed
-        } else {
-            GateVerdict::NotJudged
+        let worst = metrics.iter().filter(|metric| !metric.has_too_few_calls());
+        let worst = worst.map(|metric| metric.verdict).max();
+        let worst = match worst.unwrap_or(GateVerdict::NotJudged) {
+            GateVerdict::Passed if !not_measured.is_empty() => GateVerdict::NotJudged,
+            worst => worst,
         };
         Self {
             verdict: worst.max(failures.verdict),
@@ -226,24 +242,36 @@ fn judge(
     }
 }
 
-/// The share of a variant's measured calls that failed.
-fn failed_share(variant: &VariantFindings) -> f64 {
+/// A variant's measured calls that failed, and all of them.
+fn failed_calls(variant: &VariantFindings) -> [u64; 2] {
     let calls = variant.measured().map(|(_, figures)| &figures.calls);
-    let (failed, all) = calls.fold((0, 0), |(failed, all), calls| {
-        let all_of_it = calls.attributable();
-        (failed + all_of_it - calls.answered, all + all_of_it)
-    });
-    if all == 0 {
-        0.0
-    } else {
-        failed as f64 / all as f64
+    calls.fold([0, 0], |[failed, all], calls| {
+        let of_it = calls.attributable();
+        [failed + of_it - calls.answered.min(of_it), all + of_it]
+    })
+}
+
+impl GatedMetric {
+    /// Whether it is a percentile that had too few calls, which leaves the judgement to the other metrics.
+    fn has_too_few_calls(&self) -> bool {
+        self.metric == Metric::LatencyP99
+            && self.comparison.estimate.is_none()
+            && self.comparison.blocks.no_value > 0
     }
 }
 
 impl GatedFailures {
-    fn of([new, old]: [f64; 2]) -> Self {
+    /// Judges the failed calls of the new and of the old version, each with the number of all its calls.
+    fn of([new, old]: [[u64; 2]; 2]) -> Self {
+        let share = |[failed, all]: [u64; 2]| failed as f64 / all.max(1) as f64;
+        let scale = new[1] as f64 / old[1].max(1) as f64;
+        let more = new[0] as f64 - old[0] as f64 * scale;
+        // As for Poisson counts.
+        let deviation = (new[0] as f64 + old[0] as f64 * scale * scale).sqrt();
+        let is_chance = more < MIN_FAILURES || more < MIN_DEVIATIONS * deviation;
+        let (new, old) = (share(new), share(old));
         Self {
-            verdict: if new > old + ALLOWED_FAILURES {
+            verdict: if new > old + ALLOWED_FAILURES && !is_chance {
                 GateVerdict::Failed
             } else {
                 GateVerdict::Passed

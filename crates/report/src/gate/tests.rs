@@ -1,5 +1,7 @@
 //! Tests of gates.
 
+use rpcgauge_study::record::{Fault, TrialOutcome};
+
 use super::*;
 use crate::fixture::{Sample, findings, two};
 use crate::terminal::Style;
@@ -18,7 +20,9 @@ fn run(factor: f64) -> Sample {
 }
 
 fn verdict(sample: &Sample, allowed: &Allowed) -> GateVerdict {
-    Gate::of(&findings(sample), allowed).verdict
+    let mut sample = sample.clone();
+    sample.plan.margin = allowed.margin();
+    Gate::of(&findings(&sample), allowed).verdict
 }
 
 #[test]
@@ -27,6 +31,14 @@ fn only_what_is_worse_by_more_than_is_allowed_fails() {
     let cases = [
         (1.2, allowed(&[]), GateVerdict::Failed),
         (1.2, latency(Some(0.5)), GateVerdict::Passed),
+        (
+            1.2,
+            Allowed {
+                usual: 0.5,
+                ..latency(Some(0.01))
+            },
+            GateVerdict::Failed,
+        ),
         (1.2, latency(None), GateVerdict::Passed),
         (1.0, allowed(&[]), GateVerdict::Passed),
         (0.8, allowed(&[]), GateVerdict::Passed),
@@ -57,18 +69,41 @@ fn an_interrupted_run_does_not_pass() {
 }
 
 #[test]
-fn failed_calls_fail_the_gate() {
-    let of = |shares| GatedFailures::of(shares).verdict;
-    assert_eq!(of([0.01, 0.0]), GateVerdict::Failed);
-    assert_eq!(of([0.01, 0.01]), GateVerdict::Passed);
-    assert_eq!(of([0.0005, 0.0]), GateVerdict::Passed);
-    assert_eq!(of([0.0, 0.5]), GateVerdict::Passed);
+fn more_failed_calls_than_by_chance_fail_the_gate() {
+    let of = |new, old| GatedFailures::of([new, old]).verdict;
+    assert_eq!(of([100, 10_000], [0, 10_000]), GateVerdict::Failed);
+    assert_eq!(of([100, 10_000], [50, 5_000]), GateVerdict::Passed);
+    assert_eq!(of([1, 520], [0, 520]), GateVerdict::Passed, "one timeout");
+    assert_eq!(of([5, 10_000], [0, 10_000]), GateVerdict::Passed, "0.05%");
+    assert_eq!(of([0, 10], [10, 10]), GateVerdict::Passed);
+    assert_eq!(of([520, 520], [0, 520]), GateVerdict::Failed);
+}
+
+#[test]
+fn a_control_that_cannot_be_measured_leaves_nothing_judged() {
+    let mut sample = run(1.0);
+    for record in &mut sample.trials {
+        if record.variant == "grpc-again" {
+            record.outcome = TrialOutcome::Failed {
+                reason: "it exited on its own".to_owned(),
+                fault: Fault::Subject,
+                requests_sent: Some(0),
+                log: String::new(),
+            };
+        }
+    }
+    let gate = Gate::of(&findings(&sample), &allowed(&[]));
+    assert_eq!(gate.verdict, GateVerdict::NotJudged);
+    assert_eq!(
+        gate.calls[0].not_measured,
+        ["grpc-again: it exited on its own"]
+    );
 }
 
 #[test]
 fn the_result_is_a_line_per_metric() {
-    let gate = Gate::of(&findings(&run(1.2)), &allowed(&[]));
-    let document = gate.document();
+    let findings = findings(&run(1.2));
+    let document = Gate::of(&findings, &allowed(&[])).document(&findings);
     insta::assert_snapshot!(document.terminal(Style::new(false, None, Some(100))));
     insta::assert_snapshot!(document.markdown());
 }

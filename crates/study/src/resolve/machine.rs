@@ -104,11 +104,14 @@ impl Resolver<'_> {
             return Err(self.at(blocks, message));
         }
         if let (true, Some(place)) = (is_started, place(&top.capacity)) {
-            let message =
-                "a search needs a service that is already running; leave \"command\" or this out";
+            let message = "a search needs a service that is already running; remove \"command\" or \"capacity\"";
             return Err(self.source.error(place, message));
         }
         self.check_services(combined)?;
+        if let (true, Some(others)) = (is_started, &study.placement.others) {
+            let message = "services that a command starts are measured under one placement; leave \"others\" out";
+            return Err(self.source.error(others.span(), message));
+        }
         if is_started {
             return Ok(Machine {
                 placements: self.placements()?.into_iter().take(1).collect(),

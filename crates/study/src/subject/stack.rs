@@ -54,7 +54,7 @@ impl Stack {
         let version: Vec<Vec<String>> = version.into_iter().flatten().map(Into::into).collect();
         let has_place = version.iter().flatten().any(|word| word.contains(VERSION));
         if let (Some(place), false) = (version_place, has_place) {
-            let message = format!("\"version\" needs {VERSION} in a word, where the version goes");
+            let message = format!("\"version\" needs {VERSION} in a word, for the version");
             return Err(table.source.error(place, message));
         }
         let disk_place = table.place("disk");

@@ -132,13 +132,9 @@ fn two_apis_of_a_service_are_compared_under_their_names() {
     let allowed = ["--fail-if-slower=99%"];
     let finished = run(&[&with[..], &allowed].concat());
     let told = finished.stderr.clone();
-    assert!(
-        told.contains("measuring all targets in turn takes about"),
-        "{told}"
-    );
+    assert!(told.contains("measuring in turn takes about"), "{told}");
     let shown = finished.well();
-    assert!(shown.starts_with("PASSED: "), "{shown}");
-    assert!(shown.contains("without fresh starts"), "{shown}");
+    assert!(shown.contains("\nPASSED: "), "{shown}");
     let report = report(&place.path().join("run"));
     let names = report["variants"].as_array().expect("variants").iter();
     let names: Vec<_> = names

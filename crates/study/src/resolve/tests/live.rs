@@ -134,7 +134,7 @@ fn a_command_and_a_chosen_port_need_each_other() {
     let running = "service.target = \"http://localhost:1/\"";
     insta::assert_snapshot!(refused(&started("", [new, old]).replace("service.target = \"http://127.0.0.1:{port}/orders\"\nservice.command = \"./old\"", running)), @r#"my.toml:10:8: variant "old" is already running, but a command starts others, which are measured over fresh starts; give it a "command" too"#);
     insta::assert_snapshot!(refused(&started("budget = \"1m\"", COMMANDS)), @r#"my.toml:2:10: "budget" is for subjects, but live services are called here; leave it out"#);
-    insta::assert_snapshot!(refused(&service("http://h:{port}/", "command = \"./a\"", "", "objectives = [\"p99<1s\"]\ncapacity = {}")), @r#"my.toml:3:12: a search needs a service that is already running; leave "command" or this out"#);
+    insta::assert_snapshot!(refused(&service("http://h:{port}/", "command = \"./a\"", "", "objectives = [\"p99<1s\"]\ncapacity = {}")), @r#"my.toml:3:12: a search needs a service that is already running; remove "command" or "capacity""#);
 }
 
 #[test]
