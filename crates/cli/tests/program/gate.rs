@@ -90,6 +90,50 @@ fn a_version_that_cannot_be_called_is_named_before_anything_is_measured() {
     assert_eq!(place.names(), Vec::<String>::new(), "nothing is written");
 }
 
+/// The `rpcgauge gate` commands of docs/ci.md, each in one line.
+fn documented() -> Vec<String> {
+    let page = include_str!("../../../../docs/ci.md").replace("\\\n", " ");
+    let (mut all, mut is_folded) = (Vec::new(), false);
+    for line in page.lines() {
+        let line = line.trim();
+        if let Some(at) = line.find("rpcgauge gate --") {
+            all.push(line[at..].to_owned());
+            // A folded scalar of YAML goes on in the next lines.
+            is_folded = true;
+        } else if let (true, true, Some(last)) = (is_folded, line.starts_with("--"), all.last_mut())
+        {
+            *last += &format!(" {line}");
+        } else {
+            is_folded = false;
+        }
+    }
+    all
+}
+
+#[test]
+fn every_documented_gate_is_a_study() {
+    let place = Place::new();
+    for name in ["request.json", "ci/request.json", "pr/ci/request.json"] {
+        place.file(name, "{}");
+    }
+    let all = documented();
+    assert_eq!(all.len(), 3, "{all:#?}");
+    for line in all {
+        let words = format!("rpcgauge() {{ \"$PROGRAM\" \"$@\"; }}; {line} --print-study");
+        let output = std::process::Command::new("sh")
+            .args(["-c", &words])
+            .env("PROGRAM", env!("CARGO_BIN_EXE_rpcgauge"))
+            .env("GITHUB_STEP_SUMMARY", "summary.md")
+            .current_dir(place.path())
+            .output()
+            .expect("a shell");
+        let study = crate::common::Finished::from(output).well();
+        place.file("gate.toml", &study);
+        let plan = place.line("plan gate.toml").well();
+        assert!(plan.contains("search-old-again"), "{line}: {plan}");
+    }
+}
+
 #[test]
 fn options_that_cannot_work_are_refused() {
     let place = Place::new();
