@@ -1,6 +1,8 @@
-//! `studies`, `doctor`, `completions`.
+//! `studies`, `runs`, `doctor`, `completions`.
 
-use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueHint};
 
 /// `rpcgauge studies`.
 #[derive(Debug, Args)]
@@ -19,6 +21,17 @@ pub(crate) enum StudiesCommand {
         /// The study's name
         name: String,
     },
+}
+
+/// `rpcgauge runs`.
+#[derive(Debug, Args)]
+pub(crate) struct RunsArgs {
+    /// The folder of the run directories [default: runs]
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) folder: Option<PathBuf>,
+    /// Print the list as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// `rpcgauge doctor`.

@@ -20,7 +20,7 @@ use clap::{Parser, Subcommand};
 use rpcgauge_report::escape;
 use rpcgauge_study::words::parse_time_ms;
 
-pub(crate) use about::{CompletionsArgs, DoctorArgs, StudiesArgs, StudiesCommand};
+pub(crate) use about::{CompletionsArgs, DoctorArgs, RunsArgs, StudiesArgs, StudiesCommand};
 pub(crate) use app::{AppArgs, AppCommand, AppName, SetArgs};
 pub(crate) use compare::CompareArgs;
 pub(crate) use gate::{GATED, GateArgs};
@@ -204,6 +204,8 @@ Examples:
   rpcgauge report runs/20261120T101500Z-quickstart
   rpcgauge report runs/mine --format markdown > comment.md")]
     Report(ReportArgs),
+    /// List the runs in a folder, the newest first
+    Runs(RunsArgs),
     /// Compare two runs
     #[command(after_help = "\
 Examples:

@@ -14,6 +14,7 @@ pub(crate) mod measure;
 pub(crate) mod plan;
 pub(crate) mod report;
 pub(crate) mod run;
+pub(crate) mod runs;
 pub(crate) mod serve;
 pub(crate) mod size;
 pub(crate) mod studies;

@@ -10,6 +10,29 @@ use crate::common::{Place, SMALL_STUDY, json, report, trial_lines, wait_until};
 use crate::load::{OK, answering};
 
 #[test]
+fn runs_are_listed_with_their_questions() {
+    let place = Place::new();
+    place.run(&["runs"]).refused(&[
+        "cannot read runs",
+        "in the folder in which rpcgauge is started",
+    ]);
+    let place = Place::with_run();
+    place.file("notes/run.json", "{}");
+    let text = place.run(&["runs", "."]).well();
+    assert!(text.starts_with("./run  20"), "{text}");
+    assert!(
+        text.contains("Is a greeting faster by gRPC than by REST?"),
+        "{text}"
+    );
+    assert!(!text.contains("notes"), "{text}");
+    let listed = json(&place.run(&["runs", ".", "--json"]).well());
+    assert_eq!(listed[0]["report"], "./run/report.html");
+    let summary = place.run(&["report", "run", "--format", "summary"]).well();
+    assert!(summary.lines().count() <= 15, "{summary}");
+    assert!(summary.contains("1 comparison: "), "{summary}");
+}
+
+#[test]
 fn a_run_that_goes_on_is_not_called_interrupted_and_a_killed_one_is() {
     let place = Place::new();
     let target = format!("http://{}/", answering(OK).address);

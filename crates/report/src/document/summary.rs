@@ -1,15 +1,17 @@
 //! A report in about 15 lines: the decisions, the headline verdicts, the results of live services, and how many verdicts
 //! there are.
 
+use rpcgauge_study::plan::Metric;
+
 use super::{Answer, Block, Document, Item, Section, Shown, Text, decision, live, run};
 use crate::closing;
 use crate::findings::Findings;
-use crate::findings::verdict::Comparison;
+use crate::findings::verdict::{Combined, Comparison};
 use crate::units;
 use crate::words::{self, About};
 
 const MAX_DECISIONS: usize = 3;
-const MAX_VERDICTS: usize = 8;
+const MAX_VERDICTS: usize = 5;
 
 impl Document {
     /// The summary of these findings.
@@ -30,11 +32,12 @@ impl Document {
             Item::plain(Text::strong(&variant.name).and(text + &times))
         }));
         let asked = findings.comparisons.iter().filter(|one| !one.a_a);
-        let (headlines, others): (Vec<_>, Vec<_>) = asked.partition(|one| one.headline);
-        let all = headlines.len() + others.len();
-        let shown = headlines.into_iter().chain(others).take(MAX_VERDICTS);
+        let mut asked: Vec<&Comparison> = asked.collect();
+        // Headlines first, and of each variant its latency.
+        asked.sort_by_key(|one| (!one.headline, one.metric != Metric::LatencyP50));
+        let more = asked.len().saturating_sub(MAX_VERDICTS) as u64;
+        let shown = asked.into_iter().take(MAX_VERDICTS);
         items.extend(shown.map(|one| verdict(findings, one)));
-        let more = all.saturating_sub(MAX_VERDICTS) as u64;
         let more = (more > 0).then(|| format!("{} not shown", units::counted(more, "verdict")));
         let closing = closing(findings).map(|text| words::sentence(&text));
         let notes = [more, closing].into_iter().flatten().map(Block::Note);
@@ -52,8 +55,11 @@ impl Document {
 /// A comparison under the study's own placement, in one line.
 fn verdict(findings: &Findings, comparison: &Comparison) -> Item {
     let about = About::from(comparison).within_group(findings);
-    let answer = Answer::of(comparison);
     let own = comparison.placements.first();
+    let answer = match comparison.combined {
+        Combined::DependsOnPlacement => Answer::Depends,
+        _ => own.map_or(Answer::Nothing, Answer::under),
+    };
     let found = own.map(|own| words::brief(about, own).text());
     let found = found.unwrap_or_default();
     Item {

@@ -77,6 +77,23 @@ pub struct RunInfo {
     pub kind: RunKind,
 }
 
+impl RunInfo {
+    /// Reads it, and the run's question, without the records.
+    ///
+    /// # Errors
+    /// The directory is not a run directory of this program's schema.
+    pub fn with_question(directory: &Path) -> Result<(Self, String), RunError> {
+        /// The part of every plan that says what it is about.
+        #[derive(Deserialize)]
+        struct Asked {
+            question: String,
+        }
+        let info = Run::check(directory)?;
+        let asked: Asked = read_json(directory, names::PLAN)?;
+        Ok((info, asked.question))
+    }
+}
+
 /// What a run measures, which determines the form of its plan and its records.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
