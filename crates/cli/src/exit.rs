@@ -51,6 +51,11 @@ impl Failure {
         Self::new(error, CANNOT)
     }
 
+    /// The reason.
+    pub(crate) fn line(&self) -> &str {
+        &self.line
+    }
+
     /// Whether the failure was caused by Ctrl-C.
     pub(crate) fn is_interruption(&self) -> bool {
         self.code == INTERRUPTED

@@ -21,7 +21,8 @@ pub(crate) struct StudyText {
 
 /// Keys whose names differ from their options, with the option's name; empty if the key has no
 /// option.
-const OPTIONS: [(&str, &str); 20] = [
+const OPTIONS: [(&str, &str); 21] = [
+    ("command", "--call"),
     ("question", ""),
     ("server", "--stack"),
     ("protocol", ""),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::ReportError;
 use crate::findings::Findings;
+use crate::gate::Gate;
 use crate::{csv, html, json, markdown};
 
 /// The findings, for programs.
@@ -32,6 +33,24 @@ pub fn write_all(directory: &Path, findings: &Findings) -> Result<Vec<PathBuf>, 
         csv::render(findings),
     ];
     write_texts(directory, texts)
+}
+
+/// The outcome of a gate, for programs.
+pub const GATE_JSON: &str = "gate.json";
+/// The outcome of a gate, for a pull request.
+pub const GATE_MARKDOWN: &str = "gate.md";
+
+/// Writes the outcome of a gate beside the report.
+///
+/// # Errors
+/// See [`write_all`].
+pub fn write_gate(directory: &Path, gate: &Gate, findings: &Findings) -> Result<(), ReportError> {
+    let markdown = gate.document(findings).markdown();
+    for (name, text) in [(GATE_JSON, gate.to_json()?), (GATE_MARKDOWN, markdown)] {
+        let path = directory.join(name);
+        write(directory, &path, &text).map_err(|source| ReportError::Write { path, source })?;
+    }
+    Ok(())
 }
 
 /// Writes the four texts of a report: JSON, the page, Markdown and CSV.

@@ -48,7 +48,7 @@ pub(crate) struct GateArgs {
     /// How long to measure all calls, not including start-up or a longer --warmup
     #[arg(long, short = 'z', value_name = "TIME", default_value = "2m", value_parser = parse_ms, help_heading = heading::LOAD)]
     pub(crate) duration: u64,
-    /// How often to start both versions
+    /// How often to start both versions, at least 5 times
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(5..=1_000), help_heading = heading::LOAD)]
     pub(crate) starts: u32,
     /// Maximum warm-up after each start [default: a quarter of the time]

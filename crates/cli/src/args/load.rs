@@ -216,7 +216,8 @@ pub(crate) struct PaceArgs {
     /// slice, the A/A check and retries
     #[arg(long, value_name = "N", value_parser = whole(), conflicts_with = "find_capacity", help_heading = heading::LOAD)]
     pub(crate) max_requests: Option<u64>,
-    /// Stop after this time, such as 30s or 2m [default: 10s, unless --calls is given]
+    /// Stop after this time, such as 30s or 2m; with --vs, this is the time of each target and of the A/A check
+    /// [default: 10s, unless --calls is given]
     #[arg(long, short = 'z', value_name = "TIME", value_parser = parse_ms, conflicts_with = "ramp", help_heading = heading::LOAD)]
     pub(crate) duration: Option<u64>,
     /// Calls in flight over all connections; a new call starts as soon as one ends [default: one

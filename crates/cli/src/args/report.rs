@@ -23,7 +23,7 @@ pub(crate) struct ReportArgs {
 pub(crate) enum Format {
     /// Summary and figures for a terminal
     Text,
-    /// About 15 lines: decisions, headline verdicts, and the result of a load
+    /// One screen: decisions, headline verdicts, and the result of a load
     Summary,
     /// The findings (docs/report-schema.md)
     Json,

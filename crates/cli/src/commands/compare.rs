@@ -8,10 +8,11 @@ use rpcgauge_message::Limits;
 use rpcgauge_message::workload::OwnWorkload;
 use rpcgauge_study::features::Features;
 use rpcgauge_study::link::LOOPBACK;
-use rpcgauge_study::plan::Metric;
+use rpcgauge_study::plan::{Metric, Variant};
 use rpcgauge_study::resolve::loader::FileLoader;
 use rpcgauge_study::resolve::{Overrides, ResolveContext};
 use rpcgauge_study::scale;
+use rpcgauge_study::settings::Target;
 use rpcgauge_study::words::{Named as _, format_time};
 
 use self::ways::Way;
@@ -76,11 +77,21 @@ pub(crate) fn run(args: CompareArgs) -> Outcome {
     }
     measure::prepare_links([&resolved.plan])?;
     let stop = signals::stop_flag()?;
+    let stacks = subjects::commands(&subjects, [&resolved.plan], args.output.quiet, &stop)?;
+    let variants = resolved.plan.variants.iter();
+    let is_call = |one: &&Variant| matches!(one.settings.target, Target::Call(_));
+    let ways = variants.filter(|one| one.repeats.is_none()).filter(is_call);
+    let can_run = ways.filter(|one| one.settings.target.stacks().all(|stack| stacks.has(stack)));
+    if can_run.count() < 2 {
+        return Err(Failure::input(
+            "nothing is left to compare, because stacks could not be built (see above)",
+        ));
+    }
     let how = RunContext {
         output: &args.output,
         stop: &stop,
         live: &BTreeMap::new(),
-        subjects: &subjects::commands(&subjects, [&resolved.plan], args.output.quiet, &stop)?,
+        subjects: &stacks,
         folders: &args.subjects.folders,
         gate: None,
     };

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use rpcgauge_lab::Stacks;
-use rpcgauge_report::{Allowed, Findings, Gate, units};
+use rpcgauge_report::{Allowed, Findings, Gate, escape, units};
 use rpcgauge_study::resolve::loader::FileLoader;
 use rpcgauge_study::resolve::{Overrides, ResolveContext};
 use rpcgauge_study::url::Url;
@@ -77,10 +77,15 @@ pub(crate) fn run(args: GateArgs) -> Outcome {
         is_beside_report: false,
         summary: args.summary.clone(),
     };
+    let live = services::find(&prepared, &resolved.plan, &stop);
+    if let Err(failure) = &live {
+        let reason = escape::markdown(failure.line());
+        rule.summarize(&format!("## rpcgauge: NOT JUDGED\n\n{reason}\n"))?;
+    }
     let how = RunContext {
         output: &args.output,
         stop: &stop,
-        live: &services::find(&prepared, &resolved.plan, &stop)?,
+        live: &live?,
         subjects: &Stacks::default(),
         folders: &[],
         gate: Some(&rule),
@@ -103,17 +108,23 @@ impl GateRule {
             }
             (false, false) => print(&document.terminal(show::style())).map(drop),
         };
-        if let Some(path) = &self.summary {
-            let file = OpenOptions::new().create(true).append(true).open(path);
-            let written = file.and_then(|mut file| file.write_all(document.markdown().as_bytes()));
-            written.map_err(|error| {
-                let path = path.display();
-                Failure::cannot(format!(
-                    "the summary could not be written to {path}: {error}"
-                ))
-            })?;
-        }
+        self.summarize(&document.markdown())?;
         shown.map(|()| gate)
+    }
+
+    /// Appends to the summary, if one is asked for.
+    fn summarize(&self, markdown: &str) -> Result<(), Failure> {
+        let Some(path) = &self.summary else {
+            return Ok(());
+        };
+        let file = OpenOptions::new().create(true).append(true).open(path);
+        let written = file.and_then(|mut file| file.write_all(markdown.as_bytes()));
+        written.map_err(|error| {
+            let path = path.display();
+            Failure::cannot(format!(
+                "the summary could not be written to {path}: {error}"
+            ))
+        })
     }
 }
 

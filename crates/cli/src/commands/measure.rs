@@ -334,6 +334,9 @@ fn report(run: &Run, findings: &Findings, how: RunContext<'_>) -> Result<Option<
         ))
     })?;
     let gate = shown?;
+    if let Some(gate) = &gate {
+        files::write_gate(&run.directory, gate, findings).map_err(Failure::cannot)?;
+    }
     if !how.output.json {
         let page = written.iter().find(|path| path.ends_with(files::HTML));
         if let Some(page) = page {

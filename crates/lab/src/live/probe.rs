@@ -154,8 +154,8 @@ pub(super) fn refusal(kind: FailureKind, said: &str, live: &LiveCall) -> Option<
             "responds with 404: there is nothing at {}; check the path and its method, {method}",
             service.url.path,
         ),
-        FailureKind::HttpStatus(405) => format!(
-            "responds with 405: {} does not accept {method}; choose another HTTP method",
+        FailureKind::HttpStatus(status @ (405 | 501)) => format!(
+            "responds with {status}: {} does not accept {method}; choose another HTTP method (-X)",
             service.url.path,
         ),
         FailureKind::HttpStatus(415) => format!(

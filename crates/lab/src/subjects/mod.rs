@@ -177,8 +177,10 @@ impl Subjects {
                 return Err(wrong(format!("{subject} has no stack \"{stack}\"{hint}")));
             }
             let is_plain = |c: char| c.is_ascii_alphanumeric() || ".-+_".contains(c);
-            if version.is_empty() || !version.chars().all(is_plain) {
-                return Err(wrong(format!("\"{version}\" is not a version")));
+            let begins = version.starts_with(|c: char| c.is_ascii_digit());
+            if !begins || !version.chars().all(is_plain) {
+                let what = format!("\"{version}\" is not a version; write a number, as in 1.80.0");
+                return Err(wrong(what));
             }
             let manifest = manifest.at_version(stack, version).ok_or_else(|| {
                 wrong(format!(

@@ -42,6 +42,12 @@ impl Stacks {
         commands.filter_map(|command| Some(&*command.as_ref().err()?.reason))
     }
 
+    /// Whether a stack can be started for some messages. The embedded stack always can.
+    pub fn has(&self, stack: &str) -> bool {
+        let of_stack = self.stacks.get(stack);
+        !stack.contains('/') || of_stack.is_some_and(|all| all.values().any(Result::is_ok))
+    }
+
     /// Adds all stacks of `others`.
     pub fn extend(&mut self, others: Self) {
         self.stacks.extend(others.stacks);

@@ -98,10 +98,11 @@ fn in_full(findings: &Findings, decision: &Decision) -> Vec<Block> {
     let rows = rows.map(|name| row(name.clone(), &columns, of(name)));
     let mut table = Table::of_figures(Column::text("variant", 0), &columns);
     table.add_group(rows);
-    table.notes = vec![
-        "cores: CPU of client and server together; cores and Mbit/s at 1,000 calls per second"
-            .to_owned(),
-    ];
+    let of_responses = bytes.is_some_and(|best| best.metric == Metric::ResponseBytes);
+    let of = if of_responses { " (of responses)" } else { "" };
+    table.notes = vec![format!(
+        "cores: CPU of client and server together; cores and Mbit/s{of} at 1,000 calls per second"
+    )];
     let sentences = words::decision::decision(decision).into_iter();
     let sentences = sentences.map(|text| Block::Paragraph(text.into()));
     [Block::Table(table)].into_iter().chain(sentences).collect()

@@ -120,7 +120,10 @@ fn side_by_side(both: [&Called<'_>; 2]) -> Section {
     let table = Table {
         columns: with_head(Column::text("", 0), both.map(column)),
         rows: rows.into_iter().flatten().collect(),
-        notes: vec!["bytes and CPU are per call".to_owned()],
+        notes: vec![
+            "bytes and CPU are per call".to_owned(),
+            format!("left out: {LEFT_OUT}"),
+        ],
         ..Table::default()
     };
     let failed = both.map(|(variant, _, figures)| {

@@ -1,4 +1,4 @@
-//! A report in about 15 lines: the decisions, the headline verdicts, the results of live services, and how many verdicts
+//! A report on one screen: the decisions, the headline verdicts, the results of live services, and how many verdicts
 //! there are.
 
 use rpcgauge_study::plan::Metric;
@@ -17,6 +17,16 @@ impl Document {
     /// The summary of these findings.
     pub fn summary(findings: &Findings) -> Self {
         let mut items: Vec<Item> = Vec::new();
+        let capacity = findings
+            .capacity
+            .iter()
+            .flat_map(words::capacity::sentences);
+        items.extend(capacity.map(|sentence| Item::plain(sentence.into())));
+        let objectives = live::objectives(findings).blocks.into_iter();
+        items.extend(objectives.flat_map(|block| match block {
+            Block::List(items) => items,
+            _ => Vec::new(),
+        }));
         let (headlines, others): (Vec<_>, Vec<_>) =
             findings.decisions.iter().partition(|one| one.headline);
         let decisions = headlines.into_iter().chain(others).take(MAX_DECISIONS);
@@ -38,7 +48,12 @@ impl Document {
         let more = asked.len().saturating_sub(MAX_VERDICTS) as u64;
         let shown = asked.into_iter().take(MAX_VERDICTS);
         items.extend(shown.map(|one| verdict(findings, one)));
-        let more = (more > 0).then(|| format!("{} not shown", units::counted(more, "verdict")));
+        let more = (more > 0).then(|| {
+            format!(
+                "{} not shown; `rpcgauge report DIR` prints them",
+                units::counted(more, "verdict")
+            )
+        });
         let closing = closing(findings).map(|text| words::sentence(&text));
         let notes = [more, closing].into_iter().flatten().map(Block::Note);
         let blocks = Block::list(items).into_iter().chain(notes);
@@ -46,7 +61,7 @@ impl Document {
             title: findings.study.name.clone(),
             question: findings.study.question.clone(),
             facts: run::facts(findings),
-            cautions: Vec::new(),
+            cautions: run::cautions(findings),
             sections: vec![Section::new("summary", "Summary", Shown::Always, blocks)],
         }
     }

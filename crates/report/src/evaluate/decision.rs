@@ -66,6 +66,14 @@ pub(super) fn decisions(
 
 /// Splits variants with the same calls into sets that the study compares with each other, directly or by way of others.
 fn compared<'a>(plan: &Plan, blocks: &'a Blocks<'a>, all: &[Candidate<'a>]) -> Vec<Candidates<'a>> {
+    // rpcgauge's own client is not a choice beside the clients of stacks.
+    let has_client = |one: &&Candidate<'_>| one.call.client.is_some();
+    let by_stacks: Vec<Candidate<'a>> = all.iter().filter(has_client).copied().collect();
+    let all = if by_stacks.is_empty() {
+        all
+    } else {
+        &by_stacks
+    };
     let index = |name: &str| all.iter().find(|one| one.findings.name == name);
     let pairs = plan.pairs.iter().filter(|pair| !pair.a_a);
     // Of and against, and whether the pair is a headline.

@@ -9,11 +9,14 @@ use crate::units;
 use crate::words::{self, About};
 
 pub(super) fn of(gate: &Gate, cautions: Vec<String>) -> Document {
-    let starts = match gate.starts {
-        0 => "of these two running processes, without fresh starts: two processes of one program can differ by several \
-              percent"
-            .to_owned(),
-        starts => format!("over {} of each", units::counted(starts, "fresh start")),
+    let starts = if gate.running {
+        "of these two running processes, without fresh starts: two processes of one program can differ by several percent"
+            .to_owned()
+    } else {
+        format!(
+            "over {} of each",
+            units::counted(gate.starts, "fresh start")
+        )
     };
     Document {
         title: match gate.verdict {
@@ -74,7 +77,7 @@ fn failures(call: &GatedCall) -> Vec<String> {
         })
         .collect();
     if call.failures.verdict == GateVerdict::Failed {
-        let [old, new] = [call.failures.old, call.failures.new].map(units::percent);
+        let [old, new] = [call.failures.old, call.failures.new].map(share);
         all.push(format!("{new} of the calls failed, {old} before"));
     }
     all
@@ -83,10 +86,9 @@ fn failures(call: &GatedCall) -> Vec<String> {
 fn section(call: &GatedCall) -> Section {
     let columns = [
         Column::text("", 0),
-        Column::number("old", 1),
-        Column::number("new", 1),
+        Column::number("old", 0),
+        Column::number("new", 0),
         Column::text("new is", 0),
-        Column::number("allowed", 0),
         Column::text("", 0),
     ];
     let mut rows: Vec<Vec<String>> = call
@@ -95,13 +97,13 @@ fn section(call: &GatedCall) -> Section {
         .map(|metric| line(call, metric))
         .collect();
     let failures = &call.failures;
+    let allowed = format!("+{}", words::margin_percent(failures.allowed));
     rows.push(vec![
         "failed calls".to_owned(),
-        units::percent(failures.old),
-        units::percent(failures.new),
+        share(failures.old),
+        share(failures.new),
         String::new(),
-        format!("+{}", words::margin_percent(failures.allowed)),
-        outcome(failures.verdict, false).to_owned(),
+        outcome(failures.verdict, false, Some(allowed)),
     ]);
     let table = Table {
         columns: columns.to_vec(),
@@ -122,28 +124,38 @@ fn line(call: &GatedCall, metric: &GatedMetric) -> Vec<String> {
     let value = |value: Option<f64>| value.map_or_else(units::none, |value| row.value(value));
     let is_open = matches!(comparison.outcome, Outcome::NotResolved { .. });
     let found = match comparison.outcome {
+        _ if metric.has_too_few_calls() => "too few calls".to_owned(),
         Outcome::NoDifference => format!("no different: {}", found(call, metric)),
         _ => found(call, metric),
     };
+    let allowed = metric.allowed.map(words::margin_percent);
     vec![
         row.name.to_owned(),
         value(comparison.against_value),
         value(comparison.of_value),
         found,
-        metric
-            .allowed
-            .map_or_else(units::none, words::margin_percent),
-        outcome(metric.verdict, is_open).to_owned(),
+        outcome(metric.verdict, is_open, allowed),
     ]
 }
 
-fn outcome(verdict: GateVerdict, is_open: bool) -> &'static str {
-    match verdict {
-        GateVerdict::Passed if is_open => "passed (not resolved)",
+/// The outcome with what is allowed: `FAILED (5% allowed)`.
+fn outcome(verdict: GateVerdict, is_open: bool, allowed: Option<String>) -> String {
+    let word = match verdict {
         GateVerdict::Passed => "passed",
         GateVerdict::NotJudged => "not judged",
         GateVerdict::Failed => "FAILED",
+    };
+    let open = is_open.then(|| "not resolved".to_owned());
+    let allowed = allowed.map(|share| format!("{share} allowed"));
+    let notes: Vec<String> = open.into_iter().chain(allowed).collect();
+    match &notes[..] {
+        [] => word.to_owned(),
+        notes => format!("{word} ({})", notes.join(", ")),
     }
+}
+
+fn share(share: Option<f64>) -> String {
+    share.map_or_else(units::none, units::percent)
 }
 
 /// The ratio without the metric's name, which is at the head of its row: `1.12× more [1.08, 1.16]`.

@@ -17,7 +17,7 @@ use crate::document::{Document, cautions};
 use crate::error::ReportError;
 use crate::findings::verdict::{Comparison, OverallVerdict, PlacementVerdict};
 use crate::findings::{Findings, VariantFindings};
-use crate::json;
+use crate::{json, units};
 
 /// The version of the gate's schema that this program writes.
 pub const SCHEMA: u32 = 1;
@@ -72,7 +72,9 @@ pub struct Gate {
     pub verdict: GateVerdict,
     /// The version of this schema.
     pub schema: u32,
-    /// The number of starts of each version that were measured; 0 if the services were already running.
+    /// Whether the services were already running, so that it is about these instances only.
+    pub running: bool,
+    /// The number of starts of each version that were measured.
     pub starts: u64,
     /// Whether the run was interrupted.
     pub interrupted: bool,
@@ -118,10 +120,10 @@ pub struct GatedMetric {
 pub struct GatedFailures {
     /// Whether the new version fails more often.
     pub verdict: GateVerdict,
-    /// The share of the old version.
-    pub old: f64,
-    /// The share of the new version.
-    pub new: f64,
+    /// The share of the old version; absent if it was not measured.
+    pub old: Option<f64>,
+    /// The share of the new version; absent if it was not measured.
+    pub new: Option<f64>,
     /// By how much the share may increase.
     pub allowed: f64,
 }
@@ -139,7 +141,6 @@ impl Gate {
         let calls: Vec<GatedCall> = calls.collect();
         let interrupted = findings.progress.missing > 0;
         let worst = calls.iter().map(|call| call.verdict).max();
-        let is_running = findings.variants.iter().any(VariantFindings::is_running);
         let metrics = calls.iter().flat_map(|call| &call.metrics);
         let starts = metrics.filter_map(|metric| Some(metric.comparison.estimate?.invocations));
         Self {
@@ -148,7 +149,8 @@ impl Gate {
                 worst => worst.unwrap_or(GateVerdict::NotJudged),
             },
             schema: SCHEMA,
-            starts: starts.max().filter(|_| !is_running).unwrap_or(0),
+            running: findings.variants.iter().any(VariantFindings::is_running),
+            starts: starts.max().unwrap_or(0),
             interrupted,
             calls,
         }
@@ -203,8 +205,13 @@ impl GatedCall {
             .failures
             .iter()
             .filter(|failure| is_of_this(&failure.variant));
-        let not_measured = failed.map(|failure| format!("{}: {}", failure.variant, failure.reason));
-        let not_measured = crate::distinct(not_measured);
+        // The first reason of each, because they differ in numbers.
+        let failed = crate::by_key(failed.map(|one| (&one.variant, &one.reason)));
+        let not_measured = failed.into_iter().map(|(variant, reasons)| {
+            let times = units::counted(reasons.len() as u64, "trial");
+            format!("{variant} ({times}): {}", reasons[0])
+        });
+        let not_measured: Vec<String> = not_measured.collect();
         let worst = metrics.iter().filter(|metric| !metric.has_too_few_calls());
         let worst = worst.map(|metric| metric.verdict).max();
         let worst = match worst.unwrap_or(GateVerdict::NotJudged) {
@@ -263,7 +270,7 @@ impl GatedMetric {
 impl GatedFailures {
     /// Judges the failed calls of the new and of the old version, each with the number of all its calls.
     fn of([new, old]: [[u64; 2]; 2]) -> Self {
-        let share = |[failed, all]: [u64; 2]| failed as f64 / all.max(1) as f64;
+        let share = |[failed, all]: [u64; 2]| (all > 0).then(|| failed as f64 / all as f64);
         let scale = new[1] as f64 / old[1].max(1) as f64;
         let more = new[0] as f64 - old[0] as f64 * scale;
         // As for Poisson counts.
@@ -271,10 +278,12 @@ impl GatedFailures {
         let is_chance = more < MIN_FAILURES || more < MIN_DEVIATIONS * deviation;
         let (new, old) = (share(new), share(old));
         Self {
-            verdict: if new > old + ALLOWED_FAILURES && !is_chance {
-                GateVerdict::Failed
-            } else {
-                GateVerdict::Passed
+            verdict: match (new, old) {
+                (Some(new), Some(old)) if new > old + ALLOWED_FAILURES && !is_chance => {
+                    GateVerdict::Failed
+                }
+                (Some(_), Some(_)) => GateVerdict::Passed,
+                _ => GateVerdict::NotJudged,
             },
             old,
             new,

@@ -96,7 +96,7 @@ fn a_control_that_cannot_be_measured_leaves_nothing_judged() {
     assert_eq!(gate.verdict, GateVerdict::NotJudged);
     assert_eq!(
         gate.calls[0].not_measured,
-        ["grpc-again: it exited on its own"]
+        ["grpc-again (12 trials): it exited on its own"]
     );
 }
 

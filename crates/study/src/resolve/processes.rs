@@ -155,7 +155,7 @@ fn best(
 }
 
 const NOT_COMPARED: &str = "no other variant of its program is compared with it";
-const NO_PROGRAM: &str = "no program contains these stacks and those of another variant";
+const NO_PROGRAM: &str = "no program combines these stacks with those of another variant";
 
 /// Why a variant of a group shares no process.
 fn reason(

@@ -23,7 +23,7 @@ fn variants_share_the_program_that_carries_their_stacks() {
         plan.processes(),
         [
             "a, b and a-again share a server process (go/services)",
-            "c has its own processes: no program contains these stacks and those of another variant",
+            "c has its own processes: no program combines these stacks with those of another variant",
         ]
     );
     assert!(plan.are_in_one_process("a", "b") && !plan.are_in_one_process("a", "c"));
@@ -38,7 +38,7 @@ fn variants_share_the_program_that_carries_their_stacks() {
     assert_eq!(
         plan.processes(),
         [
-            "a, a-again and b have their own processes: no program contains these stacks and those of another variant"
+            "a, a-again and b have their own processes: no program combines these stacks with those of another variant"
         ]
     );
 }
