@@ -49,9 +49,10 @@ pub(crate) fn run(args: &RunsArgs) -> Outcome {
         let _ = writeln!(text, "{}  {}", run.directory.display(), run.created_at);
         let _ = writeln!(text, "{}", show::wrapped("    ", &run.question));
     }
-    text += match listed.is_empty() {
-        true => "There are no runs here.\n",
-        false => "\n`rpcgauge report DIR --format summary` prints the result of one in short.\n",
+    text += if listed.is_empty() {
+        "There are no runs here.\n"
+    } else {
+        "\n`rpcgauge report DIR --format summary` prints the result of one in short.\n"
     };
     print_plain(&text)
 }
