@@ -12,11 +12,15 @@ use rpcgauge_message::Schema;
 use rpcgauge_message::data::{Data, DataError, Form, Order, RowFormat, Rows};
 use rpcgauge_study::plan::{Plan, Variant};
 use rpcgauge_study::resolve::inputs::{ServiceInputs, Template};
+use rpcgauge_study::resolve::loader::FileLoader;
+use rpcgauge_study::resolve::{Overrides, ResolveContext};
 use rpcgauge_study::settings::{LiveCall, LiveService, LiveWire, Messages, Stop, Target};
 use rustix::process::{Resource, getrlimit};
 
+use crate::args::LimitArgs;
 use crate::exit::{self, Failure};
 use crate::inputs::{self, Resolved};
+use crate::study_text::StudyText;
 
 /// A live service that has not been called yet.
 pub(crate) struct Prepared<'r> {
@@ -32,6 +36,30 @@ pub(crate) struct Prepared<'r> {
 struct Source {
     data: Arc<Data>,
     name: String,
+}
+
+/// Resolves the study that the options of a command describe. Its text is not stored, since its messages may be secret.
+pub(crate) fn resolve(
+    study: &StudyText,
+    name: &str,
+    variables: BTreeMap<String, String>,
+    limits: &LimitArgs,
+) -> Result<Resolved, Failure> {
+    let context = ResolveContext {
+        subjects: &BTreeMap::new(),
+        loader: &FileLoader {
+            variables,
+            ..FileLoader::default()
+        },
+        cores: inputs::cores(),
+        overrides: &Overrides {
+            limits: inputs::limits(limits)?,
+            ..Overrides::default()
+        },
+    };
+    let resolved = study.resolve(name, &context);
+    let resolved = resolved.map_err(|error| study.failure(&error))?;
+    Ok(Resolved::new(resolved, None))
 }
 
 /// Reads the messages and TLS files for the services of a study. Does not call the services.

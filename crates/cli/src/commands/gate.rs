@@ -7,8 +7,6 @@ use std::path::PathBuf;
 
 use rpcgauge_lab::Stacks;
 use rpcgauge_report::{Allowed, Findings, Gate, escape, units};
-use rpcgauge_study::resolve::loader::FileLoader;
-use rpcgauge_study::resolve::{Overrides, ResolveContext};
 use rpcgauge_study::url::Url;
 use rpcgauge_study::words::{Named as _, format_time};
 
@@ -16,7 +14,6 @@ use super::load::{unused_variable, write_service};
 use super::measure::{self, Ended, RunContext};
 use crate::args::{self, GATED, GateArgs, OutputArgs};
 use crate::exit::{Failure, Outcome, print};
-use crate::inputs::{self, Resolved};
 use crate::services;
 use crate::show;
 use crate::signals;
@@ -54,22 +51,7 @@ pub(crate) fn run(args: GateArgs) -> Outcome {
     if args.print_study {
         return print(study.text());
     }
-    let context = ResolveContext {
-        subjects: &BTreeMap::new(),
-        loader: &FileLoader {
-            variables,
-            ..FileLoader::default()
-        },
-        cores: inputs::cores(),
-        overrides: &Overrides {
-            limits: inputs::limits(&args.limits)?,
-            ..Overrides::default()
-        },
-    };
-    let resolved = study.resolve(NAME, &context);
-    let resolved = resolved.map_err(|error| study.failure(&error))?;
-    // The study's text is not stored, since its messages may be secret.
-    let resolved = Resolved::new(resolved, None);
+    let resolved = services::resolve(&study, NAME, variables, &args.limits)?;
     let prepared = services::prepare(&resolved)?;
     let stop = signals::stop_flag()?;
     let rule = GateRule {

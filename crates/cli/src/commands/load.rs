@@ -5,8 +5,6 @@ use std::collections::BTreeMap;
 use rpcgauge_lab::Stacks;
 use rpcgauge_report::Allowed;
 use rpcgauge_study::ramp::format_ramp;
-use rpcgauge_study::resolve::loader::FileLoader;
-use rpcgauge_study::resolve::{Overrides, ResolveContext};
 use rpcgauge_study::url::Url;
 use rpcgauge_study::words::format_time;
 
@@ -14,7 +12,7 @@ use super::gate::GateRule;
 use super::measure::{self, Ended, RunContext};
 use crate::args::{self, LoadArgs, NamedTarget, SchemaArgs, ServiceArgs, TlsArgs};
 use crate::exit::{Failure, Outcome, print};
-use crate::inputs::{self, Resolved};
+use crate::inputs;
 use crate::services;
 use crate::signals;
 use crate::study_text::{StudyText, number};
@@ -41,22 +39,7 @@ pub(crate) fn run(args: LoadArgs) -> Outcome {
     if args.print_study {
         return print(study.text());
     }
-    let context = ResolveContext {
-        subjects: &BTreeMap::new(),
-        loader: &FileLoader {
-            variables,
-            ..FileLoader::default()
-        },
-        cores: inputs::cores(),
-        overrides: &Overrides {
-            limits: inputs::limits(&args.limits)?,
-            ..Overrides::default()
-        },
-    };
-    let resolved = study.resolve(&name(&args.target.url), &context);
-    let resolved = resolved.map_err(|error| study.failure(&error))?;
-    // The study's text is not stored, since its messages may be secret.
-    let resolved = Resolved::new(resolved, None);
+    let resolved = services::resolve(&study, &name(&args.target.url), variables, &args.limits)?;
     let exports = Exports::open(&args.exports)?;
     // This must come before the handler that makes Ctrl-C only set a flag. Otherwise Ctrl-C could
     // not interrupt the wait for a pipe that has no writer.

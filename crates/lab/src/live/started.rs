@@ -224,7 +224,7 @@ impl StartedService {
         let others: Vec<String> = others.iter().map(u16::to_string).collect();
         let instead = match others.as_slice() {
             [] => format!(
-                "; if it needs more time, allow more with --ready-within; the port is in {PORT} of its command and in the \
+                "; if it needs more time, increase \"ready-within\"; the port is in {PORT} of its command and in the \
                  environment variable {PORT_VARIABLE}"
             ),
             ports => format!(
