@@ -100,8 +100,8 @@ impl Emulator {
         self.ask(Command::Count)
     }
 
-    /// Switches to other paths, and returns the previous ones. Packets already in transit arrive as
-    /// scheduled.
+    /// Switches to other paths, and returns the previous ones. Packets that have been sent, whether or not the
+    /// thread has read them, cross by the previous paths.
     pub(crate) fn use_paths(&self, paths: [Path; 2]) -> Result<[Path; 2], LinkError> {
         self.ask(|tell| Command::Use(Box::new(paths), tell))
             .map(|before| *before)
@@ -214,7 +214,7 @@ impl Thread {
         }
     }
 
-    /// Carries out pending commands. Returns `false` if the handle is gone.
+    /// Carries out pending commands. Returns `false` if the handle or a device is gone.
     fn obey(&mut self) -> bool {
         loop {
             match self.inbox.try_recv() {
@@ -225,6 +225,9 @@ impl Thread {
                     drop(tell.send(self.totals.clone()));
                 }
                 Ok(Command::Use(mut paths, tell)) => {
+                    if self.drain().is_err() {
+                        return false;
+                    }
                     for (lane, path) in self.lanes.iter_mut().zip(&mut *paths) {
                         mem::swap(&mut lane.path, path);
                     }
@@ -240,6 +243,15 @@ impl Thread {
                 Err(TryRecvError::Disconnected) => return false,
             }
         }
+    }
+
+    /// Reads all packets that the devices hold. They were sent before the command that is being carried out,
+    /// so they take the paths that it replaces.
+    fn drain(&mut self) -> Result<(), Errno> {
+        while self.read()? {
+            self.write();
+        }
+        Ok(())
     }
 
     /// Reads packets from both devices, and returns whether there were any. Fails if a device is gone,
