@@ -258,7 +258,13 @@ fn check(comparison: &Comparison) -> String {
     });
     let name = metric(comparison.metric).name;
     let said = words::joined(said, "; ");
-    format!("A/A check of {} in {name}: {said}", comparison.against)
+    let process = if comparison.one_process {
+        ", in one process"
+    } else {
+        ""
+    };
+    let of = &comparison.against;
+    format!("A/A check of {of} in {name}{process}: {said}")
 }
 
 /// The counts of claims by outcome; `None` if the study has no claims.

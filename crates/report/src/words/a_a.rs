@@ -40,10 +40,14 @@ pub(crate) fn a_a_brief(verdict: &PlacementVerdict) -> String {
         };
     };
     match a_a_outcome(estimate) {
+        (FAILS, Some(means)) => format!("{FAILS} (measured twice, it differs from itself), {means}"),
         (outcome, Some(means)) => format!("{outcome}, {means}"),
         (outcome, None) => format!("{outcome}, without an interval"),
     }
 }
+
+/// The outcome of a check whose interval does not contain 1.
+const FAILS: &str = "fails";
 
 /// An A/A interval that reaches beyond this factor is not reassuring, even if it includes 1, since most real
 /// differences are smaller.
@@ -61,7 +65,7 @@ fn a_a_outcome(estimate: &Estimate) -> (&'static str, Option<String>) {
         return ("inconclusive", Some(too_little(estimate)));
     }
     let outcome = if !(low..=high).contains(&1.0) {
-        "fails"
+        FAILS
     } else if farthest > LOOSE {
         "too wide"
     } else {

@@ -18,6 +18,9 @@ pub(crate) struct Draft {
     /// How often headline pairs are checked under every placement except the first.
     pub(crate) check_rounds: Rounds,
     pub(crate) control: Control,
+    /// The groups whose A/A variant is measured a third time, in processes of its own. They have variants that share
+    /// processes and comparisons that do not, and each kind needs its own control.
+    pub(crate) own_controls: BTreeSet<Option<String>>,
 }
 
 /// Which variants are measured a second time under another name (A/A), one per group, as a control for apparent
@@ -46,6 +49,10 @@ pub(crate) enum DraftError {
 
 /// The suffix of the second name of a variant that is measured twice.
 const AGAIN: &str = "again";
+/// The suffix of its name in processes of its own, in a group whose other variants share theirs.
+const AGAIN_OWN: &str = "again-own";
+/// Why that one shares no process.
+const OWN_CONTROL: &str = "it is the control of comparisons between processes";
 
 /// A variant that is measured a second time.
 struct Controlled {
@@ -219,30 +226,51 @@ impl Draft {
     /// Adds the second copy of each variant that is measured twice, and the pair that compares the two.
     fn add_controls(&mut self) -> Result<(), DraftError> {
         let mut names = self.names();
-        for Controlled { place, headline } in self.controlled() {
-            let (variant, rounds) = self.variants[place].clone();
-            let name = variant.name.clone();
-            let again = format!("{name}-{AGAIN}");
-            if !names.insert(again.clone()) {
-                return Err(DraftError::Taken(again));
+        for controlled in self.controlled() {
+            self.add_control(&controlled, AGAIN, &mut names)?;
+            let group = &self.variants[controlled.place].0.group;
+            if self.own_controls.contains(group) {
+                let own = self.add_control(&controlled, AGAIN_OWN, &mut names)?;
+                let own_processes = &mut self.plan.own_processes;
+                own_processes.insert(own, OWN_CONTROL.to_owned());
             }
-            self.plan.pairs.push(Pair {
-                name: format!("{name}-a-a"),
-                question: format!("Is {name} as fast as itself?"),
-                of: again.clone(),
-                against: name.clone(),
-                metric: Metric::LatencyP50,
-                headline: headline || self.plan.pairs.is_empty(),
-                a_a: true,
-            });
-            let twin = Variant {
-                name: again,
-                repeats: Some(name),
-                ..variant
-            };
-            self.variants.push((twin, rounds));
         }
         Ok(())
+    }
+
+    /// Adds a copy of a variant and the pair that compares it with the original. Returns the copy's name.
+    fn add_control(
+        &mut self,
+        controlled: &Controlled,
+        suffix: &str,
+        names: &mut BTreeSet<String>,
+    ) -> Result<String, DraftError> {
+        let (variant, rounds) = self.variants[controlled.place].clone();
+        let name = variant.name.clone();
+        let again = format!("{name}-{suffix}");
+        if !names.insert(again.clone()) {
+            return Err(DraftError::Taken(again));
+        }
+        let pair = match suffix {
+            AGAIN => format!("{name}-a-a"),
+            _ => format!("{name}-a-a-own"),
+        };
+        self.plan.pairs.push(Pair {
+            name: pair,
+            question: format!("Is {name} as fast as itself?"),
+            of: again.clone(),
+            against: name.clone(),
+            metric: Metric::LatencyP50,
+            headline: controlled.headline || self.plan.pairs.is_empty(),
+            a_a: true,
+        });
+        let copy = Variant {
+            name: again.clone(),
+            repeats: Some(name),
+            ..variant
+        };
+        self.variants.push((copy, rounds));
+        Ok(again)
     }
 
     /// The variants that run under each placement: all of them under the study's own, which is the first,

@@ -167,6 +167,36 @@ impl Plan {
         roles.flatten().collect()
     }
 
+    /// The groups with an A/A pair, but none that can be the control of all their comparisons: it shares a process that
+    /// the variants of some comparison do not share.
+    pub(crate) fn groups_without_control(&self) -> BTreeSet<Option<String>> {
+        if self.shared_processes.is_empty() {
+            return BTreeSet::new();
+        }
+        let roles = |(of, against): (&str, &str)| match (self.place(of), self.place(against)) {
+            (Some(of), Some(against)) => self.shared_roles(of, against),
+            _ => BTreeSet::new(),
+        };
+        let group = |name: &str| self.variant(name).and_then(|one| one.group.clone());
+        let (controls, pairs): (Vec<&Pair>, Vec<&Pair>) =
+            self.pairs.iter().partition(|pair| pair.a_a);
+        let mut by_group: BTreeMap<Option<String>, Vec<BTreeSet<Role>>> = BTreeMap::new();
+        for control in controls {
+            let shared = roles((&control.of, &control.against));
+            by_group.entry(group(&control.of)).or_default().push(shared);
+        }
+        let pairs = pairs.iter().map(|pair| (&*pair.of, &*pair.against));
+        let claims = self.claims.iter();
+        let claims = claims.map(|claim| (&*claim.of, &*claim.against));
+        let without = pairs.chain(claims).filter_map(|compared| {
+            let group = group(compared.0);
+            let (controls, judged) = (by_group.get(&group)?, roles(compared));
+            let mut controls = controls.iter();
+            (!controls.any(|shared| shared.is_subset(&judged))).then_some(group)
+        });
+        without.collect()
+    }
+
     /// The processes that a variant shares with others.
     pub fn processes_of(&self, variant: u32) -> Option<&SharedProcesses> {
         let mut shared = self.shared_processes.iter();

@@ -264,6 +264,7 @@ impl Resolver<'_> {
                 .collect(),
             check_rounds: machine.check_rounds,
             control,
+            own_controls: BTreeSet::new(),
         };
         let mut draft = draft.only(&kept);
         if draft.plan.pairs.is_empty() {
@@ -282,7 +283,18 @@ impl Resolver<'_> {
         })
     }
 
-    fn finish(&self, draft: Draft, combined: &[Combined]) -> Result<Plan, StudyError> {
+    /// Orders the draft's trials and decides which variants share processes.
+    fn finish(&self, mut draft: Draft, combined: &[Combined]) -> Result<Plan, StudyError> {
+        let plan = self.finish_once(draft.clone(), combined)?;
+        // Which variants share processes depends on the trials, and which A/A pairs are needed depends on that.
+        draft.own_controls = plan.groups_without_control();
+        if draft.own_controls.is_empty() {
+            return Ok(plan);
+        }
+        self.finish_once(draft, combined)
+    }
+
+    fn finish_once(&self, draft: Draft, combined: &[Combined]) -> Result<Plan, StudyError> {
         let trials = draft.trial_count();
         if trials > MAX_TRIALS {
             return Err(self.source.whole(format!(

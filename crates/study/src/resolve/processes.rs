@@ -1,6 +1,7 @@
 //! Which variants are called in the same processes.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
 
 use rpcgauge_contract::MAX_PARTS;
 use rpcgauge_message::workload::MessageSet;
@@ -46,7 +47,7 @@ impl StudyFile {
     }
 
     /// Puts the variants of a plan that are to share processes into the fewest that carry them, and notes why others
-    /// have their own.
+    /// have their own, unless the plan already says so.
     pub(super) fn assign_processes(&self, plan: &mut Plan, stacks: &BTreeMap<String, Features>) {
         let pairs = plan.pairs.iter().filter(|pair| !pair.a_a);
         let pairs = pairs.map(|pair| (&*pair.of, &*pair.against));
@@ -54,7 +55,7 @@ impl StudyFile {
         let claims = claims.map(|claim| (&*claim.of, &*claim.against));
         let compared: Vec<(&str, &str)> = pairs.chain(claims).collect();
         let mut shared = Vec::new();
-        let mut own = BTreeMap::new();
+        let mut own = mem::take(&mut plan.own_processes);
         for group in plan
             .variants
             .iter()
@@ -65,7 +66,8 @@ impl StudyFile {
                 continue;
             }
             let all = sharers(plan, group.as_ref());
-            let mut left: Vec<&Sharer<'_>> = all.iter().collect();
+            let undecided = |one: &&Sharer<'_>| !own.contains_key(&one.variant.name);
+            let mut left: Vec<&Sharer<'_>> = all.iter().filter(undecided).collect();
             while let Some(first) = left.first().copied() {
                 if let Some(processes) = best(first, &left, &compared, stacks) {
                     left.retain(|one| !processes.variants.contains(&one.place));

@@ -23,10 +23,12 @@ fn variants_share_the_program_that_carries_their_stacks() {
         plan.processes(),
         [
             "a, b and a-again share a server process (go/services)",
+            "a-again-own has its own processes: it is the control of comparisons between processes",
             "c has its own processes: no program combines these stacks with those of another variant",
         ]
     );
     assert!(plan.are_in_one_process("a", "b") && !plan.are_in_one_process("a", "c"));
+    assert!(plan.groups_without_control().is_empty());
     // One stack alone is called in its own program.
     let plan = shared(&[("a", GRPC), ("b", GRPC)]);
     assert_eq!(
@@ -76,6 +78,7 @@ fn shared_clients_come_before_a_shared_embedded_server() {
         plan.processes(),
         [
             "a, c and a-again share a server process (reference) and a client process (python/http)",
+            "a-again-own has its own processes: it is the control of comparisons between processes",
             "b and d have their own processes: no other variant of its program is compared with it",
         ]
     );
