@@ -36,11 +36,11 @@ pub(crate) use serde_as_text;
 pub enum Encoding {
     /// The protobuf binary format.
     Protobuf,
-    /// JSON with lowerCamelCase names.
+    /// JSON as an application without protobuf writes it: lowerCamelCase names, and 64-bit integers as numbers.
     Json,
     /// JSON with the field names as written in the .proto file.
     JsonProtoNames,
-    /// JSON in protobuf's own mapping: like [`Encoding::Json`], but with 64-bit integers as strings.
+    /// The proto3 JSON mapping: like [`Encoding::Json`], but with 64-bit integers as strings.
     ProtoJson,
     /// MessagePack, keyed by the JSON names.
     Msgpack,

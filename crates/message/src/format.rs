@@ -85,14 +85,9 @@ pub(crate) fn encode_dynamic(
 ) -> Result<(), EncodeError> {
     let result = match encoding {
         Encoding::Protobuf => message.try_encode(out).map_err(|e| e.to_string()),
-        Encoding::Msgpack | Encoding::Cbor => {
-            encode_serde(&WriteMessage::new(message), encoding, out)
-        }
         // The library's JSON is protobuf's own mapping.
-        Encoding::Json | Encoding::JsonProtoNames | Encoding::ProtoJson => {
-            encode_serde(message, Encoding::Json, out)
-        }
-        Encoding::Hybrid => encode_serde(message, encoding, out),
+        Encoding::ProtoJson => encode_serde(message, Encoding::Json, out),
+        _ => encode_serde(&WriteMessage::new(message), encoding, out),
     };
     result.map_err(|what| EncodeError::no_form(full_name, encoding, &what))
 }

@@ -247,12 +247,12 @@ impl Message {
         Ok(out)
     }
 
-    /// Returns the path to something that JSON loses: the library omits extensions in an `Any`'s payload.
+    /// Returns the path to something that protobuf's JSON loses: the library omits extensions in an `Any`'s payload.
     pub(crate) fn lost_in_json(&self) -> Option<String> {
         if !self.message_type().types.has_any {
             return None;
         }
-        let json = String::from_utf8(self.to_bytes(Encoding::Json).ok()?).ok()?;
+        let json = String::from_utf8(self.to_bytes(Encoding::ProtoJson).ok()?).ok()?;
         let read = self.message_type().from_json(&json).ok()?;
         first_difference(self, &read).map(|difference| difference.path)
     }

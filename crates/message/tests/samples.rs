@@ -29,17 +29,20 @@ fn legacy() -> MessageType {
     SCHEMA.message_type("legacy.Request").unwrap()
 }
 
-/// A sample, written exactly as it would be encoded.
+/// A sample, written exactly as it would be encoded in the proto3 JSON mapping.
 const ORDER: &str = include_str!("samples/order.json");
 
 #[test]
 fn a_sample_with_everything_goes_through_every_encoding() {
     let message = order().from_json(ORDER).unwrap();
     assert_eq!(message.code(), CodeKind::Dynamic);
-    assert_eq!(
-        String::from_utf8(message.to_bytes(Encoding::Json).unwrap()).unwrap(),
-        ORDER
-    );
+    let json = |encoding| String::from_utf8(message.to_bytes(encoding).unwrap()).unwrap();
+    assert_eq!(json(Encoding::ProtoJson), ORDER);
+    let numbers = ["1250", "-9223372036854775808", "0"];
+    let numbered = numbers.iter().fold(ORDER.to_owned(), |json, number| {
+        json.replace(&format!(":\"{number}\""), &format!(":{number}"))
+    });
+    assert_eq!(json(Encoding::Json), numbered);
     for encoding in Encoding::ALL {
         let bytes = message.to_bytes(encoding).unwrap();
         let back = order().decode(&bytes, encoding, &Limits::DEFAULT).unwrap();
@@ -112,7 +115,7 @@ fn readers_accept_other_forms() {
             .from_json(given)
             .unwrap_or_else(|e| panic!("{given}: {e}"));
         assert_eq!(
-            String::from_utf8(message.to_bytes(Encoding::Json).unwrap()).unwrap(),
+            String::from_utf8(message.to_bytes(Encoding::ProtoJson).unwrap()).unwrap(),
             written
         );
     }
@@ -469,7 +472,7 @@ fn an_any_holds_well_known_types_that_no_file_imports() {
         let read = message
             .from_json(&json)
             .unwrap_or_else(|error| panic!("{json}: {error}"));
-        let back = read.to_bytes(Encoding::Json).unwrap();
+        let back = read.to_bytes(Encoding::ProtoJson).unwrap();
         assert_eq!(String::from_utf8(back).unwrap(), json);
     }
 }

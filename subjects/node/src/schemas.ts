@@ -1,5 +1,5 @@
 /**
- * JSON schemas of messages in the proto3 JSON mapping, each a definition under its full name.
+ * JSON schemas of messages in JSON with 64-bit integers as numbers, each a definition under its full name.
  *
  * Fastify validates requests and serializes responses with them.
  */
@@ -11,9 +11,6 @@ export type Schema = Record<string, unknown>;
 
 /** The id that references begin with. */
 export const SCHEMAS_ID = "messages";
-
-/** The JSON form of 64-bit integers. */
-export type Wide = "integer" | "string";
 
 const TEXT: Schema = { type: "string" };
 const ANYTHING: Schema = {};
@@ -29,26 +26,25 @@ const WELL_KNOWN: Record<string, Schema> = {
   "google.protobuf.FieldMask": TEXT,
   "google.protobuf.FloatValue": { type: "number", nullable: true },
   "google.protobuf.Int32Value": { type: "integer", nullable: true },
+  "google.protobuf.Int64Value": { type: "integer", nullable: true },
   "google.protobuf.ListValue": { type: "array", items: ANYTHING },
   "google.protobuf.StringValue": { type: "string", nullable: true },
   "google.protobuf.Struct": OBJECT,
   "google.protobuf.Timestamp": TEXT,
   "google.protobuf.UInt32Value": { type: "integer", nullable: true },
+  "google.protobuf.UInt64Value": { type: "integer", nullable: true },
   "google.protobuf.Value": ANYTHING,
 };
 
-const WIDE = ["google.protobuf.Int64Value", "google.protobuf.UInt64Value"];
-
 /** Whether the JSON form of a message is something other than an object with its fields. */
 export function hasOwnForm({ typeName }: DescMessage): boolean {
-  return Object.hasOwn(WELL_KNOWN, typeName) || WIDE.includes(typeName);
+  return Object.hasOwn(WELL_KNOWN, typeName);
 }
 
-export function schemas(descriptors: FileDescriptorSet, wide: Wide): Schema {
+export function schemas(descriptors: FileDescriptorSet): Schema {
   const definitions: Schema = {};
-  for (const name of WIDE) definitions[name] = { type: wide, nullable: true };
   for (const type of createFileRegistry(descriptors)) {
-    if (type.kind === "message") definitions[type.typeName] ??= message(type, wide);
+    if (type.kind === "message") definitions[type.typeName] ??= message(type);
   }
   return { $id: SCHEMAS_ID, definitions };
 }
@@ -57,10 +53,10 @@ export function reference(typeName: string): Schema {
   return { $ref: `${SCHEMAS_ID}#/definitions/${typeName}` };
 }
 
-function message(type: DescMessage, wide: Wide): Schema {
+function message(type: DescMessage): Schema {
   const known = WELL_KNOWN[type.typeName];
   if (known !== undefined) return known;
-  const properties = Object.fromEntries(type.fields.map((each) => [each.jsonName, field(each, wide)]));
+  const properties = Object.fromEntries(type.fields.map((each) => [each.jsonName, field(each)]));
   // Extensions have keys that the message does not define.
   return { type: "object", properties, additionalProperties: extensible(type) };
 }
@@ -69,24 +65,24 @@ function extensible(type: DescMessage): boolean {
   return type.proto.extensionRange.length > 0;
 }
 
-function field(of: DescField, wide: Wide): Schema {
+function field(of: DescField): Schema {
   switch (of.fieldKind) {
     case "list":
-      return { type: "array", items: of.listKind === "message" ? reference(of.message.typeName) : single(of, wide) };
+      return { type: "array", items: of.listKind === "message" ? reference(of.message.typeName) : single(of) };
     case "map":
       return {
         type: "object",
-        additionalProperties: of.mapKind === "message" ? reference(of.message.typeName) : single(of, wide),
+        additionalProperties: of.mapKind === "message" ? reference(of.message.typeName) : single(of),
       };
     case "message":
       return reference(of.message.typeName);
     default:
-      return single(of, wide);
+      return single(of);
   }
 }
 
 /** The schema of a scalar or an enum. */
-function single(of: DescField, wide: Wide): Schema {
+function single(of: DescField): Schema {
   if (of.enum !== undefined) {
     return of.enum.typeName === "google.protobuf.NullValue" ? { type: "null" } : TEXT;
   }
@@ -96,16 +92,10 @@ function single(of: DescField, wide: Wide): Schema {
     case ScalarType.DOUBLE:
     case ScalarType.FLOAT:
       return { type: "number" };
-    case ScalarType.INT32:
-    case ScalarType.UINT32:
-    case ScalarType.SINT32:
-    case ScalarType.FIXED32:
-    case ScalarType.SFIXED32:
-      return { type: "integer" };
     case ScalarType.BYTES:
     case ScalarType.STRING:
       return TEXT;
     default:
-      return { type: wide };
+      return { type: "integer" };
   }
 }

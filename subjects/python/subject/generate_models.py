@@ -15,14 +15,14 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from subject.model_base import Int64, Model
+from subject.model_base import Model
 '''
 
 SCALARS = {
     FieldDescriptor.CPPTYPE_INT32: ("int", "0"),
     FieldDescriptor.CPPTYPE_UINT32: ("int", "0"),
-    FieldDescriptor.CPPTYPE_INT64: ("Int64", "0"),
-    FieldDescriptor.CPPTYPE_UINT64: ("Int64", "0"),
+    FieldDescriptor.CPPTYPE_INT64: ("int", "0"),
+    FieldDescriptor.CPPTYPE_UINT64: ("int", "0"),
     FieldDescriptor.CPPTYPE_FLOAT: ("float", "0.0"),
     FieldDescriptor.CPPTYPE_DOUBLE: ("float", "0.0"),
     FieldDescriptor.CPPTYPE_BOOL: ("bool", "False"),
@@ -39,20 +39,20 @@ WELL_KNOWN = {
     "FieldMask": "str",
     "FloatValue": "float",
     "Int32Value": "int",
-    "Int64Value": "Int64",
+    "Int64Value": "int",
     "ListValue": "list[Any]",
     "NullValue": "None",
     "StringValue": "str",
     "Struct": "dict[str, Any]",
     "Timestamp": "str",
     "UInt32Value": "int",
-    "UInt64Value": "Int64",
+    "UInt64Value": "int",
     "Value": "Any",
 }
 
 # Names that a field or a class would hide from neighbouring annotations, or from pydantic.
 TAKEN = {
-    *("Any", "Field", "Int64", "Literal", "MESSAGES", "Model"),
+    *("Any", "Field", "Literal", "MESSAGES", "Model"),
     *("bool", "bytes", "dict", "float", "int", "list", "str"),
     *keyword.kwlist,
     *dir(BaseModel),

@@ -1,12 +1,6 @@
 """The building blocks of the generated models."""
 
-from typing import Annotated, Any
-
-from pydantic import BaseModel, ConfigDict, PlainSerializer
-
-# A string in JSON, as in protobuf. For the built-in workloads, `models.Models` makes it a number before the generated
-# code is imported.
-Int64: Any = Annotated[int, PlainSerializer(str, return_type=str, when_used="json")]
+from pydantic import BaseModel, ConfigDict
 
 
 class Model(BaseModel):

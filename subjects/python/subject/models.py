@@ -6,13 +6,13 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from subject import model_base, service
+from subject import service
 from subject.contract import Refused
 from subject.messages import Coder, Sample, Service
 from subject.methods import Method
 from subject.workloads import Workload
 
-# As in the proto3 JSON mapping: with its names, and without fields that have their default.
+# With the names of the proto3 JSON mapping, and without fields that have their default.
 MAPPED: dict[str, Any] = {"by_alias": True, "exclude_defaults": True}
 
 
@@ -24,9 +24,6 @@ class Models:
         self.versions = {"pydantic": metadata.version("pydantic")}
         self.workload = workload
         self.method = Method.of(workload)
-        if not workload.is_own:
-            # As written by an application without protobuf.
-            model_base.Int64 = int
         from generated.models import MESSAGES
 
         self.types = MESSAGES

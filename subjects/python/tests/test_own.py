@@ -83,6 +83,23 @@ BIG = {
 }
 
 
+def numbered(value: Any) -> Any:
+    """Convert 64-bit integers to numbers: they are the only texts of `BIG` that consist of digits."""
+    match value:
+        case dict():
+            return {key: numbered(field) for key, field in value.items()}
+        case list():
+            return [numbered(element) for element in value]
+        case str() if value.removeprefix("-").isdigit():
+            return int(value)
+    return value
+
+
+def in_form(encoding: str) -> Any:
+    """Return the sample as the settings have it for an encoding."""
+    return numbered(BIG) if encoding in ("json", "hybrid") else BIG
+
+
 def own(method: str, request: Any, response: Any) -> dict[str, Any]:
     """Return a workload whose descriptors already exist as generated code."""
     samples = {"request": request, "response": response}
@@ -103,7 +120,7 @@ def url_safe_as_standard(value: Any) -> Any:
 
 class Own(SubjectTest):
     def check(self, message: Any, want: Any) -> None:
-        self.assertEqual(as_text(url_safe_as_standard(message)), as_text(want))
+        self.assertEqual(as_text(numbered(url_safe_as_standard(message))), as_text(numbered(want)))
 
     def test_codecs_keep_all_of_a_message(self) -> None:
         for stack, encoding in CODECS:
@@ -116,15 +133,17 @@ class Own(SubjectTest):
                         encoding=encoding,
                         operation=operation,
                         records=str(self.records),
-                        workload=own("Odd/Do", BIG, BIG),
+                        workload=own("Odd/Do", in_form(encoding), in_form(encoding)),
                         sample="response",
-                        message=BIG,
+                        message=in_form(encoding),
                     )
                     verified = codec.ask({"verify": True})["verified"]
                     if operation == "decode":
                         self.check(verified["message"], BIG)
                     elif encoding in ("json", "protojson"):
-                        self.check(json.loads(base64.b64decode(verified["bytes"])), BIG)
+                        written = json.loads(base64.b64decode(verified["bytes"]))
+                        self.check(written, BIG)
+                        self.assertEqual(written["wide"], in_form(encoding)["wide"])
 
     def called(self, server: Any, client: Any, workload: dict[str, Any]) -> Any:
         listening = self.start(
@@ -145,7 +164,8 @@ class Own(SubjectTest):
     def test_servers_answer_what_they_are_given(self) -> None:
         for server, client in CALLS:
             with self.subTest(server=server, client=client):
-                self.check(self.called(server, client, own("Odd/Do", BIG, BIG)), BIG)
+                sample = in_form(server["encoding"])
+                self.check(self.called(server, client, own("Odd/Do", sample, sample)), BIG)
 
     def test_a_message_may_be_text_alone(self) -> None:
         for server, client in CALLS:

@@ -127,7 +127,7 @@ fn fields(encoding: Encoding) -> &'static str {
         Encoding::Protobuf => "numbers, binary values",
         Encoding::Json => "lowerCamelCase names",
         Encoding::JsonProtoNames => "names as in the .proto",
-        Encoding::ProtoJson => "as json, by protobuf",
+        Encoding::ProtoJson => "json, int64 as strings",
         Encoding::Msgpack | Encoding::Cbor => "names, binary values",
         Encoding::Hybrid => "json in a string",
     }

@@ -287,6 +287,26 @@ fn a_generator_that_refuses_is_asked_once_for_all_stacks() {
 }
 
 #[test]
+fn a_comparison_with_a_single_way_that_can_run_stops() {
+    let place = two_programs();
+    let manifest = place.path().join("mine/made/subject.toml");
+    let text = fs::read_to_string(&manifest).expect("a manifest");
+    let fails = "import shutil, sys; 'second' in sys.argv[1] and sys.exit('no program'); ";
+    let changed = text.replace("import shutil, sys; ", fails);
+    assert_ne!(changed, text);
+    fs::write(manifest, changed).expect("written");
+    #[rustfmt::skip]
+    let compared = command(&place, &[
+        "compare", "--proto", "shop.proto", "--method", "shop.Orders/Get", "--request", "request.json",
+        "--response", "response.json", "--stack", "made/http", "--stack", "made/other",
+        "--subjects", "mine", "--out", "compared",
+    ]);
+    let why = "nothing is left to compare, because stacks could not be built (see above)";
+    compared.failed(2, &["left out: made/other", why]);
+    assert!(!place.path().join("compared").exists());
+}
+
+#[test]
 fn a_program_that_cannot_be_made_is_tried_once_for_its_stacks() {
     let place = two_programs();
     let manifest = place.path().join("mine/made/subject.toml");

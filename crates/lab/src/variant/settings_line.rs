@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rpcgauge_contract::{
-    self as contract, ClientSettings, CodecSettings, Listen, ReadyPart, ServerSettings,
+    self as contract, ClientSettings, CodecSettings, JsonText, Listen, ReadyPart, ServerSettings,
 };
+use rpcgauge_message::workload::OwnWorkload;
 use rpcgauge_message::{Encoding, Limits, Message, Workload, WorkloadSpec};
 use rpcgauge_study::record::Fault;
 use rpcgauge_study::settings::{CodecWork, Sample, SubjectCall, Transport};
@@ -14,7 +15,7 @@ use rpcgauge_trial::Timing;
 
 use crate::error::{TrialFailure, TrialResult};
 use crate::subject::SubjectCommand;
-use crate::variant::verify::{self, CodecSample};
+use crate::variant::verify::CodecSample;
 use crate::variant::workload_calls::distinct_requests;
 
 /// The settings of a variant's server.
@@ -28,7 +29,7 @@ pub(crate) fn server(
     let samples = [workload.expected(0)];
     Ok(ServerSettings {
         stack: command.stack.clone(),
-        workload: call.workload.clone(),
+        workload: formed(&call.workload, workload, call.wire.encoding())?,
         protocol: call.wire.protocol(),
         http: call.wire.http(),
         encoding: call.wire.encoding(),
@@ -59,15 +60,17 @@ pub(crate) fn client(
     let in_flight = call.options.schedule.in_flight();
     let no_address = || TrialFailure::new(Fault::Subject, "the server reported no address");
     let samples = (0..distinct_requests(workload, requests)).map(|call| workload.request(call));
+    let form = sample_form(&call.workload, call.wire.encoding());
+    let text = |message: Message| as_json(&message, form);
     Ok(ClientSettings {
         stack: command.stack.clone(),
-        workload: call.workload.clone(),
+        workload: formed(&call.workload, workload, call.wire.encoding())?,
         protocol: call.wire.protocol(),
         http: call.wire.http(),
         encoding: call.wire.encoding(),
         address: server.address.clone().ok_or_else(no_address)?,
         certificate: server.certificate.clone().filter(|_| call.tls),
-        requests: verify::requests(workload, requests)?,
+        requests: samples.clone().map(text).collect::<TrialResult<_>>()?,
         request_compression: call.options.request_compression,
         response_compression: call.options.response_compression,
         connection: call.options.connection,
@@ -97,9 +100,9 @@ pub(crate) fn codec(
     let samples = [message.clone()];
     let settings = CodecSettings {
         stack: command.stack.clone(),
-        workload: work.workload.clone(),
+        workload: formed(&work.workload, workload, work.encoding)?,
         sample: work.sample,
-        message: verify::as_json(&message)?,
+        message: as_json(&message, sample_form(&work.workload, work.encoding))?,
         encoding: work.encoding,
         operation: work.operation,
         compression: work.compression,
@@ -115,6 +118,50 @@ pub(crate) fn codec(
         limits,
     };
     Ok((settings, sample))
+}
+
+/// The form of the samples in the settings for this encoding. A user's own messages have the form that the encoding has
+/// on the wire, so a stack without protobuf can use them as they are. Other encodings than JSON get the proto3 JSON
+/// mapping, whose strings keep all digits of 64-bit integers in every JSON library.
+fn sample_form(spec: &WorkloadSpec, encoding: Encoding) -> Encoding {
+    use Encoding::{Hybrid, Json, JsonProtoNames, ProtoJson};
+    match (spec, encoding) {
+        (WorkloadSpec::Own(_), Json | JsonProtoNames | Hybrid) => Json,
+        (WorkloadSpec::Own(_), _) => ProtoJson,
+        _ => Json,
+    }
+}
+
+/// A message as the JSON text of a settings line, in the form of this encoding.
+fn as_json(message: &Message, form: Encoding) -> TrialResult<JsonText> {
+    fn broken(error: impl ToString) -> TrialFailure {
+        TrialFailure::new(Fault::Instrument, error.to_string())
+    }
+    let bytes = message.to_bytes(form).map_err(broken)?;
+    let text = String::from_utf8(bytes).map_err(broken)?;
+    JsonText::new(text).map_err(broken)
+}
+
+/// The workload with its samples in the form for this encoding.
+fn formed(
+    spec: &WorkloadSpec,
+    workload: &Workload,
+    encoding: Encoding,
+) -> TrialResult<WorkloadSpec> {
+    let WorkloadSpec::Own(own) = spec else {
+        return Ok(spec.clone());
+    };
+    let form = sample_form(spec, encoding);
+    let value = |message: &Message| {
+        let text = as_json(message, form)?;
+        serde_json::from_str(text.as_str())
+            .map_err(|error| TrialFailure::new(Fault::Instrument, error.to_string()))
+    };
+    Ok(WorkloadSpec::Own(Box::new(OwnWorkload {
+        request: value(&workload.request(0))?,
+        response: value(&workload.expected(0))?,
+        ..(**own).clone()
+    })))
 }
 
 /// The samples as protobuf bytes, if the stack requests them and they are a user's own messages in protobuf.
@@ -168,7 +215,6 @@ pub(crate) fn at_a_rate() -> TrialFailure {
 #[cfg(test)]
 mod tests {
     use rpcgauge_message::schema::Schema;
-    use rpcgauge_message::workload::OwnWorkload;
     use rpcgauge_study::settings::Operation;
 
     use super::*;
@@ -194,6 +240,31 @@ mod tests {
         let records = Path::new("/records");
         let (settings, _) = codec(&work, &workload, command, records, Limits::DEFAULT).unwrap();
         settings.protobuf_samples
+    }
+
+    #[test]
+    fn a_users_sample_has_the_form_of_its_encoding() {
+        let folder = tempfile::tempdir().unwrap();
+        let proto = folder.path().join("own.proto");
+        let source = "syntax = \"proto3\"; package a; service S { rpc M(M) returns (M); }
+            message M { int64 id = 1; }";
+        std::fs::write(&proto, source).unwrap();
+        let schema = Schema::compile(&[proto], &[]).unwrap();
+        let own = OwnWorkload::new(&schema, "a.S/M", r#"{"id":1e3}"#, r#"{"id":"2"}"#).unwrap();
+        let spec = WorkloadSpec::Own(Box::new(own));
+        let workload = Workload::new(&spec).unwrap();
+        for (encoding, request, response) in [
+            (Encoding::Json, r#"{"id":1000}"#, r#"{"id":2}"#),
+            (Encoding::Hybrid, r#"{"id":1000}"#, r#"{"id":2}"#),
+            (Encoding::ProtoJson, r#"{"id":"1000"}"#, r#"{"id":"2"}"#),
+            (Encoding::Msgpack, r#"{"id":"1000"}"#, r#"{"id":"2"}"#),
+        ] {
+            let WorkloadSpec::Own(formed) = formed(&spec, &workload, encoding).unwrap() else {
+                panic!("it is still the user's own");
+            };
+            let samples = [&formed.request, &formed.response].map(ToString::to_string);
+            assert_eq!(samples, [request, response], "{encoding}");
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::time::Instant;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use form::other_form;
-use rpcgauge_contract::{JsonText, MAX_LINE_BYTES, Operation, Verified};
+use rpcgauge_contract::{MAX_LINE_BYTES, Operation, Verified};
 use rpcgauge_load::{self as load};
 use rpcgauge_message::{
     Codec, Compression, Encoding, Limits, Message, MessageType, Workload, first_difference,
@@ -18,7 +18,7 @@ use rpcgauge_trial::{Ending, Stop};
 
 use crate::error::{TrialFailure, TrialResult};
 use crate::subject::one_line;
-use crate::variant::workload_calls::{WorkloadCalls, distinct_requests};
+use crate::variant::workload_calls::WorkloadCalls;
 
 /// The minimum number of calls whose responses are compared. The first response can differ from later ones,
 /// because connections are being set up and compressors and caches are empty.
@@ -188,23 +188,6 @@ impl load::Codec for Prover<'_> {
     }
 }
 
-/// At most `most` different requests of a workload, in the proto3 JSON mapping.
-pub(crate) fn requests(workload: &Workload, most: u64) -> TrialResult<Vec<JsonText>> {
-    (0..distinct_requests(workload, most))
-        .map(|call| as_json(&workload.request(call)))
-        .collect()
-}
-
-/// A message in the proto3 JSON mapping.
-pub(crate) fn as_json(message: &Message) -> TrialResult<JsonText> {
-    fn broken(error: impl ToString) -> TrialFailure {
-        TrialFailure::new(Fault::Instrument, error.to_string())
-    }
-    let bytes = message.to_bytes(Encoding::Json).map_err(broken)?;
-    let text = String::from_utf8(bytes).map_err(broken)?;
-    JsonText::new(text).map_err(broken)
-}
-
 /// Checks that a client decoded the response to the first request.
 pub(crate) fn right_response(verified: &Verified, workload: &Workload) -> Result<(), String> {
     let message = decoded(workload.response_type(), verified)?;
@@ -300,6 +283,7 @@ impl CodecSample {
 
 #[cfg(test)]
 mod tests {
+    use rpcgauge_contract::JsonText;
     use rpcgauge_message::WorkloadSpec;
 
     use super::*;

@@ -108,10 +108,9 @@ fn read_or_refused(bytes: &[u8], encoding: Encoding) -> Result<(), TestCaseError
     Ok(())
 }
 
-/// The library's JSON writes 64-bit integers and bytes as strings; MessagePack and CBOR have native types for
-/// them.
+/// Only protobuf's own JSON writes 64-bit integers as strings; MessagePack and CBOR also have a type for bytes.
 #[test]
-fn binary_encodings_have_native_integers_and_bytes() {
+fn each_encoding_has_its_native_integers_and_bytes() {
     let leafs = Leafs {
         an_int64: -5,
         a_bytes: vec![0xff; 9],
@@ -132,11 +131,16 @@ fn binary_encodings_have_native_integers_and_bytes() {
         .into(),
         ..Sink::default()
     };
-    let json = String::from_utf8(bytes(&sink, Encoding::Json)).unwrap();
-    assert!(
-        json.contains(r#""anInt64":"-5","aBytes":"////////////""#),
-        "{json}"
-    );
+    for (encoding, leafs) in [
+        (Encoding::Json, r#""anInt64":-5,"aBytes":"////////////""#),
+        (
+            Encoding::ProtoJson,
+            r#""anInt64":"-5","aBytes":"////////////""#,
+        ),
+    ] {
+        let json = String::from_utf8(bytes(&sink, encoding)).unwrap();
+        assert!(json.contains(leafs), "{encoding}: {json}");
+    }
     for encoding in [Encoding::Msgpack, Encoding::Cbor] {
         let bytes = bytes(&sink, encoding);
         assert_eq!(

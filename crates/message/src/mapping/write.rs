@@ -1,7 +1,11 @@
-//! Writes a dynamic message in MessagePack and CBOR, which the protobuf library does not support. The mapping
-//! is JSON's, except that 64-bit integers are integers, bytes are bytes, NaN and the infinities are floats, and
-//! map keys keep their own types.
+//! Writes a dynamic message as JSON, MessagePack or CBOR, as an application without protobuf would. The mapping is
+//! proto3 JSON's, except that 64-bit integers are numbers. In MessagePack and CBOR, bytes are bytes, NaN and the
+//! infinities are floats, and map keys keep their own types.
 
+use std::borrow::Cow;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use buffa::DecodeOptions;
 use buffa_descriptor::{
     DescriptorPool, DynamicMessage, EnumIndex, FieldDescriptor, FieldKind, MapKey, ReflectMessage,
@@ -145,6 +149,11 @@ impl Serialize for WriteMapKey<'_> {
 }
 
 fn write_scalar<S: Serializer>(value: &Value, serializer: S) -> Result<S::Ok, S::Error> {
+    if serializer.is_human_readable()
+        && let Some(text) = in_text(value)
+    {
+        return serializer.serialize_str(&text);
+    }
     match value {
         Value::Bool(v) => v.serialize(serializer),
         Value::I32(v) => v.serialize(serializer),
@@ -159,6 +168,28 @@ fn write_scalar<S: Serializer>(value: &Value, serializer: S) -> Result<S::Ok, S:
     }
 }
 
+/// The text of a value that JSON has no type for: bytes, NaN and the infinities.
+fn in_text(value: &Value) -> Option<Cow<'static, str>> {
+    let number = match value {
+        Value::Bytes(bytes) => return Some(STANDARD.encode(bytes).into()),
+        Value::F32(number) => f64::from(*number),
+        Value::F64(number) => *number,
+        _ => return None,
+    };
+    if number.is_nan() {
+        Some("NaN".into())
+    } else if number.is_infinite() {
+        let text = if number > 0.0 {
+            "Infinity"
+        } else {
+            "-Infinity"
+        };
+        Some(text.into())
+    } else {
+        None
+    }
+}
+
 /// Writes the default value of a wrapper whose scalar is not set.
 fn write_zero<S: Serializer>(scalar: ScalarType, serializer: S) -> Result<S::Ok, S::Error> {
     use ScalarType as T;
@@ -167,7 +198,7 @@ fn write_zero<S: Serializer>(scalar: ScalarType, serializer: S) -> Result<S::Ok,
         T::Float => serializer.serialize_f32(0.0),
         T::Bool => serializer.serialize_bool(false),
         T::String => serializer.serialize_str(""),
-        T::Bytes => serializer.serialize_bytes(&[]),
+        T::Bytes => write_scalar(&Value::Bytes(Vec::new().into()), serializer),
         // Integers are written in as few bytes as possible, so their width does not matter.
         _ => serializer.serialize_u32(0),
     }

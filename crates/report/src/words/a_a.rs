@@ -40,7 +40,9 @@ pub(crate) fn a_a_brief(verdict: &PlacementVerdict) -> String {
         };
     };
     match a_a_outcome(estimate) {
-        (FAILS, Some(means)) => format!("{FAILS} (measured twice, it differs from itself), {means}"),
+        (FAILS, Some(means)) => {
+            format!("{FAILS} (measured twice, it differs from itself), {means}")
+        }
         (outcome, Some(means)) => format!("{outcome}, {means}"),
         (outcome, None) => format!("{outcome}, without an interval"),
     }

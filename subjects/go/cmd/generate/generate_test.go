@@ -198,7 +198,11 @@ func TestAMethodsMessageMayBeNoObject(t *testing.T) {
 			for _, encoding := range []string{"json", "msgpack", "protojson"} {
 				stack := map[string]string{"json": "encoding-json", "msgpack": "msgpack", "protojson": "protojson"}[encoding]
 				reply := converse(t, filepath.Join(folder, "codecs"), codecSettings(t, stack, encoding, "p.S/M", known.json))
-				if got := compact(t, reply.Verified.Message); got != compact(t, []byte(known.json)) {
+				want := known.json
+				if known.name == "UInt64Value" && encoding != "protojson" {
+					want = strings.Trim(want, `"`)
+				}
+				if got := compact(t, reply.Verified.Message); got != compact(t, []byte(want)) {
 					t.Errorf("%s: it made %s of %s", encoding, got, known.json)
 				}
 			}

@@ -51,7 +51,7 @@ func generate(plugins, scratch string, descriptors *descriptorpb.FileDescriptorS
 	if err != nil {
 		return nil, err
 	}
-	plain := newPlain(!asked.isBuiltIn())
+	plain := newPlain()
 	files, err := bindings(model, asked, plain)
 	if err != nil {
 		return nil, err

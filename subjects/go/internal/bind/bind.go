@@ -13,8 +13,6 @@ import (
 // Set is a set of messages.
 type Set struct {
 	Methods []Method
-	// Text means that 64-bit integers are strings in the JSON types, as in the proto3 JSON mapping.
-	Text bool
 	// NoPlain is the reason why the messages have no types for encoding/json; empty if they have them.
 	NoPlain string
 	// Services contains the built-in workloads; it is empty for a user's own messages.

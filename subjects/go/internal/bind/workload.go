@@ -20,7 +20,6 @@ type Workload struct {
 	Proto func() (ProtoHandler, error)
 	Plain func() (PlainHandler, error)
 
-	text    bool
 	noPlain string
 }
 
@@ -38,7 +37,7 @@ func (s *Set) Find(asked *settings.Workload) (*Workload, error) {
 		if method.Path != path {
 			continue
 		}
-		found := &Workload{Method: method, REST: service.Path, text: s.Text, noPlain: s.NoPlain}
+		found := &Workload{Method: method, REST: service.Path, noPlain: s.NoPlain}
 		if asked.Name == "own" {
 			found.REST = path
 			found.Proto = func() (ProtoHandler, error) { return found.ownProto(asked) }
@@ -100,7 +99,7 @@ func (w *Workload) PlainMessage(sample string, text []byte) (any, error) {
 	if w.noPlain != "" {
 		return nil, settings.Refuse(settings.User, "%s", w.noPlain)
 	}
-	if plain := w.NewPlain(sample); !w.text && decodeStrict(text, plain) == nil {
+	if plain := w.NewPlain(sample); decodeStrict(text, plain) == nil {
 		// The sample, which may be long, already has the form that the types write themselves.
 		return plain, nil
 	}
@@ -109,7 +108,7 @@ func (w *Workload) PlainMessage(sample string, text []byte) (any, error) {
 		return nil, err
 	}
 	text, err = protojson.Marshal(message)
-	if err == nil && !w.text {
+	if err == nil {
 		text, err = withNumbers(text, message.ProtoReflect().Descriptor())
 	}
 	plain := w.NewPlain(sample)
@@ -142,6 +141,10 @@ func withNumbers(text []byte, of protoreflect.MessageDescriptor) ([]byte, error)
 }
 
 func numbered(value any, of protoreflect.MessageDescriptor) any {
+	switch of.FullName() {
+	case "google.protobuf.Int64Value", "google.protobuf.UInt64Value":
+		return numberedOne(value, of.Fields().ByName("value"))
+	}
 	object, ok := value.(map[string]any)
 	if !ok {
 		return value

@@ -6,7 +6,7 @@
  * - `ts-proto/`: ts-proto, with services for grpc-js
  * - `protobufjs/`: protobufjs' static module
  * - `google-protobuf/`: google-protobuf, if there is a `protoc-gen-js`
- * - `schemas/`: JSON schemas of the messages' JSON, for Fastify, with 64-bit integers in both forms
+ * - `schemas/`: JSON schemas of the messages' JSON, for Fastify
  */
 
 import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -91,12 +91,8 @@ async function main(messages: string): Promise<void> {
     }),
     attempt("google-protobuf", () => googleProtobuf(descriptors, generate)),
   ]);
-  const wides = ["integer", "string"] as const;
-  const ofSchemas = wides.map((wide) => ({
-    name: `${wide}.json`,
-    content: JSON.stringify(schemas(descriptors, wide)),
-  }));
-  write(resolve(messages, "schemas"), ofSchemas);
+  const ofMessages = { name: "messages.json", content: JSON.stringify(schemas(descriptors)) };
+  write(resolve(messages, "schemas"), [ofMessages]);
   write(resolve(messages, "es"), await es);
   for (const { folder, files } of await others) write(resolve(messages, folder), files);
 }

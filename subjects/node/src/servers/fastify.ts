@@ -60,7 +60,6 @@ export async function serve(settings: ServerSettings, workload: Workload): Promi
 }
 
 function schemasOf(workload: Workload): Schema {
-  const wide = workload.own === undefined ? "integer" : "string";
-  const file = join(workload.messages, "schemas", `${wide}.json`);
+  const file = join(workload.messages, "schemas", "messages.json");
   return JSON.parse(readFileSync(file, "utf8")) as Schema;
 }

@@ -124,7 +124,15 @@ impl Coding {
             WorkloadKind::Records => WorkloadSpec::Records { n: ROWS },
             WorkloadKind::Profile => WorkloadSpec::Profile {},
             WorkloadKind::Followers => WorkloadSpec::Followers { n: ROWS },
-            WorkloadKind::Own => OWN.clone().map_err(broken)?,
+            WorkloadKind::Own => {
+                let own = match self.encoding {
+                    Encoding::Json | Encoding::JsonProtoNames | Encoding::Hybrid => {
+                        &*OWN_IN_DOUBLES
+                    }
+                    _ => &*OWN,
+                };
+                own.clone().map_err(broken)?
+            }
         })
     }
 
@@ -155,26 +163,34 @@ impl fmt::Display for Way {
 }
 
 /// A method of a user's own, in the form in which a user would provide it.
-pub(super) static OWN: LazyLock<Result<WorkloadSpec, String>> = LazyLock::new(|| {
+pub(super) static OWN: LazyLock<Result<WorkloadSpec, String>> =
+    LazyLock::new(|| own(i64::MIN, u64::MAX, (1 << 53) + 1));
+
+/// The same with integers that doubles represent exactly. JSON readers need not support others (RFC 7493, section 2.2),
+/// and those of JavaScript do not.
+static OWN_IN_DOUBLES: LazyLock<Result<WorkloadSpec, String>> =
+    LazyLock::new(|| own(-(1 << 53) + 1, (1 << 53) - 1, (1 << 53) - 2));
+
+fn own(signed: i64, unsigned: u64, wide: i64) -> Result<WorkloadSpec, String> {
     let own = || -> Result<OwnWorkload, Box<dyn std::error::Error>> {
         let folder = tempfile::tempdir()?;
         let proto = folder.path().join("own.proto");
         std::fs::write(&proto, include_str!("own.proto"))?;
         let schema = Schema::compile(&[proto], &[])?;
-        let request = json!({"type": "any", "afterId": u64::MAX.to_string()});
+        let request = json!({"type": "any", "afterId": unsigned.to_string()});
         let part = json!({"partName": "a part", "weights": [0.5, -2, 1e300]});
         let response = json!({
-            "signedId": i64::MIN.to_string(),
-            "unsignedId": u64::MAX.to_string(),
+            "signedId": signed.to_string(),
+            "unsignedId": unsigned.to_string(),
             "rawBytes": "AAH+/w==",
             "kind": "KIND_LARGE",
             "kinds": ["KIND_SMALL", "KIND_UNSPECIFIED"],
             "partsByName": {"first": part, "": {}},
             "namesById": {"-7": "minus seven", "9007199254740993": "no double"},
-            "number": "-9007199254740993",
+            "number": (-wide).to_string(),
             "setToZero": 0,
             "madeAt": "2026-01-02T03:04:05.678Z",
-            "ids": ["9007199254740993", "0", "-1"],
+            "ids": [wide.to_string(), "0", "-1"],
             "ratio": 0.25,
             "isNew": true,
             "children": [{"part": part}, {"text": "\u{e9}\"\\\n"}],
@@ -188,4 +204,4 @@ pub(super) static OWN: LazyLock<Result<WorkloadSpec, String>> = LazyLock::new(||
     };
     let own = own().map_err(|error| error.to_string())?;
     Ok(WorkloadSpec::Own(Box::new(own)))
-});
+}

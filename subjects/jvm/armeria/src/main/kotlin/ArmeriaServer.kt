@@ -71,7 +71,7 @@ class ArmeriaServer(private val asked: ServerSettings, workload: Workload) : Ser
 
     /** The annotated service, with Jackson 2, which is the library's default. */
     private fun ServerBuilder.rest(workload: Workload) {
-        val mapper = mapper2(workload)
+        val mapper = mapper2()
         val rest = Rest(workload.plainHandler { text, type -> mapper.readValue(text, type) }, asked.calling.marks)
         annotatedService()
             .pathPrefix(workload.restPath)

@@ -78,9 +78,6 @@ class Workload(settings: Settings, folder: Path) {
     /** The path of the REST resource. */
     val restPath: String
 
-    /** Whether 64-bit integers are strings in JSON, as in the proto3 JSON mapping. */
-    val hasText: Boolean = asked.own != null
-
     private val types: TypeRegistry
 
     init {
@@ -113,11 +110,11 @@ class Workload(settings: Settings, folder: Path) {
         }
     }
 
-    /**
-     * Converts a sample to JSON for the data classes. A sample may use every form that the mapping allows, so
-     * protobuf's own reader reads it first.
-     */
-    fun plainJson(sample: Sample, asked: AskedSample): String = printer.print(proto(sample, asked))
+    /** The JSON of a sample for the data classes. A user's own sample already has the form of its encoding. */
+    fun plainJson(sample: Sample, asked: AskedSample): String {
+        val message = proto(sample, asked)
+        return if (this.asked.own == null) printer.print(message) else asked.json
+    }
 
     fun protoHandler(): Handler {
         if (asked.own == null) return services().proto(asked.name, asked.n)

@@ -2,7 +2,6 @@ package rpcgauge.jackson
 
 import com.fasterxml.jackson.annotation.JsonInclude
 import com.google.protobuf.StringValue
-import java.math.BigInteger
 import rpcgauge.AskedSample
 import rpcgauge.Format
 import rpcgauge.Handler
@@ -14,17 +13,8 @@ import tools.jackson.databind.ObjectReader
 import tools.jackson.databind.ObjectWriter
 import tools.jackson.databind.cfg.MapperBuilder
 import tools.jackson.databind.json.JsonMapper
-import tools.jackson.databind.module.SimpleModule
-import tools.jackson.databind.ser.std.ToStringSerializer
 import tools.jackson.module.blackbird.BlackbirdModule
 import tools.jackson.module.kotlin.kotlinModule
-
-/** Writes 64-bit integers as strings, even in lists and maps, to which annotations of a property do not apply. */
-private val TEXT = SimpleModule("text").apply {
-    for (type in listOf(Long::class.javaObjectType, Long::class.javaPrimitiveType, BigInteger::class.java)) {
-        addSerializer(type, ToStringSerializer.instance)
-    }
-}
 
 /** The configuration of all mappers for the data classes. Fields that are not set are omitted. */
 fun <B : MapperBuilder<*, B>> B.forDataClasses(): B =
@@ -34,14 +24,11 @@ fun <B : MapperBuilder<*, B>> B.forDataClasses(): B =
         // Refuse text after the message.
         .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
 
-fun jsonMapper(workload: Workload): JsonMapper {
-    val builder = JsonMapper.builder().forDataClasses()
-    return (if (workload.hasText) builder.addModule(TEXT) else builder).build()
-}
+fun jsonMapper(): JsonMapper = JsonMapper.builder().forDataClasses().build()
 
 /** The formats for data classes. */
 abstract class PlainFormat(protected val workload: Workload) : Format {
-    protected val json: JsonMapper by lazy { jsonMapper(workload) }
+    protected val json: JsonMapper by lazy { jsonMapper() }
 
     override fun read(sample: Sample, asked: AskedSample): Any =
         json.readValue(workload.plainJson(sample, asked), workload.method.plain(sample))

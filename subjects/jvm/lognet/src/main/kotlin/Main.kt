@@ -76,7 +76,7 @@ private class Configurer(private val asked: ServerSettings) : GRpcServerBuilderC
 private class MsgpackConverter : AbstractJackson2HttpMessageConverter(msgpackMapper(), MediaType("application", "msgpack"))
 
 private fun jackson2(context: GenericApplicationContext, workload: Workload, asked: ServerSettings): Handler {
-    val mapper = mapper2(workload)
+    val mapper = mapper2()
     context.registerBean("objectMapper", ObjectMapper::class.java, Supplier { mapper })
     if (asked.encoding == "msgpack") {
         context.registerBean("msgpack", MsgpackConverter::class.java, Supplier { MsgpackConverter() })

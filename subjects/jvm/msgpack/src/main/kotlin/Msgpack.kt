@@ -6,12 +6,9 @@ import com.fasterxml.jackson.databind.ObjectMapper
 import com.fasterxml.jackson.databind.ObjectReader
 import com.fasterxml.jackson.databind.ObjectWriter
 import com.fasterxml.jackson.databind.SerializationFeature
-import com.fasterxml.jackson.databind.module.SimpleModule
-import com.fasterxml.jackson.databind.ser.std.ToStringSerializer
 import com.fasterxml.jackson.datatype.jsr310.JavaTimeModule
 import com.fasterxml.jackson.module.blackbird.BlackbirdModule
 import com.fasterxml.jackson.module.kotlin.kotlinModule
-import java.math.BigInteger
 import org.msgpack.jackson.dataformat.MessagePackFactory
 import rpcgauge.Sample
 import rpcgauge.Workload
@@ -22,16 +19,8 @@ private fun forDataClasses(mapper: ObjectMapper): ObjectMapper = mapper
     .disable(SerializationFeature.WRITE_DATES_AS_TIMESTAMPS)
     .setDefaultPropertyInclusion(JsonInclude.Include.NON_NULL)
 
-/** Jackson 2's mapper for JSON, as in Boot 3; 64-bit integers are strings in the same cases as in rpcgauge.jackson. */
-fun mapper2(workload: Workload): ObjectMapper {
-    val mapper = forDataClasses(ObjectMapper()).enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
-    if (!workload.hasText) return mapper
-    val text = SimpleModule("text")
-    for (type in listOf(Long::class.javaObjectType, Long::class.javaPrimitiveType, BigInteger::class.java)) {
-        text.addSerializer(type, ToStringSerializer.instance)
-    }
-    return mapper.registerModule(text)
-}
+/** Jackson 2's mapper for JSON, as in Boot 3. */
+fun mapper2(): ObjectMapper = forDataClasses(ObjectMapper()).enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
 
 /** The MessagePack project's format for Jackson, which exists only for Jackson 2. */
 fun msgpackMapper(): ObjectMapper = forDataClasses(ObjectMapper(MessagePackFactory()))
@@ -48,4 +37,4 @@ abstract class Format2(workload: Workload, override val mediaType: String, mappe
 
 class Msgpack(workload: Workload) : Format2(workload, "application/msgpack", msgpackMapper())
 
-class Json2(workload: Workload) : Format2(workload, "application/json", mapper2(workload))
+class Json2(workload: Workload) : Format2(workload, "application/json", mapper2())

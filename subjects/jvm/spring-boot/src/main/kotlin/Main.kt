@@ -40,7 +40,7 @@ private object BootStarter : Starter {
 }
 
 private fun jackson3(context: GenericApplicationContext, workload: Workload, asked: ServerSettings): Handler {
-    val mapper = jsonMapper(workload)
+    val mapper = jsonMapper()
     context.registerBean("jsonMapper", JsonMapper::class.java, Supplier { mapper })
     return workload.plainHandler { text, type -> mapper.readValue(text, type) }
 }

@@ -17,7 +17,7 @@ import rpcgauge.jackson.jsonMapper
 class Rest(asked: ClientSettings, workload: Workload) : Spring(asked, workload) {
     private val client = RestClient.builder()
         .requestFactory(factory())
-        .configureMessageConverters { it.withJsonConverter(JacksonJsonHttpMessageConverter(jsonMapper(workload))) }
+        .configureMessageConverters { it.withJsonConverter(JacksonJsonHttpMessageConverter(jsonMapper())) }
         .build()
     private val blocking = Blocking(asked.inFlight)
 

@@ -19,7 +19,7 @@ import rpcgauge.jackson.jsonMapper
 
 /** Calls with Spring's WebClient on Reactor Netty: its Mono as a future, or with a callback. */
 class Web(asked: ClientSettings, workload: Workload) : Spring(asked, workload) {
-    private val mapper = jsonMapper(workload)
+    private val mapper = jsonMapper()
     private val client = WebClient.builder()
         .clientConnector(ReactorClientHttpConnector(netty()))
         .codecs {
