@@ -7,6 +7,7 @@ mod damaged;
 mod exports;
 mod keepalive;
 mod messages;
+mod pushed;
 mod refused;
 mod result;
 mod stalled;
