@@ -1,6 +1,7 @@
 //! Pushes the metrics by Prometheus remote write, on its own thread.
 
 use std::convert::Infallible;
+use std::io::ErrorKind;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
@@ -238,7 +239,12 @@ impl Push {
             match self.request.send(LIMIT) {
                 Ok(fetched) if (200..300).contains(&fetched.status) => return Ok(()),
                 Ok(fetched) => return Err(self.refusal(fetched.status, &fetched.body)),
-                Err(FetchError::Connection(error)) => failure = sentence(&error),
+                Err(FetchError::Connection(error)) => {
+                    failure = sentence(&error);
+                    if error.kind() == ErrorKind::ConnectionRefused {
+                        failure += "; check that the receiver is running";
+                    }
+                }
                 Err(error) => return Err(error.to_string()),
             }
         }
