@@ -23,6 +23,7 @@ build: ## Build the program, optimised
 	$(CARGO) build --release --locked
 
 test: tools ## Run every test; those of the Go, Node and JVM subjects require Go 1.26, Node 20, and Maven with a JDK
+	./scripts/install-prometheus
 	$(CARGO) test --workspace --locked
 	$(CARGO) test $(BENCH_SERVERS)
 	./scripts/test-python-subject
@@ -30,8 +31,9 @@ test: tools ## Run every test; those of the Go, Node and JVM subjects require Go
 	./scripts/test-go-subject
 	./scripts/test-node-subject
 	./scripts/test-jvm-subject
+	./scripts/test-dashboards
 	./scripts/test-campus
-	@for tool in go npm mvn; do command -v $$tool > /dev/null || echo "NOT TESTED: the subject that needs $$tool, which is not installed"; done
+	@for tool in go npm mvn prometheus; do command -v $$tool > /dev/null || echo "NOT TESTED: what needs $$tool, which is not installed"; done
 
 # The program's tests that do not use a toolchain, a load of several seconds, or a link.
 QUICK := arguments:: compare:: doctor:: report:: serve:: size:: studies:: tls::

@@ -1,4 +1,4 @@
-// Command check-dashboard checks a dashboard file against Grafana's own schema, because the tests do not run Grafana.
+// Command check-dashboard checks dashboard files against Grafana's own schema, because the tests do not run Grafana.
 package main
 
 import (
@@ -10,9 +10,11 @@ import (
 )
 
 func main() {
-	if err := check(os.Args[1]); err != nil {
-		fmt.Fprintf(os.Stderr, "%s: %v\n", os.Args[1], err)
-		os.Exit(1)
+	for _, path := range os.Args[1:] {
+		if err := check(path); err != nil {
+			fmt.Fprintf(os.Stderr, "%s: %v\n", path, err)
+			os.Exit(1)
+		}
 	}
 }
 

@@ -1,20 +1,27 @@
 //! Sends one HTTP/1.1 request on its own connection and reads the whole response. Nothing is timed.
 
-use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use rpcgauge_wire::{Client, Event, Failure, Head, Limits, PrepareError, Protocol};
+use rustls::{ClientConnection, StreamOwned};
+
+use crate::tls::Tls;
 
 /// Maximum size of a response's body, bytes.
 const MAX_BODY_BYTES: u64 = 64 << 20;
 
 /// A request to send.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Fetch {
     /// The server's address.
     pub address: SocketAddr,
+    /// The host and port to name in the request; `None` for the address.
+    pub authority: Option<String>,
+    /// How to use TLS; `None` for a plain connection.
+    pub tls: Option<Tls>,
     /// The method.
     pub method: String,
     /// The path with its query.
@@ -56,11 +63,26 @@ impl Fetch {
     pub fn get(address: SocketAddr, path: &str) -> Self {
         Self {
             address,
+            authority: None,
+            tls: None,
             method: "GET".to_owned(),
             path: path.to_owned(),
             headers: Vec::new(),
             body: Vec::new(),
         }
+    }
+
+    /// The request's head.
+    ///
+    /// # Errors
+    /// Reports the part that is not valid in a request.
+    pub fn head(&self) -> Result<Head, PrepareError> {
+        let address = self.address.to_string();
+        let authority = self.authority.as_deref().unwrap_or(&address);
+        let head = Head::builder(&self.method, &self.path, authority).close(true);
+        let fields = self.headers.iter();
+        let head = fields.fold(head, |head, (name, value)| head.field(name, value));
+        head.build()
     }
 
     /// Sends the request, and waits at most `limit` for the whole response.
@@ -77,11 +99,7 @@ impl Fetch {
             ErrorKind::WouldBlock | ErrorKind::TimedOut => FetchError::Late(limit),
             _ => FetchError::Connection(error),
         };
-        let authority = self.address.to_string();
-        let head = Head::builder(&self.method, &self.path, &authority).close(true);
-        let fields = self.headers.iter();
-        let head = fields.fold(head, |head, (name, value)| head.field(name, value));
-        let head = head.build()?;
+        let head = self.head()?;
         let limits = Limits {
             max_body_bytes: MAX_BODY_BYTES,
             ..Limits::default()
@@ -90,16 +108,25 @@ impl Fetch {
         let started = client.start(&head, &Bytes::from(self.body.clone()), 0);
         started.map_err(|error| io::Error::other(error.to_string()))?;
 
-        let mut stream = TcpStream::connect_timeout(&self.address, limit).map_err(in_time)?;
+        let socket = TcpStream::connect_timeout(&self.address, limit).map_err(in_time)?;
+        // A handshake reads and writes. Its limits are those of the socket, which both handles share.
+        let limited = socket.try_clone()?;
+        let limit_io = || -> Result<(), FetchError> {
+            let left = Some(left()?);
+            limited.set_read_timeout(left)?;
+            Ok(limited.set_write_timeout(left)?)
+        };
+        let mut stream = self.transport(socket)?;
         while !client.is_all_sent() {
-            stream.set_write_timeout(Some(left()?))?;
+            limit_io()?;
             let n = stream.write(client.output()).map_err(in_time)?;
             client.consume_output(n);
         }
+        stream.flush().map_err(in_time)?;
         let (mut fetched, mut end) = (Fetched::default(), None);
         let mut chunk = vec![0; 64 << 10];
         while end.is_none() {
-            stream.set_read_timeout(Some(left()?))?;
+            limit_io()?;
             let n = stream.read(&mut chunk).map_err(in_time)?;
             let mut sink = |event: Event<'_>| match event {
                 Event::Head { status, .. } => fetched.status = status,
@@ -116,7 +143,22 @@ impl Fetch {
         end.transpose()?;
         Ok(fetched)
     }
+
+    fn transport(&self, socket: TcpStream) -> io::Result<Box<dyn Transport>> {
+        let Some(tls) = &self.tls else {
+            return Ok(Box::new(socket));
+        };
+        let client = tls.client(Protocol::Http1);
+        let connection = ClientConnection::new(client.config, client.name);
+        let connection = connection.map_err(io::Error::other)?;
+        Ok(Box::new(StreamOwned::new(connection, socket)))
+    }
 }
+
+/// A connected socket, with or without TLS.
+trait Transport: Read + Write {}
+
+impl<T: Read + Write> Transport for T {}
 
 #[cfg(test)]
 mod tests {

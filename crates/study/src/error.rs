@@ -30,6 +30,13 @@ pub struct FormError {
     pub(crate) example: &'static str,
 }
 
+impl FormError {
+    /// What is wrong, without the text, which may contain a secret.
+    pub fn what(&self) -> &str {
+        &self.what
+    }
+}
+
 /// A position in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {

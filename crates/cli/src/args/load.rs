@@ -298,6 +298,12 @@ pub(crate) struct ExportArgs {
     /// Serve OpenMetrics at http://HOST:PORT/metrics while the load runs; port 0 picks a free port
     #[arg(long, value_name = "HOST:PORT", help_heading = heading::OUTPUT)]
     pub(crate) metrics: Option<String>,
+    /// Push the same metrics to http[s]://HOST:PORT/PATH every 5 s and at the end, by Prometheus remote write
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url, help_heading = heading::OUTPUT)]
+    pub(crate) metrics_push: Option<String>,
+    /// A header field for --metrics-push, such as 'authorization: Bearer TOKEN' (repeatable); its value is never stored
+    #[arg(long, value_name = "NAME: VALUE", requires = "metrics_push", value_parser = rpcgauge_study::file::parse_header, help_heading = heading::OUTPUT)]
+    pub(crate) metrics_push_header: Vec<(String, String)>,
 }
 
 /// What to do with calls in flight at the end.

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use rpcgauge_study::run::Run;
 
 use super::hgrm;
-use super::metrics::Endpoint;
+use super::metrics::{Endpoint, Push};
 use super::output_file::OutputFile;
 use crate::args::ExportArgs;
 use crate::exit::Failure;
@@ -20,6 +20,8 @@ pub(crate) struct Exports {
     pub(super) interval_log: Option<OutputFile>,
     /// Serves metrics while the load runs.
     pub(super) metrics: Option<Endpoint>,
+    /// Pushes metrics while the load runs.
+    pub(super) push: Option<Push>,
 }
 
 impl Exports {
@@ -36,10 +38,13 @@ impl Exports {
                 "--hgrm and --interval-log name the same file; give each its own",
             ));
         }
+        let push = args.metrics_push.as_deref();
+        let push = push.map(|url| Push::to(url, &args.metrics_push_header));
         Ok(Self {
             hgrm,
             interval_log,
             metrics: args.metrics.as_deref().map(Endpoint::bind).transpose()?,
+            push: push.transpose()?,
         })
     }
 

@@ -7,7 +7,7 @@ use rpcgauge_study::record::TrialOutcome;
 use rpcgauge_study::settings::Target;
 
 use super::exports::Exports;
-use super::metrics::{Endpoint, Metrics};
+use super::metrics::{Endpoint, Metrics, Pushing};
 use super::trial::TrialStart;
 use super::watcher::Watcher;
 use crate::exit::{Failure, note};
@@ -21,6 +21,7 @@ pub(crate) struct LoadView {
     /// second thread may, too, because the kernel then counts file references on every read and
     /// write.
     watcher: Option<Watcher>,
+    pushing: Option<Pushing>,
     /// Number of blocks in a comparison; 1 without a comparison.
     blocks: u32,
     /// The next block to announce.
@@ -34,44 +35,55 @@ impl LoadView {
         let screen = Screen::new(quiet, BAR);
         let several = plan.variants.len() > 1;
         let log = exports.interval_log.take();
-        let metrics = exports.metrics.take();
-        let metrics = metrics.map(|endpoint| serve(plan, endpoint)).transpose()?;
+        let (endpoint, push) = (exports.metrics.take(), exports.push.take());
+        let metrics = (endpoint.is_some() || push.is_some()).then(|| metrics(plan));
+        if let Some((endpoint, metrics)) = endpoint.zip(metrics.clone()) {
+            serve(endpoint, metrics)?;
+        }
+        let pushing = push.zip(metrics.clone());
+        let pushing = pushing.map(|(push, metrics)| push.start(metrics, screen.clone()));
         let is_wanted = !screen.is_quiet() || log.is_some() || metrics.is_some();
         let watcher = is_wanted.then(|| Watcher::start(screen.clone(), several, metrics, log));
         Ok(Self {
             screen,
             watcher: watcher.transpose()?,
+            pushing: pushing.transpose()?,
             blocks: plan.capacity.map_or(plan.blocks, |_| 1),
             next_block: 0,
         })
     }
 
-    /// Waits until everything is shown and written, then removes the bar.
+    /// Waits until everything is shown, written and pushed, then removes the bar.
     pub(crate) fn finish(self) -> Result<(), Failure> {
         let ended = self.watcher.map_or(Ok(()), Watcher::finish);
+        if let Some(pushing) = self.pushing {
+            pushing.finish();
+        }
         self.screen.finish();
         ended
     }
 }
 
-/// Serves a load's metrics and reports the URL, because the system chooses the port if it is 0.
-fn serve(plan: &Plan, endpoint: Endpoint) -> Result<Metrics, Failure> {
-    let targets = plan.variants.iter().map(|variant| {
+/// The metrics of a plan's targets.
+fn metrics(plan: &Plan) -> Metrics {
+    Metrics::new(plan.variants.iter().map(|variant| {
         let called = match &variant.settings.target {
-            // Leave out the query, which may contain a secret: any program that can connect to the
-            // port can read it.
+            // Leave out the query, which may contain a secret: others can read the metrics.
             Target::Live(live) => live.service.url.clone().without_query().to_string(),
             target @ (Target::Call(_) | Target::Codec(_)) => target.called(),
         };
         (variant.name.clone(), called)
-    });
-    let metrics = Metrics::new(targets);
+    }))
+}
+
+/// Serves metrics and reports the URL, because the system chooses the port if it is 0.
+fn serve(endpoint: Endpoint, metrics: Metrics) -> Result<(), Failure> {
     let url = endpoint.url();
     endpoint
-        .serve(metrics.clone())
+        .serve(metrics)
         .map_err(|error| Failure::cannot(format!("cannot serve metrics: {error}")))?;
     note(&format!("serving metrics at {url}"));
-    Ok(metrics)
+    Ok(())
 }
 
 impl Observer for LoadView {

@@ -114,12 +114,12 @@ pub(super) fn request(
             filled(json, set, kept)?.to_string().into_bytes()
         }
     };
+    let path = set.text(&check.path, kept)?;
     Ok(Fetch {
-        address: set.entry,
         method: check.method.clone(),
-        path: set.text(&check.path, kept)?,
         headers,
         body,
+        ..Fetch::get(set.entry, &path)
     })
 }
 

@@ -1,5 +1,4 @@
-//! Reads a service's metrics in Prometheus's text format: the sum and count of each metric named in
-//! `app.toml`.
+//! Reads metrics in Prometheus's text format: every sample, or the sum and count of each metric named in `app.toml`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,6 +12,31 @@ use crate::error::{TrialFailure, TrialResult};
 
 /// The time limit for a service to respond with its metrics.
 const LIMIT: Duration = Duration::from_secs(10);
+
+/// A sample, without its timestamp.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sample<'t> {
+    /// The metric's name, with its suffix.
+    pub name: &'t str,
+    /// The labels in their order, each a name and a value.
+    pub labels: Vec<(String, String)>,
+    /// The value.
+    pub value: f64,
+}
+
+/// Every sample in a text of metrics. Lines that are not samples are skipped.
+pub fn samples(text: &str) -> impl Iterator<Item = Sample<'_>> {
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    lines.filter_map(|line| {
+        let (name, rest) = line.split_at(line.find(['{', ' ', '\t'])?);
+        let (labels, value) = labels_and_value(rest)?;
+        Some(Sample {
+            name,
+            labels,
+            value,
+        })
+    })
+}
 
 /// Reads the metrics of one service. Metrics that it does not expose are omitted.
 pub(super) fn read<'m>(
@@ -39,7 +63,7 @@ fn find(text: &str, metric: &Metric) -> Option<SumCount> {
     let sum_of = |ending: &str| {
         let series = text.lines().filter_map(|line| {
             let rest = line.strip_prefix(&metric.metric)?.strip_prefix(ending)?;
-            let (labels, value) = sample(rest)?;
+            let (labels, value) = labels_and_value(rest)?;
             let is_asked = metric
                 .labels
                 .iter()
@@ -56,7 +80,7 @@ fn find(text: &str, metric: &Metric) -> Option<SumCount> {
 }
 
 /// Parses a sample's labels and value from the text after the metric's name.
-fn sample(rest: &str) -> Option<(Vec<(String, String)>, f64)> {
+fn labels_and_value(rest: &str) -> Option<(Vec<(String, String)>, f64)> {
     let mut labels = Vec::new();
     let Some(mut rest) = rest.strip_prefix('{') else {
         return rest
@@ -143,6 +167,16 @@ only_sum 1
             Some((0.1, 4.0))
         );
         assert_eq!(found("plain", &[]), Some((2.0, 1.0)));
+    }
+
+    #[test]
+    fn every_sample_has_its_name_labels_and_value() {
+        let all: Vec<Sample> = samples(TEXT).collect();
+        assert_eq!(all.len(), TEXT.lines().count() - 2, "{all:?}");
+        let labels = [("uri", "/b \"{x}\" \\"), ("status", "200")];
+        let labels = labels.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(all[3].name, "call_seconds_sum");
+        assert_eq!((&all[3].labels[..], all[3].value), (&labels[..], 0.1));
     }
 
     #[test]

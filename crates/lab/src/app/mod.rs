@@ -28,6 +28,7 @@ mod users;
 
 pub use application::{Application, Set};
 pub use check::Responses;
+pub use exposition::{Sample, samples};
 pub use generator::Generator;
 pub use package::{AppPackage, BuiltApp, Logs};
 pub use process::Running;

@@ -289,7 +289,7 @@ const NO_SECRETS: [&str; 5] = ["content-type", "accept", "te", "user-agent", "gr
 
 /// Replaces the request's header values with "…" in a text sent by the server: they may be secret, and records
 /// must not contain them. Also replaces a credential without its scheme (RFC 9110, 11.4).
-pub(crate) fn without_values(text: &str, headers: &[(String, String)]) -> String {
+pub fn without_values(text: &str, headers: &[(String, String)]) -> String {
     let given = headers.iter().filter(|(name, _)| {
         let name = name.to_ascii_lowercase();
         !name.ends_with("-encoding") && !NO_SECRETS.contains(&&*name)

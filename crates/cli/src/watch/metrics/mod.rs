@@ -1,10 +1,12 @@
-//! A load's figures while it runs, in OpenMetrics text for a monitoring system to scrape.
+//! A load's figures while it runs, in OpenMetrics text for a monitoring system to scrape, or pushed to it.
 //!
 //! Like the reports, they cover only measured calls, over all trials of each target so far. Each
 //! snapshot of a trial updates them.
 
 mod buckets;
 mod endpoint;
+mod push;
+mod remote_write;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -23,6 +25,7 @@ use rpcgauge_load::{ByteCount, Histogram, IntervalTimes, Traffic, TrialProgress}
 
 use self::buckets::Buckets;
 pub(super) use self::endpoint::Endpoint;
+pub(super) use self::push::{Push, Pushing};
 
 /// Label names and values. The first label is always `target`.
 type Labels = Vec<(&'static str, String)>;
@@ -79,8 +82,8 @@ const TIMES: [(&str, &str, TimesOf); 3] = [
     ),
 ];
 
-/// The metrics of all targets, shared with the endpoint. The lock ensures that a scrape sees only
-/// complete snapshots.
+/// The metrics of all targets, shared with the endpoint and the pushes. The lock ensures that they see
+/// only complete snapshots.
 #[derive(Clone)]
 pub(super) struct Metrics(Arc<Mutex<Figures>>);
 

@@ -14,7 +14,7 @@ use super::{OK, answer_each, figures, serving, short};
 use crate::common::{Place, report, wait_until};
 
 /// A server that answers over TLS. Its certificate for `localhost` is written to `ca.pem`.
-fn answering_over_tls(place: &Place, answer: &'static str, alpn: &[&[u8]]) -> String {
+pub(super) fn answering_over_tls(place: &Place, answer: &'static str, alpn: &[&[u8]]) -> String {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]);
     let made = made.expect("a certificate");
     place.file("ca.pem", &made.cert.pem());
