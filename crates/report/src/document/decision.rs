@@ -1,6 +1,9 @@
 //! The decisions: what to use, at the head of a report.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use rpcgauge_study::plan::Metric;
+use rpcgauge_study::subject::version_of;
 
 use super::{Block, Column, Figure, Item, Section, Shown, Table, Text, number, row};
 use crate::findings::decision::Decision;
@@ -100,12 +103,42 @@ fn in_full(findings: &Findings, decision: &Decision) -> Vec<Block> {
     table.add_group(rows);
     let of_responses = bytes.is_some_and(|best| best.metric == Metric::ResponseBytes);
     let of = if of_responses { " (of responses)" } else { "" };
-    table.notes = vec![format!(
+    let cores = format!(
         "cores: CPU of client and server together; cores and Mbit/s{of} at 1,000 calls per second"
-    )];
+    );
+    let environment = findings.environment.as_ref();
+    let versions = environment.and_then(|environment| versions(&environment.subjects));
+    table.notes = [cores].into_iter().chain(versions).collect();
     let sentences = words::decision::decision(decision).into_iter();
     let sentences = sentences.map(|text| Block::Paragraph(text.into()));
     [Block::Table(table)].into_iter().chain(sentences).collect()
+}
+
+/// The libraries in which stacks with a version of their own differ from the same stacks without one.
+fn versions(subjects: &BTreeMap<String, BTreeMap<String, String>>) -> Option<String> {
+    let mut named: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    for (stack, libraries) in subjects {
+        let Some((plain, _)) = version_of(stack) else {
+            continue;
+        };
+        for (library, version) in libraries {
+            if let Some(usual) = subjects.get(plain).and_then(|usual| usual.get(library))
+                && usual != version
+            {
+                let mut name = |stack, version| {
+                    let versions = named.entry(stack).or_default();
+                    versions.insert(format!("{library} {version}"));
+                };
+                name(plain, usual);
+                name(stack, version);
+            }
+        }
+    }
+    let named = named.iter();
+    let named =
+        named.map(|(stack, versions)| format!("{stack} has {}", words::joined(versions, ", ")));
+    let named = words::joined(named, "; ");
+    (!named.is_empty()).then_some(named)
 }
 
 /// A decision in one item of a list.
@@ -123,4 +156,35 @@ pub(super) fn item(findings: &Findings, decision: &Decision) -> Item {
     let short = own.map(|own| said::in_short(decision, own));
     let short = words::joined(short.unwrap_or_default(), " ");
     Item::plain(Text::strong(name).and(format!(": {short}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_versions_that_differ_are_named() {
+        let stack = |name: &str, grpc: &str| {
+            let libraries = [("go", "1.26"), ("grpc", grpc)];
+            let libraries = libraries.map(|(name, version)| (name.to_owned(), version.to_owned()));
+            (name.to_owned(), libraries.into())
+        };
+        let (usual, pinned) = (
+            stack("go/grpc-go", "1.85"),
+            stack("go/grpc-go@1.80", "1.80"),
+        );
+        assert_eq!(
+            versions(&[usual.clone(), pinned.clone()].into()).as_deref(),
+            Some("go/grpc-go has grpc 1.85; go/grpc-go@1.80 has grpc 1.80")
+        );
+        assert_eq!(
+            versions(&[usual.clone(), stack("go/grpc-go@1.85", "1.85")].into()),
+            None
+        );
+        assert_eq!(
+            versions(&[usual, stack("node/grpc-js", "1.14")].into()),
+            None
+        );
+        assert_eq!(versions(&[pinned].into()), None);
+    }
 }
