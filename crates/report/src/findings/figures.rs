@@ -35,6 +35,9 @@ pub struct Figures {
     /// The emulated link that calls went over; absent for loopback.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkFindings>,
+    /// The target rate, calls per second; absent in a closed loop and for a ramp.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target_rate: Option<f64>,
     /// Successful calls per second, over the measured time.
     pub goodput: f64,
     /// Latency of calls that succeeded.

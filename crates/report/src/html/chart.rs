@@ -3,7 +3,7 @@
 
 use super::page::{Page, filled, percent, rounded};
 use super::table;
-use crate::document::{Bar, Bars, Chart, Drawn, Named, Part, Plot, Size};
+use crate::document::{Bar, Bars, Chart, Drawn, Line, Named, Part, Plot, Size};
 use crate::words::joined;
 
 /// The width and height of a plot's coordinate system.
@@ -26,7 +26,7 @@ pub(super) fn chart(page: &mut Page, chart: &Chart) {
         page.raw(match first.size {
             Size::Small => "<div class=\"plots three\">",
             Size::Half => "<div class=\"plots\">",
-            Size::Whole => "<div class=\"plots one\">",
+            Size::Whole | Size::Strip => "<div class=\"plots one\">",
         });
         chart.plots.iter().for_each(|one| plot(page, one));
         page.raw("</div>\n");
@@ -104,11 +104,21 @@ fn parts(page: &mut Page, parts: &[Part], full: f64) {
 fn plot(page: &mut Page, plot: &Plot) {
     let height = match plot.size {
         Size::Small => "low",
+        Size::Strip => "low strip",
         Size::Half | Size::Whole => "tall",
     };
+    page.put("<figure><figcaption>{}</figcaption>", &[&plot.title]);
+    if plot.heads.is_empty() {
+        line_key(page, &plot.lines);
+    }
+    let spiked = if plot.spikes.is_empty() {
+        ""
+    } else {
+        " spiked"
+    };
     page.put(
-        "<figure><figcaption>{}</figcaption><div class=\"plot {}\" role=\"img\" aria-label=\"{}\">",
-        &[&plot.title, &height, &plot.label],
+        "<div class=\"plot {}{}\" role=\"img\" aria-label=\"{}\">",
+        &[&height, &spiked, &plot.label],
     );
     for (class, edge, ticks) in [("gy", "bottom", &plot.y), ("gx", "left", &plot.x)] {
         for tick in ticks {
@@ -152,16 +162,38 @@ fn plot(page: &mut Page, plot: &Plot) {
     page.raw("</figure>\n");
 }
 
+/// The key of the lines that have a name.
+fn line_key(page: &mut Page, lines: &[Line]) {
+    let mut named = lines.iter().filter(|line| !line.name.is_empty()).peekable();
+    if named.peek().is_none() {
+        return;
+    }
+    page.raw("<ul class=\"key\">");
+    for line in named {
+        page.raw("<li>");
+        dash(page, line);
+        page.raw("</li>");
+    }
+    page.raw("</ul>\n");
+}
+
+/// A sample of a line, and its name.
+fn dash(page: &mut Page, line: &Line) {
+    page.put(
+        "<svg class=\"dash\" viewBox=\"0 0 28 8\" aria-hidden=\"true\">\
+         <path class=\"curve {}\" d=\"M0 4L28 4\"/></svg>{}",
+        &[&line.class, &line.name],
+    );
+}
+
 fn legend(page: &mut Page, plot: &Plot) {
     page.raw("<table class=\"legend\"><thead><tr><th></th>");
     page.each("<th scope=\"col\">{}</th>", &plot.heads);
     page.raw("</tr></thead><tbody>");
     for line in &plot.lines {
-        page.put(
-            "<tr><td><svg class=\"dash\" viewBox=\"0 0 28 8\" aria-hidden=\"true\">\
-             <path class=\"curve {}\" d=\"M0 4L28 4\"/></svg>{}</td>",
-            &[&line.class, &line.name],
-        );
+        page.raw("<tr><td>");
+        dash(page, line);
+        page.raw("</td>");
         page.each("<td class=\"n\">{}</td>", &line.figures);
         page.raw("</tr>");
     }

@@ -2,7 +2,9 @@
 
 mod bars;
 mod curves;
+mod load;
 mod sizes;
+mod steps;
 mod timeline;
 
 use super::chart::{Chart, Weight};
