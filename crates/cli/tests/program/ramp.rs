@@ -40,7 +40,12 @@ fn a_ramp_is_told_step_by_step_in_every_report() {
         assert!(text.contains("unsuccessful"), "{name}");
     }
     let page = fs::read_to_string(place.path().join("run/report.html")).expect("a page");
-    for drawn in ["Calls per second to target", "p50 of the step"] {
+    for drawn in [
+        "Calls per second to target",
+        "p50 of the step",
+        "Latency over the target rate",
+        "met all objectives",
+    ] {
         assert!(page.contains(drawn), "{drawn}");
     }
     assert!(!page.contains("Failures per second"), "no call failed");

@@ -116,6 +116,8 @@ pub(crate) struct Plot {
     pub(crate) spikes: Vec<f64>,
     /// Runtime events: for each kind, the start and end of each event.
     pub(crate) marks: Vec<(Named, Vec<[f64; 2]>)>,
+    /// Single figures, by kind.
+    pub(crate) points: Vec<Marks>,
     /// The positions at which two lines cross, each with its interval.
     pub(crate) crossings: Vec<(f64, [f64; 2])>,
     /// The heads of the legend's columns after the line's name; without heads, the named lines have a key.
@@ -164,6 +166,23 @@ impl Line {
         };
         parts.zip(names).map(line).collect()
     }
+}
+
+/// Figures of one kind, with their mark.
+pub(crate) struct Marks {
+    pub(crate) mark: Mark,
+    /// The meaning of the mark in the key; empty without a meaning.
+    pub(crate) name: &'static str,
+    /// The class of each figure's line, and its position.
+    pub(crate) at: Vec<(&'static str, (f64, f64))>,
+}
+
+/// The shape of a figure's mark, so that kinds do not differ only in colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mark {
+    Dot,
+    Cross,
+    Ring,
 }
 
 /// A label on an axis.

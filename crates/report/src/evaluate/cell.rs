@@ -13,6 +13,7 @@ use rpcgauge_study::settings::{Idle, Schedule, Settings, Timing};
 use super::trial::floor_cpu;
 use super::{link, timeline};
 use crate::error::ReportError;
+use crate::findings::objective::Checked;
 use crate::findings::{
     BytesPerCall, Connections, CpuPerCall, CpuSide, Distribution, Figures, Floor, InFlight,
     StageFindings, StepFindings, TrafficPerCall,
@@ -438,6 +439,7 @@ fn step(variant: &str, same: &[(&Step, u64)], start_ns: u64) -> Result<StepFindi
         failed: total(|s| s.failed),
         stalled: total(|s| s.stalled),
         goodput: goodput(answered_within, lasted_ns).unwrap_or(0.0),
+        checked: Checked::default(),
         latency,
         send_delay,
     })

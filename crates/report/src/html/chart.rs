@@ -3,7 +3,7 @@
 
 use super::page::{Page, filled, percent, rounded};
 use super::table;
-use crate::document::{Bar, Bars, Chart, Drawn, Line, Named, Part, Plot, Size};
+use crate::document::{Bar, Bars, Chart, Drawn, Line, Mark, Marks, Named, Part, Plot, Size};
 use crate::words::joined;
 
 /// The width and height of a plot's coordinate system.
@@ -109,7 +109,7 @@ fn plot(page: &mut Page, plot: &Plot) {
     };
     page.put("<figure><figcaption>{}</figcaption>", &[&plot.title]);
     if plot.heads.is_empty() {
-        line_key(page, &plot.lines);
+        line_key(page, plot);
     }
     let spiked = if plot.spikes.is_empty() {
         ""
@@ -146,7 +146,11 @@ fn plot(page: &mut Page, plot: &Plot) {
     for ((class, _), places) in &plot.marks {
         marks(page, class, places);
     }
-    page.raw("</svg></div>\n");
+    page.raw("</svg>");
+    for marks in &plot.points {
+        points(page, marks);
+    }
+    page.raw("</div>\n");
     if !plot.marks.is_empty() {
         key(page, plot.marks.iter().map(|(named, _)| named));
     }
@@ -162,17 +166,53 @@ fn plot(page: &mut Page, plot: &Plot) {
     page.raw("</figure>\n");
 }
 
-/// The key of the lines that have a name.
-fn line_key(page: &mut Page, lines: &[Line]) {
-    let mut named = lines.iter().filter(|line| !line.name.is_empty()).peekable();
-    if named.peek().is_none() {
+/// Marks that keep their shape however the plot stretches.
+fn points(page: &mut Page, marks: &Marks) {
+    for (class, (x, y)) in &marks.at {
+        page.put(
+            "<svg class=\"point\" style=\"left:{}%;bottom:{}%\" viewBox=\"-6 -6 12 12\" aria-hidden=\"true\">",
+            &[&percent(*x), &percent(*y)],
+        );
+        point(page, marks.mark, class);
+        page.raw("</svg>");
+    }
+}
+
+fn point(page: &mut Page, mark: Mark, class: &'static str) {
+    let (shape, path) = match mark {
+        // A line without length, with round ends.
+        Mark::Dot => ("dot", "M0 0h0"),
+        Mark::Cross => ("times", "M-4-4L4 4M-4 4L4-4"),
+        Mark::Ring => ("ring", "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0"),
+    };
+    page.put("<path class=\"{} {}\" d=\"{}\"/>", &[&class, &shape, &path]);
+}
+
+/// The key of the lines and marks that have a name.
+fn line_key(page: &mut Page, plot: &Plot) {
+    let lines: Vec<&Line> = plot
+        .lines
+        .iter()
+        .filter(|line| !line.name.is_empty())
+        .collect();
+    let marks: Vec<&Marks> = plot
+        .points
+        .iter()
+        .filter(|marks| !marks.name.is_empty())
+        .collect();
+    if lines.is_empty() && marks.is_empty() {
         return;
     }
     page.raw("<ul class=\"key\">");
-    for line in named {
+    for line in lines {
         page.raw("<li>");
         dash(page, line);
         page.raw("</li>");
+    }
+    for marks in marks {
+        page.raw("<li><svg class=\"point\" viewBox=\"-6 -6 12 12\" aria-hidden=\"true\">");
+        point(page, marks.mark, "ink");
+        page.put("</svg>{}</li>", &[&marks.name]);
     }
     page.raw("</ul>\n");
 }

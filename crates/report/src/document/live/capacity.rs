@@ -1,6 +1,6 @@
 //! The search for the highest rate that meets the objectives, with its trials.
 
-use super::super::{Block, Column, Figure, Section, Shown, Table, Text, number, row};
+use super::super::{Block, Column, Figure, Section, Shown, Table, Text, charts, number, row};
 use crate::findings::capacity::{CapacityFindings, CapacityTrial};
 use crate::{units, words};
 
@@ -36,6 +36,7 @@ pub(super) fn section(found: &CapacityFindings) -> Section {
         notes: vec![TRIAL_NOTE.to_owned()],
         ..Table::of_figures(Column::number("target/s", 0), &TRIAL)
     });
-    let blocks = paragraphs.chain([table]);
+    let chart = charts::of_search(found).map(Block::Chart);
+    let blocks = paragraphs.chain(chart).chain([table]);
     Section::new("capacity", "Capacity", Shown::Always, blocks)
 }

@@ -9,6 +9,8 @@ mod side_by_side;
 pub(super) use objectives::objectives;
 pub(super) use result::{calls, rate, times};
 
+use rpcgauge_study::objective::Objective;
+
 use super::{Block, Section, Shown};
 use crate::findings::{Cell, Figures, Findings, VariantFindings};
 use crate::words;
@@ -51,9 +53,16 @@ fn notes(cell: &Cell, named: bool) -> impl Iterator<Item = Block> {
 
 /// The sections of capacity searches and ramps.
 pub(super) fn listings(findings: &Findings) -> Vec<Section> {
-    let cells = findings.variants.iter().flat_map(VariantFindings::measured);
-    let figures = cells.map(|(_, figures)| figures);
-    let ramps = figures.filter(|figures| !figures.steps.is_empty());
+    let ramps = findings.variants.iter().flat_map(|variant| {
+        let own = findings
+            .objectives
+            .iter()
+            .filter(|it| it.variant == variant.name);
+        let objectives: Vec<Objective> = own.map(|it| it.objective.clone()).collect();
+        let figures = variant.measured().map(|(_, figures)| figures);
+        let ramps = figures.filter(|figures| !figures.steps.is_empty());
+        ramps.map(move |figures| ramp::section(figures, &objectives))
+    });
     let searches = findings.capacity.iter().map(capacity::section);
-    searches.chain(ramps.map(ramp::section)).collect()
+    searches.chain(ramps).collect()
 }

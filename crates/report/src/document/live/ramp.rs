@@ -1,6 +1,8 @@
 //! The steps of a ramp.
 
-use super::super::{Block, Column, Figure, Section, Shown, Table, number, row};
+use rpcgauge_study::objective::Objective;
+
+use super::super::{Block, Column, Figure, Section, Shown, Table, charts, number, row};
 use crate::findings::{Figures, StepFindings};
 use crate::units;
 
@@ -28,14 +30,16 @@ const STEP_NOTE: &str = "Succeeded: the responses that arrived in the step. The 
      that were due in the step, whenever they were sent or finished. A percentile is given only if a call lies \
      beyond it. Delay: the time from when a call was due until it was sent.";
 
-pub(super) fn section(figures: &Figures) -> Section {
+pub(super) fn section(figures: &Figures, objectives: &[Objective]) -> Section {
     let step = |(place, step): (usize, &StepFindings)| row(place.to_string(), &STEP, Some(step));
     let table = Table {
         rows: (1..).zip(&figures.steps).map(step).collect(),
         notes: vec![STEP_NOTE.to_owned()],
         ..Table::of_figures(Column::number("step", 0), &STEP)
     };
-    Section::new("ramp", "Ramp", Shown::Always, [Block::Table(table)])
+    let chart = charts::of_ramp(figures, objectives).map(Block::Chart);
+    let blocks = [Block::Table(table)].into_iter().chain(chart);
+    Section::new("ramp", "Ramp", Shown::Always, blocks)
 }
 
 /// A step's number of calls as a rate; `None` if no calls were due in the step.
