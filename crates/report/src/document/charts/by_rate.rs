@@ -114,7 +114,7 @@ impl<'a> ByRate<'a> {
             title: title.to_owned(),
             label: format!("{title}. {said}"),
             size: Size::Whole,
-            x: self.x.labels(|rate| format!("{}/s", units::number(rate))),
+            x: self.x.labels(units::rate),
             y: self.y.times(),
             lines,
             points: marks,

@@ -52,7 +52,7 @@ fn rate(name: &str, figures: &Figures, end: f64) -> Option<Plot> {
             units::number(figures.goodput)
         ),
         lines,
-        y: y.labels(units::number),
+        y: y.labels(units::rate),
         ..strip(figures, end)
     })
 }
@@ -78,7 +78,7 @@ fn failures(name: &str, figures: &Figures, end: f64) -> Option<Plot> {
             units::counted(failed, "failed call")
         ),
         lines: Line::parts(&named("failing", ""), [points.iter().map(place).collect()]),
-        y: y.labels(units::number),
+        y: y.labels(units::rate),
         ..strip(figures, end)
     })
 }
@@ -213,6 +213,10 @@ mod tests {
         assert_eq!(target(&figures, 2e9), [(0.0, 500.0), (0.5, 500.0)]);
         figures.target_rate = None;
         assert_eq!(target(&figures, 2e9), [], "a closed loop has none");
+        figures.timeline.bins[0].answered = 60;
+        let labels = rate("target", &figures, 2e9).unwrap().y.into_iter();
+        let labels: Vec<String> = labels.map(|tick| tick.label).collect();
+        assert_eq!(labels, ["0", "20", "40", "60"]);
     }
 
     #[test]
