@@ -68,6 +68,14 @@ fn a_server_of_known_capacity_is_not_said_to_hold_more() {
         let text = fs::read_to_string(place.path().join("run").join(name)).expect("a report");
         assert!(text.contains("All trials, in the order they ran"), "{name}");
     }
+    let page = fs::read_to_string(place.path().join("run/report.html")).expect("a page");
+    for drawn in [
+        "highest rate that met them",
+        "missed an objective",
+        "met all objectives",
+    ] {
+        assert!(page.contains(drawn), "{drawn}");
+    }
     let again = place.run(&["report", "run"]).well();
     assert!(
         again.contains("calls/s the service meets p50<500ms"),

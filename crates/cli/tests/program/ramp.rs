@@ -39,6 +39,16 @@ fn a_ramp_is_told_step_by_step_in_every_report() {
         let text = fs::read_to_string(place.path().join("run").join(name)).expect("a report");
         assert!(text.contains("unsuccessful"), "{name}");
     }
+    let page = fs::read_to_string(place.path().join("run/report.html")).expect("a page");
+    for drawn in [
+        "Calls per second to target",
+        "p50 of the step",
+        "Latency over the target rate",
+        "met all objectives",
+    ] {
+        assert!(page.contains(drawn), "{drawn}");
+    }
+    assert!(!page.contains("Failures per second"), "no call failed");
 }
 
 #[test]

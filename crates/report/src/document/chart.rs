@@ -116,9 +116,11 @@ pub(crate) struct Plot {
     pub(crate) spikes: Vec<f64>,
     /// Runtime events: for each kind, the start and end of each event.
     pub(crate) marks: Vec<(Named, Vec<[f64; 2]>)>,
+    /// Single figures, by kind.
+    pub(crate) points: Vec<Marks>,
     /// The positions at which two lines cross, each with its interval.
     pub(crate) crossings: Vec<(f64, [f64; 2])>,
-    /// The heads of the legend's columns after the line's name; empty if the lines need no legend.
+    /// The heads of the legend's columns after the line's name; without heads, the named lines have a key.
     pub(crate) heads: Vec<&'static str>,
     pub(crate) below: String,
     /// A folded table at the end, with its name.
@@ -135,6 +137,8 @@ pub(crate) enum Size {
     Half,
     /// The page's whole width.
     Whole,
+    /// The page's whole width, but low, above another plot with the same time axis.
+    Strip,
 }
 
 /// A line of a plot.
@@ -144,6 +148,41 @@ pub(crate) struct Line {
     pub(crate) points: Vec<(f64, f64)>,
     /// The line's figures in the legend, one for each of the plot's heads.
     pub(crate) figures: Vec<String>,
+}
+
+impl Line {
+    /// A line in several parts, of which only the first has the name; no lines without points.
+    pub(crate) fn parts(
+        (class, name): &Named,
+        parts: impl IntoIterator<Item = Vec<(f64, f64)>>,
+    ) -> Vec<Self> {
+        let names = std::iter::once(&**name).chain(std::iter::repeat(""));
+        let parts = parts.into_iter().filter(|points| !points.is_empty());
+        let line = |(points, name): (Vec<(f64, f64)>, &str)| Self {
+            name: name.to_owned(),
+            class,
+            points,
+            figures: Vec::new(),
+        };
+        parts.zip(names).map(line).collect()
+    }
+}
+
+/// Figures of one kind, with their mark.
+pub(crate) struct Marks {
+    pub(crate) mark: Mark,
+    /// The meaning of the mark in the key; empty without a meaning.
+    pub(crate) name: &'static str,
+    /// The class of each figure's line, and its position.
+    pub(crate) at: Vec<(&'static str, (f64, f64))>,
+}
+
+/// The shape of a figure's mark, so that kinds do not differ only in colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mark {
+    Dot,
+    Cross,
+    Ring,
 }
 
 /// A label on an axis.

@@ -20,7 +20,9 @@ mod stacks;
 mod summary;
 mod verdicts;
 
-pub(crate) use chart::{Bar, Bars, Chart, Named, Part, Plot, Scale, Size, Weight};
+pub(crate) use chart::{
+    Bar, Bars, Chart, Line, Mark, Marks, Named, Part, Plot, Scale, Size, Weight,
+};
 pub(crate) use claims::{Claim, Measured};
 pub(crate) use run::{cautions, machine_facts, still_running};
 pub(crate) use verdicts::{

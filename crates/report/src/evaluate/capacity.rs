@@ -9,11 +9,10 @@ use rpcgauge_study::plan::{Capacity, Plan};
 use rpcgauge_study::record::{CLIENT_BOUND_SHARE, Ending, TrialFigures, TrialOutcome, TrialRecord};
 use rpcgauge_study::settings::Target;
 
-use super::objective::{Evidence, held_against};
+use super::objective::{Evidence, check};
 use super::{Ended, client_share};
 use crate::findings::Distribution;
-use crate::findings::capacity::{CapacityFindings, CapacityTrial, Limit, MissedObjective};
-use crate::findings::objective::ObjectiveOutcome;
+use crate::findings::capacity::{CapacityFindings, CapacityTrial, Limit};
 use crate::metric::{filled, goodput};
 
 /// A running search: computes the rate of the next trial from the trials that ended.
@@ -138,24 +137,15 @@ fn trial(
         goodput: goodput(calls.answered - calls.answered_late, measured.elapsed_ns).unwrap_or(0.0),
         latency: latency.as_ref(),
     };
-    let missed: Vec<MissedObjective> = objectives
-        .iter()
-        .filter_map(|objective| {
-            let held = held_against(objective, &evidence);
-            (held.outcome != ObjectiveOutcome::Reached).then(|| MissedObjective {
-                objective: objective.clone(),
-                figure: held.figure,
-                unanswered: held.unanswered,
-            })
-        })
-        .collect();
+    let checked = check(objectives, &evidence);
+    let held = checked.missed.is_empty();
     let sent = calls.sent_in_time();
     CapacityTrial {
         index: record.trial.index,
         rate,
-        held: missed.is_empty(),
-        limit: (!missed.is_empty()).then(|| limit(measured, latency.as_ref(), delay.as_ref())),
-        missed,
+        held,
+        limit: (!held).then(|| limit(measured, latency.as_ref(), delay.as_ref())),
+        checked,
         started: calls.started,
         answered: calls.answered,
         sent_rate: goodput(sent, measured.elapsed_ns).unwrap_or(0.0),

@@ -8,11 +8,12 @@ use rpcgauge_study::record::{
     BytesByClass, Calls, CodeKind, Cold, Cpu, CpuTimes, ErrorSample, FailureKind, FloorRecord,
     Histogram, Memory, Payload, Stage, Startup, Step, Threads, TrialFigures, TrialRecord,
 };
-use rpcgauge_study::settings::{Idle, Settings, Timing};
+use rpcgauge_study::settings::{Idle, Schedule, Settings, Timing};
 
 use super::trial::floor_cpu;
 use super::{link, timeline};
 use crate::error::ReportError;
+use crate::findings::objective::Checked;
 use crate::findings::{
     BytesPerCall, Connections, CpuPerCall, CpuSide, Distribution, Figures, Floor, InFlight,
     StageFindings, StepFindings, TrafficPerCall,
@@ -61,6 +62,7 @@ pub(crate) fn figures(
         elapsed_ns,
         idle: idle.into_iter().collect(),
         link: link::findings(settings.target.link(), trials),
+        target_rate: target_rate(settings),
         goodput: goodput(calls.answered - calls.answered_late, elapsed_ns).unwrap_or(0.0),
         failed_latency: distribution(
             variant,
@@ -122,6 +124,13 @@ pub(crate) fn figures(
         left_out: total(|m| m.slices.as_ref().map_or(0, |slices| slices.skipped)),
         left_out_failed: total(|m| m.slices.as_ref().map_or(0, |slices| slices.skipped_failed)),
     }))
+}
+
+fn target_rate(settings: &Settings) -> Option<f64> {
+    match settings.target.options()?.schedule {
+        Schedule::Rate { per_second, .. } => Some(per_second),
+        Schedule::Closed { .. } | Schedule::Ramp { .. } => None,
+    }
 }
 
 /// The number of calls in flight of a closed loop, as configured and as reached; `None` without a closed loop.
@@ -430,6 +439,7 @@ fn step(variant: &str, same: &[(&Step, u64)], start_ns: u64) -> Result<StepFindi
         failed: total(|s| s.failed),
         stalled: total(|s| s.stalled),
         goodput: goodput(answered_within, lasted_ns).unwrap_or(0.0),
+        checked: Checked::default(),
         latency,
         send_delay,
     })

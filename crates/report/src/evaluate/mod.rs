@@ -296,6 +296,7 @@ impl Recorded<'_> {
         let mut figures = cell::figures(name, &trials, &floors, &variant.settings)?;
         if let Some(figures) = &mut figures {
             figures.shared_process = self.plan.shares_processes(variant);
+            objective::check_steps(&self.plan.objectives, &mut figures.steps);
             let events = self.events.iter();
             let events = events.filter(|e| e.placement == placement && e.variant == *name);
             let events: Vec<&EventsRecord> = events.collect();

@@ -2,7 +2,9 @@
 
 use rpcgauge_study::objective::{Measure, Objective};
 
-use crate::findings::objective::{ObjectiveFindings, ObjectiveOutcome};
+use crate::findings::objective::{
+    Checked, MetObjective, MissedObjective, ObjectiveFindings, ObjectiveOutcome,
+};
 use crate::findings::{Distribution, Figures, StepFindings, VariantFindings};
 
 /// Checks every objective against every variant that is not an A/A control.
@@ -80,7 +82,7 @@ fn deciding(objective: &Objective, steps: &[StepFindings]) -> Option<(usize, Hel
     let held: Vec<(usize, Held)> = steps
         .iter()
         .enumerate()
-        .filter(|(_, step)| step.started > 0 || step.is_not_reached())
+        .filter(|(_, step)| counts(step))
         .map(|(index, step)| (index, held_against(objective, &Evidence::of_step(step))))
         .collect();
     let missed = |(_, held): &&(usize, Held)| held.outcome == ObjectiveOutcome::Missed;
@@ -97,9 +99,42 @@ fn deciding(objective: &Objective, steps: &[StepFindings]) -> Option<(usize, Hel
     first.or(nearest).copied()
 }
 
+/// Checks the objectives against each step of a ramp.
+pub(crate) fn check_steps(objectives: &[Objective], steps: &mut [StepFindings]) {
+    for step in steps.iter_mut().filter(|step| counts(step)) {
+        step.checked = check(objectives, &Evidence::of_step(step));
+    }
+}
+
+/// Whether a step must meet the objectives: pauses need not.
+fn counts(step: &StepFindings) -> bool {
+    step.started > 0 || step.is_not_reached()
+}
+
+/// Checks all objectives.
+pub(crate) fn check(objectives: &[Objective], evidence: &Evidence<'_>) -> Checked {
+    let mut checked = Checked::default();
+    for objective in objectives {
+        let held = held_against(objective, evidence);
+        let objective = objective.clone();
+        match held
+            .figure
+            .filter(|_| held.outcome == ObjectiveOutcome::Reached)
+        {
+            Some(figure) => checked.met.push(MetObjective { objective, figure }),
+            None => checked.missed.push(MissedObjective {
+                objective,
+                figure: held.figure,
+                unanswered: held.unanswered,
+            }),
+        }
+    }
+    checked
+}
+
 /// Checks an objective against all calls that were due. A call that never succeeded is later than any bound, since
 /// a service is not fast because it rejects calls.
-pub(crate) fn held_against(objective: &Objective, evidence: &Evidence<'_>) -> Held {
+fn held_against(objective: &Objective, evidence: &Evidence<'_>) -> Held {
     let (calls, needed) = (evidence.started, objective.measure.min_calls());
     let figure = (calls >= needed).then(|| figure(objective.measure, evidence));
     let has_figure = figure.is_some_and(f64::is_finite);

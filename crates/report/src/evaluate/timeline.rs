@@ -53,8 +53,9 @@ pub(crate) fn merge(trials: &[(&TrialRecord, &TrialFigures)]) -> TimelineFinding
             None => timeline.trials_not_searched += 1,
         }
         let slice_ns = measured.timeline.slice_ns;
+        let due_until = start_ns.saturating_add(due_ns(measured));
         for slices in measured.timeline.slices.chunks(per_bin) {
-            let bin = bin(slices, slice_ns, start_ns);
+            let bin = bin(slices, slice_ns, start_ns, due_until);
             start_ns = start_ns.saturating_add(bin.length_ns);
             timeline.bins.push(bin);
         }
@@ -75,13 +76,24 @@ fn usual_longest(trials: &[(&TrialRecord, &TrialFigures)]) -> Option<u64> {
     (usual > 0.0).then_some(usual as u64)
 }
 
-fn bin(slices: &[Slice], slice_ns: u64, start_ns: u64) -> Bin {
+/// How long calls were due in a trial: at a rate, the timeline goes on until the last call has ended. The time between
+/// the slices of a trial is not told apart.
+fn due_ns(measured: &TrialFigures) -> u64 {
+    match measured.slices {
+        Some(_) => measured.spanned_ns(),
+        None => measured.elapsed_ns.saturating_add(measured.stalls.total_ns),
+    }
+}
+
+fn bin(slices: &[Slice], slice_ns: u64, start_ns: u64, due_until: u64) -> Bin {
     let add = |value: fn(&Slice) -> u64| slices.iter().map(value).fold(0_u64, u64::saturating_add);
     let answered = add(|s| s.answered);
     let sum = add(|s| s.latency_sum_ns);
+    let length_ns = slice_ns.saturating_mul(slices.len() as u64);
     Bin {
         start_ns,
-        length_ns: slice_ns.saturating_mul(slices.len() as u64),
+        length_ns,
+        due_ns: due_until.saturating_sub(start_ns).min(length_ns),
         answered,
         failed: add(|s| s.failed),
         mean_ns: (answered > 0).then(|| sum as f64 / answered as f64),
@@ -119,6 +131,7 @@ fn join(bins: &[Bin]) -> Bin {
     Bin {
         start_ns: bins.first().map_or(0, |b| b.start_ns),
         length_ns: add(|b| b.length_ns),
+        due_ns: add(|b| b.due_ns),
         answered,
         failed: add(|b| b.failed),
         mean_ns: (answered > 0).then(|| weighted / answered as f64),
@@ -325,6 +338,41 @@ mod tests {
             7 * 101 * 1_000_000
         );
         assert_eq!(timeline.trial_starts_ns[6], 6 * 101 * 1_000_000);
+    }
+
+    #[test]
+    fn calls_are_due_until_the_trial_ends_and_not_while_the_last_ones_are_awaited() {
+        let mut trial = trial(std::iter::repeat_n(100, 100));
+        let TrialOutcome::Measured(measured) = &mut trial.outcome else {
+            panic!("it was measured")
+        };
+        measured.elapsed_ns = 89_500_000;
+        measured.stalls.total_ns = 1_000_000;
+        let due = |trial: &TrialRecord| {
+            let bins = merged(std::slice::from_ref(trial)).bins;
+            bins.iter().map(|bin| bin.due_ns).collect::<Vec<_>>()
+        };
+        assert_eq!(due(&trial)[89..92], [1_000_000, 500_000, 0]);
+        let TrialOutcome::Measured(measured) = &mut trial.outcome else {
+            panic!("it was measured")
+        };
+        measured.slices = Some(rpcgauge_study::record::Slices {
+            count: 2,
+            each: rpcgauge_study::plan::Slice {
+                skip_calls: 0,
+                skip_us: 0,
+                least_calls: 1,
+                time_us: 1,
+            },
+            skipped: 0,
+            skipped_failed: 0,
+            skipped_never_sent: 0,
+        });
+        assert_eq!(
+            due(&trial)[91],
+            1_000_000,
+            "the time between slices is not known"
+        );
     }
 
     #[test]

@@ -4,6 +4,8 @@ pub use rpcgauge_stats::{Bound as CapacityBound, SearchEnd as CapacityEnd};
 use rpcgauge_study::objective::Objective;
 use serde::Serialize;
 
+use super::objective::Checked;
+
 /// The highest rate that meets the objectives, and the trials of the search. Rates are in calls per second.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -49,8 +51,9 @@ pub struct CapacityTrial {
     pub rate: f64,
     /// Whether every objective was met.
     pub held: bool,
-    /// The objectives that were missed, with the measured values.
-    pub missed: Vec<MissedObjective>,
+    /// What was measured for the objectives.
+    #[serde(flatten)]
+    pub checked: Checked,
     /// What limited the rate, if an objective was missed.
     pub limit: Option<Limit>,
     /// Calls that were due.
@@ -69,19 +72,6 @@ pub struct CapacityTrial {
     pub send_delay_p99_ns: Option<f64>,
     /// The share of its core that the client used.
     pub client_share: Option<f64>,
-}
-
-/// An objective that was missed.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct MissedObjective {
-    /// The objective, as it was written.
-    pub objective: Objective,
-    /// The measured figure, in the unit of its bound; absent if too few calls were due, or if the percentile
-    /// falls on a call that never succeeded.
-    pub figure: Option<f64>,
-    /// The share of calls that never succeeded, if that is why `figure` is absent.
-    pub unanswered: Option<f64>,
 }
 
 impl CapacityFindings {

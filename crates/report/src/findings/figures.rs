@@ -11,6 +11,7 @@ use rpcgauge_study::settings::Idle;
 use serde::Serialize;
 
 use super::link::LinkFindings;
+use super::objective::Checked;
 use super::timeline::TimelineFindings;
 
 /// The merged figures of all measured trials of a cell.
@@ -35,6 +36,9 @@ pub struct Figures {
     /// The emulated link that calls went over; absent for loopback.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkFindings>,
+    /// The target rate, calls per second; absent in a closed loop and for a ramp.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target_rate: Option<f64>,
     /// Successful calls per second, over the measured time.
     pub goodput: f64,
     /// Latency of calls that succeeded.
@@ -322,6 +326,9 @@ pub struct StepFindings {
     pub stalled: u64,
     /// `answered_within` per second of `lasted_ns`.
     pub goodput: f64,
+    /// What was measured for the objectives.
+    #[serde(flatten)]
+    pub checked: Checked,
     /// Latency of the started calls that succeeded.
     pub latency: Option<Distribution>,
     /// The send delay: the time from when a call was due until it was sent, or failed before that.

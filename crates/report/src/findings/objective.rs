@@ -42,6 +42,39 @@ pub enum ObjectiveOutcome {
     },
 }
 
+/// The objectives of a run, checked against one trial of a search or one step of a ramp.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Checked {
+    /// The objectives that were met.
+    pub met: Vec<MetObjective>,
+    /// The objectives that were missed.
+    pub missed: Vec<MissedObjective>,
+}
+
+/// An objective that was met.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct MetObjective {
+    /// The objective, as it was written.
+    pub objective: Objective,
+    /// The measured figure, in the unit of its bound.
+    pub figure: f64,
+}
+
+/// An objective that was missed.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct MissedObjective {
+    /// The objective, as it was written.
+    pub objective: Objective,
+    /// The measured figure, in the unit of its bound; absent if too few calls were due, or if the percentile
+    /// falls on a call that never succeeded.
+    pub figure: Option<f64>,
+    /// The share of calls that never succeeded, if that is why `figure` is absent.
+    pub unanswered: Option<f64>,
+}
+
 impl ObjectiveFindings {
     /// Whether the objective was met; false with too few calls.
     pub fn is_reached(&self) -> bool {

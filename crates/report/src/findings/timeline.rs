@@ -35,6 +35,8 @@ pub struct Bin {
     pub start_ns: u64,
     /// Its length.
     pub length_ns: u64,
+    /// The part of its length in which calls were due: less than the length at the end of a trial.
+    pub due_ns: u64,
     /// Calls that succeeded.
     pub answered: u64,
     /// Calls that failed.

@@ -3,7 +3,7 @@
 
 use super::page::{Page, filled, percent, rounded};
 use super::table;
-use crate::document::{Bar, Bars, Chart, Drawn, Named, Part, Plot, Size};
+use crate::document::{Bar, Bars, Chart, Drawn, Line, Mark, Marks, Named, Part, Plot, Size};
 use crate::words::joined;
 
 /// The width and height of a plot's coordinate system.
@@ -26,7 +26,7 @@ pub(super) fn chart(page: &mut Page, chart: &Chart) {
         page.raw(match first.size {
             Size::Small => "<div class=\"plots three\">",
             Size::Half => "<div class=\"plots\">",
-            Size::Whole => "<div class=\"plots one\">",
+            Size::Whole | Size::Strip => "<div class=\"plots one\">",
         });
         chart.plots.iter().for_each(|one| plot(page, one));
         page.raw("</div>\n");
@@ -104,11 +104,21 @@ fn parts(page: &mut Page, parts: &[Part], full: f64) {
 fn plot(page: &mut Page, plot: &Plot) {
     let height = match plot.size {
         Size::Small => "low",
+        Size::Strip => "low strip",
         Size::Half | Size::Whole => "tall",
     };
+    page.put("<figure><figcaption>{}</figcaption>", &[&plot.title]);
+    if plot.heads.is_empty() {
+        line_key(page, plot);
+    }
+    let spiked = if plot.spikes.is_empty() {
+        ""
+    } else {
+        " spiked"
+    };
     page.put(
-        "<figure><figcaption>{}</figcaption><div class=\"plot {}\" role=\"img\" aria-label=\"{}\">",
-        &[&plot.title, &height, &plot.label],
+        "<div class=\"plot {}{}\" role=\"img\" aria-label=\"{}\">",
+        &[&height, &spiked, &plot.label],
     );
     for (class, edge, ticks) in [("gy", "bottom", &plot.y), ("gx", "left", &plot.x)] {
         for tick in ticks {
@@ -136,7 +146,11 @@ fn plot(page: &mut Page, plot: &Plot) {
     for ((class, _), places) in &plot.marks {
         marks(page, class, places);
     }
-    page.raw("</svg></div>\n");
+    page.raw("</svg>");
+    for marks in &plot.points {
+        points(page, marks);
+    }
+    page.raw("</div>\n");
     if !plot.marks.is_empty() {
         key(page, plot.marks.iter().map(|(named, _)| named));
     }
@@ -152,16 +166,74 @@ fn plot(page: &mut Page, plot: &Plot) {
     page.raw("</figure>\n");
 }
 
+/// Marks that keep their shape however the plot stretches.
+fn points(page: &mut Page, marks: &Marks) {
+    for (class, (x, y)) in &marks.at {
+        page.put(
+            "<svg class=\"point\" style=\"left:{}%;bottom:{}%\" viewBox=\"-6 -6 12 12\" aria-hidden=\"true\">",
+            &[&percent(*x), &percent(*y)],
+        );
+        point(page, marks.mark, class);
+        page.raw("</svg>");
+    }
+}
+
+fn point(page: &mut Page, mark: Mark, class: &'static str) {
+    let (shape, path) = match mark {
+        // A line without length, with round ends.
+        Mark::Dot => ("dot", "M0 0h0"),
+        Mark::Cross => ("times", "M-4-4L4 4M-4 4L4-4"),
+        Mark::Ring => ("ring", "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0"),
+    };
+    page.put("<path class=\"{} {}\" d=\"{}\"/>", &[&class, &shape, &path]);
+}
+
+/// The key of the lines and marks that have a name.
+fn line_key(page: &mut Page, plot: &Plot) {
+    let lines: Vec<&Line> = plot
+        .lines
+        .iter()
+        .filter(|line| !line.name.is_empty())
+        .collect();
+    let marks: Vec<&Marks> = plot
+        .points
+        .iter()
+        .filter(|marks| !marks.name.is_empty())
+        .collect();
+    if lines.is_empty() && marks.is_empty() {
+        return;
+    }
+    page.raw("<ul class=\"key\">");
+    for line in lines {
+        page.raw("<li>");
+        dash(page, line);
+        page.raw("</li>");
+    }
+    for marks in marks {
+        page.raw("<li><svg class=\"point\" viewBox=\"-6 -6 12 12\" aria-hidden=\"true\">");
+        point(page, marks.mark, "ink");
+        page.put("</svg>{}</li>", &[&marks.name]);
+    }
+    page.raw("</ul>\n");
+}
+
+/// A sample of a line, and its name.
+fn dash(page: &mut Page, line: &Line) {
+    page.put(
+        "<svg class=\"dash\" viewBox=\"0 0 28 8\" aria-hidden=\"true\">\
+         <path class=\"curve {}\" d=\"M0 4L28 4\"/></svg>{}",
+        &[&line.class, &line.name],
+    );
+}
+
 fn legend(page: &mut Page, plot: &Plot) {
     page.raw("<table class=\"legend\"><thead><tr><th></th>");
     page.each("<th scope=\"col\">{}</th>", &plot.heads);
     page.raw("</tr></thead><tbody>");
     for line in &plot.lines {
-        page.put(
-            "<tr><td><svg class=\"dash\" viewBox=\"0 0 28 8\" aria-hidden=\"true\">\
-             <path class=\"curve {}\" d=\"M0 4L28 4\"/></svg>{}</td>",
-            &[&line.class, &line.name],
-        );
+        page.raw("<tr><td>");
+        dash(page, line);
+        page.raw("</td>");
         page.each("<td class=\"n\">{}</td>", &line.figures);
         page.raw("</tr>");
     }

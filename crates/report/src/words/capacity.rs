@@ -4,8 +4,9 @@ use rpcgauge_study::objective::{Measure, Objective};
 
 use super::joined;
 use crate::findings::capacity::{
-    CapacityBound, CapacityEnd, CapacityFindings, CapacityTrial, Limit, MissedObjective,
+    CapacityBound, CapacityEnd, CapacityFindings, CapacityTrial, Limit,
 };
+use crate::findings::objective::MissedObjective;
 use crate::units;
 
 /// The findings of a search as sentences: the answer, how sure it is, why the search ended, and what limits the rate.
@@ -116,7 +117,7 @@ pub(crate) fn outcome(trial: &CapacityTrial) -> String {
     if trial.held {
         return "met".to_owned();
     }
-    let missed = joined(trial.missed.iter().map(missed), ", ");
+    let missed = joined(trial.checked.missed.iter().map(missed), ", ");
     let by = match trial.limit {
         Some(Limit::ClientCpu) => " (client at its limit)",
         Some(Limit::SendDelay) => " (sent late)",

@@ -1,9 +1,14 @@
 //! The charts of a group of variants: where the time goes, latency by percentile, timelines, bytes and CPU.
 
 mod bars;
+mod by_rate;
 mod curves;
+mod load;
 mod sizes;
+mod steps;
 mod timeline;
+
+pub(super) use by_rate::{of_ramp, of_search};
 
 use super::chart::{Chart, Weight};
 use super::figures;

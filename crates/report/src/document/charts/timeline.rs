@@ -5,12 +5,17 @@ use rpcgauge_study::record::EventKind;
 use super::super::chart::{self, Axis, Chart, Line, Named, Plot, Size, Weight};
 use super::super::groups::{self, Group, measured};
 use super::super::{Column, Table};
+use super::{load, steps};
 use crate::findings::spikes::SpikeCauses;
 use crate::findings::timeline::{Bin, Spike, TimelineFindings};
+use crate::findings::{Figures, StepFindings};
 use crate::{units, words};
 
 /// With more trials than this, lines between them would hide everything else, so none are drawn.
 const MAX_BOUNDARIES: usize = 60;
+
+/// A line ends where no call succeeded for more than this part of the timeline, as in a pause.
+const MAX_GAP: f64 = 0.05;
 
 /// A timeline for each variant.
 pub(super) fn chart(groups: &[Group<'_>], weight: Weight) -> Option<Chart> {
@@ -19,47 +24,97 @@ pub(super) fn chart(groups: &[Group<'_>], weight: Weight) -> Option<Chart> {
         2 => Size::Half,
         _ => Size::Small,
     };
-    let plots = measured(groups)
-        .filter_map(|(variant, figures)| timeline(&variant.name, &figures.timeline, size));
-    let intro = "Latency over the measured time, with all trials of a variant end to end: the mean (blue) \
-                 and the maximum (grey) at each moment; spikes are marked above.";
+    let plots = measured(groups).flat_map(|(variant, figures)| {
+        let is_load = size == Size::Whole && variant.how.service.is_some();
+        let above = is_load.then(|| load::plots(&variant.name, figures));
+        let latency = timeline(&variant.name, figures, size);
+        above.into_iter().flatten().chain(latency)
+    });
+    let intro = match size {
+        Size::Whole => ALONE,
+        _ => SEVERAL,
+    };
     Chart::new(weight, "Timeline", intro, None, plots.collect())
 }
 
-fn timeline(name: &str, timeline: &TimelineFindings, size: Size) -> Option<Plot> {
+const ALONE: &str = "All trials end to end. Each call counts at the time when it was due. Spikes of the latency are \
+     marked above it.";
+
+const SEVERAL: &str = "Latency over the measured time, with all trials of a variant end to end: the mean (blue) and the \
+     maximum (grey) at each moment; spikes are marked above.";
+
+/// A percentile of a ramp's steps, with its line.
+type Percentile = (Named, fn(&StepFindings) -> Option<f64>);
+
+const PERCENTILES: [Percentile; 3] = [
+    (chart::named("s4", "p50 of the step"), |step| {
+        Some(step.latency.as_ref()?.p50_ns)
+    }),
+    (chart::named("s2", "p90 of the step"), |step| {
+        step.latency.as_ref()?.p90_ns
+    }),
+    (chart::named("s1", "p99 of the step"), |step| {
+        step.latency.as_ref()?.p99_ns
+    }),
+];
+
+/// The end of a timeline, ns; `None` if it is empty.
+pub(super) fn end(timeline: &TimelineFindings) -> Option<f64> {
     let last = timeline.bins.last()?;
-    let end = last.start_ns.saturating_add(last.length_ns).max(1) as f64;
+    Some(last.start_ns.saturating_add(last.length_ns).max(1) as f64)
+}
+
+/// The positions at which trials start, except for the first; none if there are too many.
+pub(super) fn trial_starts(timeline: &TimelineFindings, end: f64) -> Vec<f64> {
+    let starts = timeline.trial_starts_ns.iter().skip(1);
+    let starts = starts.filter(|_| timeline.trial_starts_ns.len() <= MAX_BOUNDARIES);
+    starts.map(|start| *start as f64 / end).collect()
+}
+
+/// The latency of a variant over time. A plot of the page's whole width names its lines, and has the percentiles of a
+/// ramp's steps.
+fn timeline(name: &str, figures: &Figures, size: Size) -> Option<Plot> {
+    let is_alone = size == Size::Whole;
+    let timeline = &figures.timeline;
+    let end = end(timeline)?;
     let bins = || timeline.bins.iter();
-    let low = bins().filter_map(|bin| bin.mean_ns).reduce(f64::min)?;
+    let means = bins().filter_map(|bin| bin.mean_ns);
+    let medians = steps::reached(figures).filter_map(|step| Some(step.latency.as_ref()?.p50_ns));
+    let medians = medians.filter(|_| is_alone);
+    let low = means.chain(medians).reduce(f64::min)?;
     let high = bins().map(|bin| bin.max_ns).max()? as f64;
     let axis = Axis::over(low, high);
     let middle = |start: u64, length: u64| ((start as f64 + length as f64 / 2.0) / end).min(1.0);
-    let line = |class: &'static str, value: fn(&Bin) -> Option<f64>| Line {
-        name: String::new(),
-        class,
-        points: bins()
-            .filter_map(|bin| Some((middle(bin.start_ns, bin.length_ns), axis.place(value(bin)?))))
-            .collect(),
-        figures: Vec::new(),
+    let line = |class, name, value: fn(&Bin) -> Option<f64>| {
+        let place = |bin: &Bin| {
+            let at = middle(bin.start_ns, bin.length_ns);
+            Some((at, axis.place(value(bin)?)))
+        };
+        let points: Vec<(f64, f64)> = bins().filter_map(place).collect();
+        let parts = points.chunk_by(|(one, _), (next, _)| next - one <= MAX_GAP);
+        let named = chart::named(class, if is_alone { name } else { "" });
+        Line::parts(&named, parts.map(<[_]>::to_vec))
     };
-    let starts = timeline.trial_starts_ns.iter().skip(1);
-    let starts = starts.filter(|_| timeline.trial_starts_ns.len() <= MAX_BOUNDARIES);
+    let mut lines = line("longest", "maximum", |bin| {
+        (bin.max_ns > 0).then_some(bin.max_ns as f64)
+    });
+    lines.extend(line("mean", "mean", |bin| bin.mean_ns));
+    if is_alone {
+        let levels =
+            |(named, figure): &Percentile| steps::levels(figures, named, axis, end, *figure);
+        lines.extend(PERCENTILES.iter().flat_map(levels));
+    }
     let summary = summary(timeline);
     let spiked = timeline.spikes.iter();
     let causes = timeline.causes.as_ref();
     Some(Plot {
-        title: name.to_owned(),
+        title: if is_alone { "Latency" } else { name }.to_owned(),
         label: format!("Timeline of {name}: {summary}"),
         size,
         x: Axis::Linear { high: end }.times(),
         y: axis.times(),
-        lines: vec![
-            line("longest", |bin| {
-                (bin.max_ns > 0).then_some(bin.max_ns as f64)
-            }),
-            line("mean", |bin| bin.mean_ns),
-        ],
-        trials: starts.map(|start| *start as f64 / end).collect(),
+        lines,
+        trials: trial_starts(timeline, end),
         spikes: spiked
             .map(|spike| middle(spike.start_ns, spike.length_ns))
             .collect(),

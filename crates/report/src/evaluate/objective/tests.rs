@@ -186,6 +186,18 @@ fn a_ramp_must_reach_an_objective_in_every_step() {
             (Some(0), ObjectiveOutcome::Reached),
         ]
     );
+    let figures = findings.variants[0].cells[0].figures.as_deref().unwrap();
+    let missed = figures.steps.iter().map(|step| step.checked.missed.len());
+    assert_eq!(missed.collect::<Vec<_>>(), [0, 0, 0, 2]);
+    let met = figures.steps.iter().map(|step| step.checked.met.len());
+    assert_eq!(met.collect::<Vec<_>>(), [3, 3, 0, 1], "none in the pause");
+    let last = &figures.steps[3].checked;
+    assert_eq!(last.met[0].figure, 250.0);
+    assert!(
+        last.missed[0].figure.is_some(),
+        "half of the calls succeeded"
+    );
+    assert_eq!(last.missed[1].unanswered, Some(0.375));
     let mut scarce = ramp();
     scarce.plan.objectives = vec!["p99.9<10s".parse().unwrap()];
     let too_few = ObjectiveOutcome::TooFewCalls {

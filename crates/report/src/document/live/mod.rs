@@ -1,0 +1,68 @@
+//! The sections about live services: results, objectives, ramps and capacity searches.
+
+mod capacity;
+mod objectives;
+mod ramp;
+mod result;
+mod side_by_side;
+
+pub(super) use objectives::objectives;
+pub(super) use result::{calls, rate, times};
+
+use rpcgauge_study::objective::Objective;
+
+use super::{Block, Section, Shown};
+use crate::findings::{Cell, Figures, Findings, VariantFindings};
+use crate::words;
+
+/// The work that no figure of a load includes: requests are encoded before they are due or on another thread, and a
+/// call ends with the last byte of its response.
+pub(super) const LEFT_OUT: &str = "the client's own encoding of requests and decoding of responses";
+
+/// A service with its figures.
+type Called<'f> = (&'f VariantFindings, &'f Cell, &'f Figures);
+
+/// One section of facts per service, or for two services one section with a column for each.
+pub(super) fn results(findings: &Findings) -> Vec<Section> {
+    let cells = findings.live().flat_map(|variant| {
+        let measured = variant.measured();
+        measured.map(move |(cell, figures)| (variant, cell, figures))
+    });
+    let cells: Vec<Called<'_>> = cells.collect();
+    let section = |(variant, cell, figures): &Called<'_>, title: String| {
+        let mut blocks = vec![result::facts(variant, figures)];
+        blocks.extend(notes(cell, false));
+        Section::new("result", title, Shown::Always, blocks)
+    };
+    match &cells[..] {
+        [one] if findings.live().count() == 1 => vec![section(one, "Result".to_owned())],
+        [one, other] => vec![side_by_side::section([one, other])],
+        all => {
+            let title = |(variant, ..): &Called<'_>| format!("Target {}", variant.name);
+            all.iter().map(|one| section(one, title(one))).collect()
+        }
+    }
+}
+
+/// The cautions about a service.
+fn notes(cell: &Cell, named: bool) -> impl Iterator<Item = Block> {
+    let clauses = cell.cautions.iter();
+    let clauses = clauses.map(move |caution| words::caution::clause(caution, named));
+    clauses.map(|clause| Block::Note(words::capital(&clause) + "."))
+}
+
+/// The sections of capacity searches and ramps.
+pub(super) fn listings(findings: &Findings) -> Vec<Section> {
+    let ramps = findings.variants.iter().flat_map(|variant| {
+        let own = findings
+            .objectives
+            .iter()
+            .filter(|it| it.variant == variant.name);
+        let objectives: Vec<Objective> = own.map(|it| it.objective.clone()).collect();
+        let figures = variant.measured().map(|(_, figures)| figures);
+        let ramps = figures.filter(|figures| !figures.steps.is_empty());
+        ramps.map(move |figures| ramp::section(figures, &objectives))
+    });
+    let searches = findings.capacity.iter().map(capacity::section);
+    searches.chain(ramps).collect()
+}

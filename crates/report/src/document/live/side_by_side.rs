@@ -1,0 +1,96 @@
+//! Two live services side by side.
+
+use super::super::{Block, Column, Section, Shown, Table, Text, with_head};
+use super::result::errors;
+use super::{Called, LEFT_OUT, notes};
+use crate::findings::{Distribution, Figures};
+use crate::units::{self, none};
+
+/// What two services were called with, then a table with a column for each.
+pub(super) fn section(both: [&Called<'_>; 2]) -> Section {
+    let called = both.map(|(variant, ..)| {
+        let how = format!("{}; {}", variant.how.called, variant.how.line);
+        (variant.name.clone(), Text::from(how))
+    });
+    let figures = both.map(|(.., figures)| *figures);
+    let line = |label: &str, value: &dyn Fn(&Figures) -> Option<String>| {
+        let values = figures.map(|figures| value(figures).unwrap_or_else(none));
+        let has_any = values.iter().any(|value| *value != none());
+        has_any.then(|| [&[label.to_owned()][..], &values].concat())
+    };
+    let time = |label: &str, of: &dyn Fn(&Distribution) -> Option<f64>| {
+        line(label, &|figures| {
+            let time = of(figures.latency.as_ref()?)?;
+            Some(units::time(time))
+        })
+    };
+    let rows = [
+        line("calls", &|figures| {
+            Some(units::count(figures.calls.started))
+        }),
+        line("failed", &|figures| {
+            Some(units::count(figures.calls.failed_total()))
+        }),
+        line("never sent", &|figures| {
+            Some(figures.calls.never_sent)
+                .filter(|n| *n > 0)
+                .map(units::count)
+        }),
+        line("retried", &|figures| {
+            let retried = figures.calls.answered_after_retry;
+            Some(retried).filter(|n| *n > 0).map(units::count)
+        }),
+        line("succeeded/s", &|figures| {
+            Some(units::number(figures.goodput))
+        }),
+        time("p50", &|times| Some(times.p50_ns)),
+        time("p90", &|times| times.p90_ns),
+        time("p99", &|times| times.p99_ns),
+        time("p99.9", &|times| times.p999_ns),
+        time("max", &|times| Some(times.max_ns)),
+        line("bytes sent", &|figures| {
+            Some(units::size(figures.bytes?.sent.total()))
+        }),
+        line("bytes received", &|figures| {
+            Some(units::size(figures.bytes?.received.total()))
+        }),
+        line("send delay p99", &|figures| {
+            Some(units::time(figures.send_delay.as_ref()?.p99_ns?))
+        }),
+        line("client's core", &|figures| {
+            Some(units::percent(figures.client_share?))
+        }),
+        line("client CPU", &|figures| {
+            Some(units::time(figures.cpu.client?.total_ns))
+        }),
+        line("server CPU", &|figures| {
+            Some(units::time(figures.cpu.server?.total_ns))
+        }),
+        line("server memory", &|figures| {
+            Some(units::size(figures.memory.server_peak? as f64))
+        }),
+    ];
+    let column = |(variant, ..): &Called<'_>| Column {
+        title: variant.name.clone().into(),
+        rank: 0,
+        right: true,
+    };
+    let table = Table {
+        columns: with_head(Column::text("", 0), both.map(column)),
+        rows: rows.into_iter().flatten().collect(),
+        notes: vec![
+            "bytes and CPU are per call".to_owned(),
+            format!("left out: {LEFT_OUT}"),
+        ],
+        ..Table::default()
+    };
+    let failed = both.map(|(variant, _, figures)| {
+        let errors = errors(figures).into_iter();
+        errors.map(|text| (format!("errors of {}", variant.name), text))
+    });
+    let failed: Vec<(String, Text)> = failed.into_iter().flatten().collect();
+    let mut blocks = vec![Block::facts(called), Block::Table(table)];
+    blocks.extend((!failed.is_empty()).then(|| Block::facts(failed)));
+    blocks.extend(both.into_iter().flat_map(|(_, cell, _)| notes(cell, true)));
+    Section::new("result", "Results", Shown::Always, blocks)
+}
