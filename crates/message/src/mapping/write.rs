@@ -198,7 +198,7 @@ fn write_zero<S: Serializer>(scalar: ScalarType, serializer: S) -> Result<S::Ok,
         T::Float => serializer.serialize_f32(0.0),
         T::Bool => serializer.serialize_bool(false),
         T::String => serializer.serialize_str(""),
-        T::Bytes => write_scalar(&Value::Bytes(Vec::new().into()), serializer),
+        T::Bytes => write_scalar(&Value::Bytes(Vec::new()), serializer),
         // Integers are written in as few bytes as possible, so their width does not matter.
         _ => serializer.serialize_u32(0),
     }
