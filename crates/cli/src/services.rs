@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rpcgauge_lab::live::{self as lab, Extent, Live, LiveError, LiveInputs, StartedService, Texts};
 use rpcgauge_load::Tls;
-use rpcgauge_message::Schema;
 use rpcgauge_message::data::{Data, DataError, Form, Order, RowFormat, Rows};
+use rpcgauge_message::{Method, Schema};
 use rpcgauge_study::plan::{Plan, Variant};
 use rpcgauge_study::resolve::inputs::{ServiceInputs, Template};
 use rpcgauge_study::resolve::loader::FileLoader;
@@ -133,17 +133,24 @@ impl Prepared<'_> {
         let inputs = LiveInputs {
             headers: self.inputs.headers.clone(),
             tls: self.tls.clone(),
-            texts: None,
+            ..LiveInputs::default()
         };
-        let reflected = match (&self.inputs.schema, &self.data) {
-            (None, Some(_)) if live.wire == LiveWire::Grpc => {
+        let needs_types = self.data.is_some() || !live.service.expect.is_empty();
+        let reflected = match &self.inputs.schema {
+            None if needs_types && live.wire == LiveWire::Grpc => {
                 Some(lab::reflect(&live, &inputs, stop).map_err(uncallable)?)
             }
             _ => None,
         };
         let schema = self.inputs.schema.as_ref().or(reflected.as_ref());
+        let method = self.method(schema)?;
         let inputs = LiveInputs {
-            texts: self.texts(schema)?,
+            texts: self.data.as_ref().map(|source| Texts {
+                data: Arc::clone(&source.data),
+                message_type: method.as_ref().map(|method| method.request.clone()),
+                source: source.name.clone(),
+            }),
+            response_type: method.map(|method| method.response),
             ..inputs
         };
         let (live, measured) = self.largest(live, plan);
@@ -175,19 +182,14 @@ impl Prepared<'_> {
         })
     }
 
-    /// The texts of the calls, with their message type if a schema is known.
-    fn texts(&self, schema: Option<&Schema>) -> Result<Option<Texts>, Failure> {
+    /// The gRPC method and its types, if a schema is known.
+    fn method(&self, schema: Option<&Schema>) -> Result<Option<Method>, Failure> {
         let url = &self.live.service.url;
         let found = schema.zip(url.method()).map(|(schema, method)| {
             let found = schema.method(method);
             found.map_err(|error| Failure::input(format!("{url}: {error}")))
         });
-        let message_type = found.transpose()?.map(|method| method.request);
-        Ok(self.data.as_ref().map(|source| Texts {
-            data: Arc::clone(&source.data),
-            message_type,
-            source: source.name.clone(),
-        }))
+        found.transpose()
     }
 
     /// The variant's largest trial and when it stops. All trials share the texts, so this trial

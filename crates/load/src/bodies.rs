@@ -67,25 +67,26 @@ pub struct ResponseCheck<'a> {
     pub check: MessageCheck<'a>,
 }
 
-/// Returns an error if a message, as carried, is wrong.
-pub type MessageCheck<'a> = Box<dyn FnMut(&[u8]) -> Result<(), CodecError> + 'a>;
+/// Returns the kind of failure and an error if a message is wrong.
+pub type MessageCheck<'a> =
+    Box<dyn FnMut(ToCheck<'_>) -> Result<(), (FailureKind, CodecError)> + 'a>;
 
-/// Which responses are checked, and the failure kind of those that fail.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Checked {
-    /// Compressed responses, which fail as [`FailureKind::Decompress`].
-    Compressed,
-    /// All responses, which fail as [`FailureKind::Decode`].
-    All,
+/// A response's message to check.
+#[derive(Debug, Clone, Copy)]
+pub struct ToCheck<'a> {
+    /// The message as carried.
+    pub carried: &'a [u8],
+    /// Whether it is compressed.
+    pub compressed: bool,
 }
 
-impl Checked {
-    pub(crate) fn fails_as(self) -> FailureKind {
-        match self {
-            Self::Compressed => FailureKind::Decompress,
-            Self::All => FailureKind::Decode,
-        }
-    }
+/// Which responses are checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Checked {
+    /// Compressed responses.
+    Compressed,
+    /// All responses.
+    All,
 }
 
 /// A request body that was prepared in advance.

@@ -40,7 +40,7 @@ mod warmup;
 
 pub mod floor;
 
-pub use bodies::{Bodies, Body, Checked, Codec, CodecError, MessageCheck, ResponseCheck};
+pub use bodies::{Bodies, Body, Checked, Codec, CodecError, MessageCheck, ResponseCheck, ToCheck};
 pub use clock::now as monotonic_ns;
 pub use engine::{Counted, Hooks, Session, measure, measure_with};
 pub use error::LoadError;

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use clap::{Args, ValueEnum, ValueHint};
 use rpcgauge_message::Compression;
 use rpcgauge_study::FormError;
+use rpcgauge_study::expectation::Expectation;
 use rpcgauge_study::objective::Objective;
 use rpcgauge_study::ramp::Ramp;
 use rpcgauge_study::url::Url;
@@ -118,6 +119,9 @@ pub(crate) struct ServiceArgs {
     /// --vs target); its value is never stored
     #[arg(long, short = 'H', value_name = "NAME: VALUE", value_parser = rpcgauge_study::file::parse_header, help_heading = heading::SERVICE)]
     pub(crate) header: Vec<(String, String)>,
+    /// What a response must be for its call to succeed: status = 404, body contains "ok", $.status = "ok" (repeatable)
+    #[arg(long, value_name = "EXPECTATION", help_heading = heading::SERVICE)]
+    pub(crate) expect: Vec<Expectation>,
     /// Connect to this Unix domain socket; the target's host is then only sent to the server
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath, help_heading = heading::SERVICE)]
     pub(crate) unix_socket: Option<PathBuf>,

@@ -145,7 +145,10 @@ impl<'a> Caller<'a> {
             stop: Stop::after_ms((time.as_millis() as u64).max(1)),
             ..self.spec.trial()
         };
-        let check = |body: &[u8]| holds(self.check, body).map(drop).map_err(load::CodecError);
+        let check = |response: load::ToCheck<'_>| {
+            let held = holds(self.check, response.carried).map(drop);
+            held.map_err(|error| (FailureKind::Check, load::CodecError(error)))
+        };
         let hooks = load::Hooks {
             settling: Box::new(|_| load::Settling::GoOn),
             // If watching has failed, nobody receives this, and the trial is stopped as well.

@@ -27,6 +27,7 @@ use std::sync::atomic::AtomicBool;
 use rpcgauge_load::{self as load, TlsError};
 use rpcgauge_message::data::Data;
 use rpcgauge_message::{Limits, MessageType};
+use rpcgauge_study::expectation::Expectation;
 use rpcgauge_study::settings::{LiveCall, LiveService};
 use rpcgauge_trial::{Address, Stop};
 
@@ -65,6 +66,8 @@ pub struct LiveInputs {
     pub headers: Vec<(String, String)>,
     /// The TLS configuration created by [`tls`]; `None` if the service is called without TLS.
     pub tls: Option<load::Tls>,
+    /// The type of responses over gRPC; `None` if unknown.
+    pub response_type: Option<MessageType>,
     /// The texts that calls send. Without texts, calls have no body, and a gRPC message is empty.
     pub texts: Option<Texts>,
 }
@@ -145,13 +148,29 @@ impl Live {
 /// Finds the service. Returns the settings shared by all of its calls.
 fn calls(live: &LiveCall, inputs: &LiveInputs, limits: Limits) -> Result<CallSpec, LiveError> {
     let compression = live.options.response_compression;
+    let (service, message_type) = (&live.service, &inputs.response_type);
+    for expectation in &service.expect {
+        if let (Some(pointer), Some(of)) = (expectation.pointer(), message_type) {
+            let checked = of.check_pointer(pointer);
+            checked.map_err(|what| LiveError::Wrong(format!("expect: {expectation}: {what}")))?;
+        }
+    }
+    let status = service.expect.iter().find_map(Expectation::status);
+    let content = service.expect.iter().filter(|one| one.status().is_none());
+    let check = Check {
+        compression,
+        limits,
+        expect: content.cloned().collect(),
+        message_type: message_type.clone(),
+    };
+    let checks = !(compression.is_none() && check.expect.is_empty());
     Ok(CallSpec {
         request: head::request(live, inputs)?,
-        expect: expect(compression, None, limits),
-        check: (!compression.is_none()).then_some(Check {
-            compression,
-            limits,
-        }),
+        expect: load::Expect {
+            status,
+            ..expect(compression, None, limits)
+        },
+        check: checks.then_some(check),
         endpoint: load::Endpoint {
             tls: inputs.tls.clone(),
             address: resolve::address(live)?,

@@ -27,7 +27,7 @@ pub(super) fn probe(
         bodies: vec![body],
         verifier: None,
     };
-    let check = calls.check.map(Check::start).transpose();
+    let check = calls.check.as_ref().map(Check::start).transpose();
     let check = check.map_err(|what| uncallable(service, what))?;
     // Exactly one request: after a refusal, the engine must not send another request, which the service might
     // accept.

@@ -17,6 +17,7 @@ fn live(target: &str) -> LiveCall {
         tls: None,
         http_method: (!is_grpc).then(|| "POST".to_owned()),
         header_names: Vec::new(),
+        expect: Vec::new(),
         messages: Messages::default(),
         max_requests: None,
         at_end: AtEnd::Wait,
@@ -312,12 +313,12 @@ fn compressed_bodies_say_so() {
 
 fn with(headers: &[(&str, &str)]) -> LiveInputs {
     LiveInputs {
-        tls: None,
         headers: headers
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect(),
         texts: Some(texts(Some("{}"), None)),
+        ..LiveInputs::default()
     }
 }
 

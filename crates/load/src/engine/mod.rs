@@ -318,6 +318,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             requests_sent,
             most_in_flight,
             uncompressed_responses: self.messages.sizes.uncompressed,
+            checked_responses: self.messages.checked_responses(),
             error_samples: recorder.errors.samples,
             errors_without_sample: recorder.errors.without_sample,
             ending: self.phases.ending,

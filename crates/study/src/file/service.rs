@@ -8,6 +8,7 @@ use toml::Spanned;
 
 use super::workload::Paths;
 use crate::error::StudyError;
+use crate::expectation::Expectation;
 use crate::read::{Line, PathText, Table, Time, place};
 use crate::settings::AtEnd;
 use crate::url::Url;
@@ -35,6 +36,7 @@ pub(crate) struct ServiceWritten {
     pub(crate) proto: Option<Spanned<Paths>>,
     pub(crate) include: Option<Spanned<Paths>>,
     pub(crate) descriptor_set: Option<Spanned<PathText>>,
+    pub(crate) expect: Option<Vec<Spanned<Expectation>>>,
     pub(crate) at_end: Option<Spanned<AtEnd>>,
     pub(crate) max_requests: Option<Spanned<u64>>,
     pub(crate) keepalive: Option<Spanned<Time>>,
@@ -152,6 +154,7 @@ impl ServiceWritten {
             proto,
             include,
             descriptor_set,
+            expect,
             at_end,
             max_requests,
             keepalive,

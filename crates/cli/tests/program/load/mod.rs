@@ -4,6 +4,7 @@ mod beside;
 mod bounded;
 mod coming_from;
 mod damaged;
+mod expected;
 mod exports;
 mod keepalive;
 mod messages;

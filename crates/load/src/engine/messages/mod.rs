@@ -182,6 +182,11 @@ impl<'b, 'r> Messages<'b, 'r> {
         Ok(())
     }
 
+    /// How many responses to measured calls had their content checked; `None` without such a check.
+    pub(super) fn checked_responses(&self) -> Option<u64> {
+        self.checking.as_ref().and_then(Checking::of_content)
+    }
+
     /// Whether all responses are decoded, as opposed to only those that are verified.
     pub(super) fn decodes(&self) -> bool {
         matches!(self.kind, Kind::PerCall { .. })
@@ -276,7 +281,7 @@ impl<'b, 'r> Messages<'b, 'r> {
     /// counts its size. Returns when the call ended.
     pub(super) fn read(&mut self, call: &mut Call, read_at: u64) -> (u64, Result<(), Unread>) {
         if let Some(checking) = &mut self.checking
-            && let Err(refused) = checking.check(&call.response)
+            && let Err(refused) = checking.check(call)
         {
             return (read_at, Err(refused));
         }
