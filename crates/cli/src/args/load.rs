@@ -102,7 +102,7 @@ pub(crate) struct VersusArgs {
     #[arg(long, value_name = "N", help_heading = heading::COMPARISON)]
     pub(crate) blocks: Option<u32>,
     /// Exit with 1 if calls to TARGET are slower than those to the --vs target by more than this [5% without a value]
-    #[arg(long, value_name = "SHARE", requires = "vs", conflicts_with = "slo", num_args = 0..=1, require_equals = true, default_missing_value = "5%", value_parser = parse_allowed, help_heading = heading::COMPARISON)]
+    #[arg(long, value_name = "SHARE", requires = "vs", num_args = 0..=1, require_equals = true, default_missing_value = "5%", value_parser = parse_allowed, help_heading = heading::COMPARISON)]
     pub(crate) fail_if_slower: Option<f64>,
 }
 
