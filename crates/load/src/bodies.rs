@@ -89,7 +89,7 @@ pub enum Checked {
     All,
 }
 
-/// A request body that was prepared in advance.
+/// A request body that was prepared in advance, and what differs in the head of its request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Body {
     /// The message as carried: encoded, and compressed if `compressed`, but without gRPC's prefix.
@@ -98,6 +98,8 @@ pub struct Body {
     pub compressed: bool,
     /// Length of the message before compression, bytes.
     pub plain_len: u64,
+    /// Fields of its request, after those of all requests.
+    pub fields: Vec<(String, String)>,
 }
 
 /// The source of request bodies, which also determines how responses are treated.

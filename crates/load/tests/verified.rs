@@ -60,6 +60,7 @@ fn prepared(codec: &mut InTurn) -> Bodies<'_> {
         bytes: text.as_bytes().to_vec(),
         compressed: false,
         plain_len: text.len() as u64,
+        fields: Vec::new(),
     };
     Bodies::Prepared {
         bodies: MESSAGES.map(body).to_vec(),
@@ -217,6 +218,7 @@ fn checked(address: Address) -> Measurement {
         bytes: b"call".to_vec(),
         compressed: false,
         plain_len: 4,
+        fields: Vec::new(),
     };
     let bodies = Bodies::Prepared {
         bodies: vec![body],

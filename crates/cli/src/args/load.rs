@@ -115,8 +115,8 @@ pub(crate) struct ServiceArgs {
     /// The HTTP method [default: POST with --data or --rows, otherwise GET]
     #[arg(long, short = 'X', value_name = "METHOD", help_heading = heading::SERVICE)]
     pub(crate) request_method: Option<String>,
-    /// A header field, or gRPC metadata, for calls to TARGET (repeatable; use --vs-header for the
-    /// --vs target); its value is never stored
+    /// A header field, or gRPC metadata, for calls to TARGET, with placeholders such as {{uuid}}
+    /// (repeatable; use --vs-header for the --vs target); its value is never stored
     #[arg(long, short = 'H', value_name = "NAME: VALUE", value_parser = rpcgauge_study::file::parse_header, help_heading = heading::SERVICE)]
     pub(crate) header: Vec<(String, String)>,
     /// What a response must be for its call to succeed: status = 404, body contains "ok", $.status = "ok" (repeatable)

@@ -20,7 +20,6 @@ use rpcgauge_trial::{Address, Arrivals, Ending, FailureKind, Schedule, Stop};
 use super::application::{Application, LOOK_EVERY, Set};
 use super::check::{holds, request};
 use crate::error::{TrialFailure, TrialResult};
-use crate::measurer::without_values;
 use crate::variant::call_spec::CallSpec;
 use crate::variant::verify;
 
@@ -79,6 +78,7 @@ impl<'a> Caller<'a> {
             spec,
             body: load::Body {
                 plain_len: fetch.body.len() as u64,
+                fields: Vec::new(),
                 bytes: fetch.body,
                 compressed: false,
             },
@@ -170,7 +170,7 @@ impl<'a> Caller<'a> {
 
     fn figures(&self, mut measured: load::Measurement) -> TrialResult<SliceFigures> {
         for sample in &mut measured.error_samples {
-            sample.text = without_values(&sample.text, &self.spec.request.headers);
+            sample.text = load::without_values(&sample.text, &self.spec.request.headers);
         }
         let calls = &measured.calls;
         if calls.answered == 0 || measured.ending == Ending::GaveUp {

@@ -62,23 +62,25 @@ impl LiveError {
 /// The inputs of calls to a live service that are not part of its settings.
 #[derive(Clone, Default)]
 pub struct LiveInputs {
-    /// The user's own header fields or metadata.
+    /// The user's own header fields or metadata that are the same for every call.
     pub headers: Vec<(String, String)>,
     /// The TLS configuration created by [`tls`]; `None` if the service is called without TLS.
     pub tls: Option<load::Tls>,
     /// The type of responses over gRPC; `None` if unknown.
     pub response_type: Option<MessageType>,
-    /// The texts that calls send. Without texts, calls have no body, and a gRPC message is empty.
+    /// The texts that calls send.
     pub texts: Option<Texts>,
 }
 
-/// The texts of calls and their type.
+/// The texts of calls and their type. Without a text of its own, a call has no body, and a gRPC message is empty.
 #[derive(Clone)]
 pub struct Texts {
     /// The texts themselves.
     pub data: Arc<Data>,
     /// The message type of the texts, which are then JSON; `None` if texts are sent verbatim.
     pub message_type: Option<MessageType>,
+    /// The names of the header fields whose values are the further texts of [`Texts::data`].
+    pub fields: Vec<String>,
     /// Where the texts come from, for error messages: an option or a file name.
     pub source: String,
 }
@@ -95,6 +97,12 @@ pub struct Extent {
     /// The memory that messages built before the first call may use, bytes. If they need more, they are built
     /// ahead of the calls while these run.
     pub prepared_bytes: u64,
+}
+
+impl LiveInputs {
+    fn field_names(&self) -> &[String] {
+        self.texts.as_ref().map_or(&[], |texts| &texts.fields)
+    }
 }
 
 impl Extent {

@@ -64,6 +64,7 @@ fn texts(template: Option<&str>, rows: Option<Rows>) -> Texts {
     Texts {
         data: Arc::new(data),
         message_type: None,
+        fields: Vec::new(),
         source: "data".to_owned(),
     }
 }
@@ -74,6 +75,7 @@ fn greeting(template: &str) -> Texts {
     let hello = name.iter().find(|name| name.contains("Hello")).unwrap();
     Texts {
         message_type: Some(schema.method(hello).unwrap().request),
+        fields: Vec::new(),
         ..texts(Some(template), None)
     }
 }

@@ -17,7 +17,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use rpcgauge_trial::Stop;
 
 pub(crate) use self::caller::CallerMeasurer;
-pub(crate) use self::engine::{EngineMeasurer, without_values};
+pub(crate) use self::engine::EngineMeasurer;
 pub(crate) use self::floor::{FloorKey, FloorMeasurer, FloorUnder, note};
 pub(crate) use self::link::{LinkMeter, OverLink};
 pub(crate) use self::rotation::Rotation;

@@ -163,8 +163,8 @@ impl Resolver<'_> {
         let mut target = url.get_ref().0.clone();
         if target.path.contains("{{") {
             let message = format!(
-                "{target}: placeholders are filled in \"data\" only, and every call has the same path and \
-                 query; write a value in place of {{{{…}}}}, or %7B%7B where braces are meant"
+                "{target}: placeholders are filled in \"data\" and \"headers\" only, and every call has the same \
+                 path and query; write a value in place of {{{{…}}}}, or %7B%7B where braces are meant"
             );
             return wrong(url.span(), message);
         }

@@ -6,6 +6,7 @@ mod coming_from;
 mod damaged;
 mod expected;
 mod exports;
+mod headers;
 mod keepalive;
 mod messages;
 mod refused;

@@ -96,11 +96,11 @@ impl<'b, 'r> Messages<'b, 'r> {
             Bodies::Prepared { bodies, verifier } => Kind::Prepared {
                 bodies: bodies
                     .into_iter()
-                    .map(|body| framed(body, grpc))
+                    .map(|body| framed(body, trial))
                     .collect::<Result<_, _>>()?,
                 verifier: verifier.map(|codec| (codec, Samples::new())),
             },
-            Bodies::Streamed(bodies) => Kind::Streamed(Prefetch::start(bodies, grpc)?),
+            Bodies::Streamed(bodies) => Kind::Streamed(Prefetch::start(bodies, trial)?),
             Bodies::PerCall(codec) => Kind::PerCall {
                 compresses: codec.compresses(),
                 codec,
@@ -267,6 +267,7 @@ impl<'b, 'r> Messages<'b, 'r> {
                     body: Bytes::from(body),
                     plain: plain as u64,
                     carried: carried as u64,
+                    own: None,
                 };
                 &self.last
             }
@@ -275,6 +276,20 @@ impl<'b, 'r> Messages<'b, 'r> {
             self.sizes.request(outgoing);
         }
         Ok(outgoing)
+    }
+
+    /// The fields by which a call's head differs from that of the trial.
+    #[cold]
+    pub(super) fn own_fields<'c>(&'c self, call: &'c Call) -> &'c [(String, String)] {
+        let outgoing = match (&call.body, &self.kind) {
+            (Some(own), _) => Some(own),
+            (None, Kind::Prepared { bodies, .. }) => {
+                bodies.get((call.number % bodies.len() as u64) as usize)
+            }
+            (None, Kind::Streamed(_) | Kind::PerCall { .. }) => None,
+        };
+        let own = outgoing.and_then(|outgoing| outgoing.own.as_ref());
+        own.map_or(&[], |own| &own.fields)
     }
 
     /// Checks or decodes the message of a call's successful response, which arrived at `read_at` (ns), and
