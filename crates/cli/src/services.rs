@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rpcgauge_lab::live::{self as lab, Extent, Live, LiveError, LiveInputs, StartedService, Texts};
 use rpcgauge_load::Tls;
-use rpcgauge_message::Schema;
 use rpcgauge_message::data::{Data, DataError, Form, Order, RowFormat, Rows};
+use rpcgauge_message::{Method, Schema};
 use rpcgauge_study::plan::{Plan, Variant};
 use rpcgauge_study::resolve::inputs::{ServiceInputs, Template};
 use rpcgauge_study::resolve::loader::FileLoader;
@@ -37,6 +37,9 @@ struct Source {
     data: Arc<Data>,
     name: String,
 }
+
+/// What determines the texts of calls: messages, their form, and header fields with placeholders.
+type SourceKey<'r> = (&'r Messages, Form, Vec<&'r (String, String)>);
 
 /// Resolves the study that the options of a command describe. Its text is not stored, since its messages may be secret.
 pub(crate) fn resolve(
@@ -76,16 +79,17 @@ pub(crate) fn prepare(study: &Resolved) -> Result<Vec<Prepared<'_>>, Failure> {
         Some((variant, &**live, services.get(&variant.name)?))
     });
     // Variants with the same messages share one source.
-    let mut read: Vec<(&Messages, Form, Source)> = Vec::new();
+    let mut read: Vec<(SourceKey<'_>, Source)> = Vec::new();
     let prepared = called.map(|(variant, live, inputs)| {
         let service = &live.service;
-        let (messages, form) = (&service.messages, form(service, inputs));
-        let known = read.iter().find(|(m, f, _)| (*m, *f) == (messages, form));
-        let data = match known {
-            Some((.., source)) => Some(source.clone()),
+        let form = form(service, inputs);
+        let fields = inputs.headers_with_placeholders(true).collect();
+        let key = (&service.messages, form, fields);
+        let data = match read.iter().find(|(known, _)| *known == key) {
+            Some((_, source)) => Some(source.clone()),
             None => source(service, inputs, form, plan.seed)?,
         };
-        read.extend(data.clone().map(|data| (messages, form, data)));
+        read.extend(data.clone().map(|data| (key, data)));
         Ok(Prepared {
             variant,
             live,
@@ -130,20 +134,33 @@ fn uncallable(error: LiveError) -> Failure {
 
 impl Prepared<'_> {
     fn find(&self, live: LiveCall, plan: &Plan, stop: &AtomicBool) -> Result<Live, Failure> {
+        let fixed = self.inputs.headers_with_placeholders(false);
         let inputs = LiveInputs {
-            headers: self.inputs.headers.clone(),
+            headers: fixed.cloned().collect(),
             tls: self.tls.clone(),
-            texts: None,
+            ..LiveInputs::default()
         };
-        let reflected = match (&self.inputs.schema, &self.data) {
-            (None, Some(_)) if live.wire == LiveWire::Grpc => {
+        let has_text = |source: &Source| source.data.has_text();
+        let needs_types =
+            self.data.as_ref().is_some_and(has_text) || !live.service.expect.is_empty();
+        let reflected = match &self.inputs.schema {
+            None if needs_types && live.wire == LiveWire::Grpc => {
+                let mut inputs = inputs.clone();
+                inputs.headers.extend(self.fields_of_first_call()?);
                 Some(lab::reflect(&live, &inputs, stop).map_err(uncallable)?)
             }
             _ => None,
         };
         let schema = self.inputs.schema.as_ref().or(reflected.as_ref());
+        let method = self.method(schema)?;
         let inputs = LiveInputs {
-            texts: self.texts(schema)?,
+            texts: self.data.as_ref().map(|source| Texts {
+                data: Arc::clone(&source.data),
+                message_type: method.as_ref().map(|method| method.request.clone()),
+                fields: self.field_names().collect(),
+                source: source.name.clone(),
+            }),
+            response_type: method.map(|method| method.response),
             ..inputs
         };
         let (live, measured) = self.largest(live, plan);
@@ -175,19 +192,31 @@ impl Prepared<'_> {
         })
     }
 
-    /// The texts of the calls, with their message type if a schema is known.
-    fn texts(&self, schema: Option<&Schema>) -> Result<Option<Texts>, Failure> {
+    fn field_names(&self) -> impl Iterator<Item = String> {
+        let fields = self.inputs.headers_with_placeholders(true);
+        fields.map(|(name, _)| name.clone())
+    }
+
+    /// The header fields with placeholders, filled as in call 0.
+    fn fields_of_first_call(&self) -> Result<Vec<(String, String)>, Failure> {
+        let Some(source) = &self.data else {
+            return Ok(Vec::new());
+        };
+        let wrong = |error| Failure::input(format!("{}: {error}", source.name));
+        let mut writer = source.data.writer().map_err(wrong)?;
+        writer.text(0, &mut String::new()).map_err(wrong)?;
+        let names = self.field_names();
+        Ok(names.zip(writer.fields().iter().cloned()).collect())
+    }
+
+    /// The gRPC method and its types, if a schema is known.
+    fn method(&self, schema: Option<&Schema>) -> Result<Option<Method>, Failure> {
         let url = &self.live.service.url;
         let found = schema.zip(url.method()).map(|(schema, method)| {
             let found = schema.method(method);
             found.map_err(|error| Failure::input(format!("{url}: {error}")))
         });
-        let message_type = found.transpose()?.map(|method| method.request);
-        Ok(self.data.as_ref().map(|source| Texts {
-            data: Arc::clone(&source.data),
-            message_type,
-            source: source.name.clone(),
-        }))
+        found.transpose()
     }
 
     /// The variant's largest trial and when it stops. All trials share the texts, so this trial
@@ -219,8 +248,10 @@ fn source(
         None => "data".to_owned(),
     };
     let rows_name = || rows.as_ref().map(|rows| inputs::name(&rows.path));
+    let mut fields = inputs.headers_with_placeholders(true).peekable();
     let name = match (template, rows_name()) {
-        (None, None) => return Ok(None),
+        (None, None) if fields.peek().is_none() => return Ok(None),
+        (None, None) => "headers".to_owned(),
         (Some(template), None) => of_template(template),
         (None, Some(rows)) => rows,
         (Some(template), Some(rows)) => format!("{} with {rows}", of_template(template)),
@@ -228,7 +259,11 @@ fn source(
     let rows_read = rows.as_ref().map(|rows| read_rows(&rows.path));
     let order = rows.as_ref().map_or(Order::InTurn, |rows| rows.order);
     let text = template.as_ref().map(|template| &*template.text);
-    let data = Data::new(text, rows_read.transpose()?, form, order, seed).map_err(|error| {
+    let data = match (text, rows_read.transpose()?) {
+        (None, None) => Ok(Data::without_text(seed)),
+        (text, rows) => Data::new(text, rows, form, order, seed),
+    };
+    let mut data = data.map_err(|error| {
         // An error in a row belongs to the rows' file, any other error to the template.
         let in_row = matches!(
             error,
@@ -241,6 +276,11 @@ fn source(
         };
         Failure::input(format!("{place}: {error}"))
     })?;
+    for (name, value) in fields {
+        data = data
+            .with_field(value)
+            .map_err(|error| Failure::input(format!("header '{name}: …': {error}")))?;
+    }
     Ok(Some(Source {
         data: Arc::new(data),
         name,

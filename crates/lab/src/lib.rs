@@ -28,7 +28,6 @@ pub mod subjects;
 mod variant;
 
 pub use error::{LabError, TrialFailure};
-pub use measurer::without_values;
 pub use run::{
     Earlier, Event, Lab, Observer, Options, RateSearch, Records, RecordsError, RunEnding,
     RunProgress, Summary, Watch,

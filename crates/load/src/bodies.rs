@@ -67,28 +67,29 @@ pub struct ResponseCheck<'a> {
     pub check: MessageCheck<'a>,
 }
 
-/// Returns an error if a message, as carried, is wrong.
-pub type MessageCheck<'a> = Box<dyn FnMut(&[u8]) -> Result<(), CodecError> + 'a>;
+/// Returns the kind of failure and an error if a message is wrong.
+pub type MessageCheck<'a> =
+    Box<dyn FnMut(ToCheck<'_>) -> Result<(), (FailureKind, CodecError)> + 'a>;
 
-/// Which responses are checked, and the failure kind of those that fail.
+/// A response's message to check.
+#[derive(Debug, Clone, Copy)]
+pub struct ToCheck<'a> {
+    /// The message as carried.
+    pub carried: &'a [u8],
+    /// Whether it is compressed.
+    pub compressed: bool,
+}
+
+/// Which responses are checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Checked {
-    /// Compressed responses, which fail as [`FailureKind::Decompress`].
+    /// Compressed responses.
     Compressed,
-    /// All responses, which fail as [`FailureKind::Decode`].
+    /// All responses.
     All,
 }
 
-impl Checked {
-    pub(crate) fn fails_as(self) -> FailureKind {
-        match self {
-            Self::Compressed => FailureKind::Decompress,
-            Self::All => FailureKind::Decode,
-        }
-    }
-}
-
-/// A request body that was prepared in advance.
+/// A request body that was prepared in advance, and what differs in the head of its request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Body {
     /// The message as carried: encoded, and compressed if `compressed`, but without gRPC's prefix.
@@ -97,6 +98,8 @@ pub struct Body {
     pub compressed: bool,
     /// Length of the message before compression, bytes.
     pub plain_len: u64,
+    /// Fields of its request, after those of all requests.
+    pub fields: Vec<(String, String)>,
 }
 
 /// The source of request bodies, which also determines how responses are treated.

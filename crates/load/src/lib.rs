@@ -30,6 +30,7 @@ mod measurement;
 mod progress;
 mod recorder;
 mod schedule;
+mod secrets;
 mod slow;
 mod steps;
 mod timeline;
@@ -40,7 +41,7 @@ mod warmup;
 
 pub mod floor;
 
-pub use bodies::{Bodies, Body, Checked, Codec, CodecError, MessageCheck, ResponseCheck};
+pub use bodies::{Bodies, Body, Checked, Codec, CodecError, MessageCheck, ResponseCheck, ToCheck};
 pub use clock::now as monotonic_ns;
 pub use engine::{Counted, Hooks, Session, measure, measure_with};
 pub use error::LoadError;
@@ -48,6 +49,7 @@ pub use fetch::{Fetch, FetchError, Fetched};
 pub use measurement::{Marks, Measurement, SliceCount, Stages};
 pub use progress::{IntervalTimes, ProgressHook, TrialProgress};
 pub use rpcgauge_wire::{ByteCount, Limits, Protocol, Traffic};
+pub use secrets::without_values;
 pub use slow::{SLOW_FACTOR, SlowCall, SlowCalls, Usual};
 pub use steps::StepFigures;
 pub use timeline::TimelineRecorder;

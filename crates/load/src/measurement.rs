@@ -98,6 +98,9 @@ pub struct Measurement {
     pub most_in_flight: u64,
     /// Responses that were uncompressed although [`crate::Expect::encoding`] specifies an encoding.
     pub uncompressed_responses: u64,
+    /// Responses to measured calls whose content was checked ([`crate::Checked::All`]); `None` without such a
+    /// check.
+    pub checked_responses: Option<u64>,
     /// Up to ten distinct error texts, each with its count.
     pub error_samples: Vec<ErrorSample>,
     /// Failures whose text is not among the samples because there were too many distinct texts.

@@ -37,7 +37,7 @@ pub enum CallStyle {
     },
 }
 
-/// The head shared by all calls of a trial.
+/// The head of a trial's requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     /// The kind of call.
@@ -52,13 +52,19 @@ pub struct Request {
 }
 
 impl Request {
-    /// Checks and encodes the head. `close` indicates whether the connection is closed after the call. `tls`
-    /// determines the URI's scheme.
-    pub(crate) fn prepare(&self, close: bool, tls: bool) -> Result<Head, PrepareError> {
+    /// Checks and encodes the head with `fields` in addition. `close` indicates whether the connection is closed
+    /// after the call. `tls` determines the URI's scheme.
+    fn prepare(
+        &self,
+        fields: &[(String, String)],
+        close: bool,
+        tls: bool,
+    ) -> Result<Head, PrepareError> {
+        let headers = self.headers.iter().chain(fields);
         let builder = match &self.style {
             CallStyle::Http { method } => Head::builder(method, &self.path, &self.authority),
             CallStyle::Grpc { subtype } => {
-                for (name, value) in &self.headers {
+                for (name, value) in headers.clone() {
                     grpc::check_metadata(name, value)?;
                 }
                 grpc::head(&self.path, &self.authority, subtype.as_deref())
@@ -67,8 +73,7 @@ impl Request {
         let builder = builder
             .close(close)
             .scheme(if tls { "https" } else { "http" });
-        self.headers
-            .iter()
+        headers
             .fold(builder, |builder, (name, value)| builder.field(name, value))
             .build()
     }
@@ -179,6 +184,15 @@ impl Trial {
             patience: bound,
             limits: Limits::default(),
         }
+    }
+
+    /// The head of a request that has `fields` in addition.
+    pub(crate) fn head(&self, fields: &[(String, String)]) -> Result<Head, PrepareError> {
+        // HTTP/1.1 has a header field for this.
+        let close = self.connection_use == ConnectionUse::PerCall
+            && self.endpoint.protocol == Protocol::Http1;
+        self.request
+            .prepare(fields, close, self.endpoint.tls.is_some())
     }
 
     /// Rejects settings that are invalid or not supported.

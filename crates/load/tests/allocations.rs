@@ -134,6 +134,7 @@ fn streamed_bodies_take_no_more_memory_however_many() {
                 bytes: vec![b'x'; 5000],
                 compressed: false,
                 plain_len: 5000,
+                fields: Vec::new(),
             })
         };
         let bodies = Bodies::Streamed(Box::new(std::iter::repeat_with(body)));

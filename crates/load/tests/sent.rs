@@ -63,6 +63,7 @@ fn a_call_without_a_body_is_not_sent() {
             bytes: vec![b'x'],
             compressed: false,
             plain_len: 1,
+            fields: Vec::new(),
         }),
         _ => Err(CodecError("the file was cut short".to_owned())),
     });

@@ -16,6 +16,7 @@ fn body(bytes: Vec<u8>) -> Body {
     Body {
         compressed: false,
         plain_len: bytes.len() as u64,
+        fields: Vec::new(),
         bytes,
     }
 }

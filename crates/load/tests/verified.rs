@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rpcgauge_load::{
     Bodies, Body, Checked, Codec, CodecError, Hooks, LoadError, Measurement, ResponseCheck,
-    Session, Trial, measure_with,
+    Session, ToCheck, Trial, measure_with,
 };
 use rpcgauge_trial::{Address, FailureKind, Schedule, Slice, Stop};
 use support::{
@@ -60,6 +60,7 @@ fn prepared(codec: &mut InTurn) -> Bodies<'_> {
         bytes: text.as_bytes().to_vec(),
         compressed: false,
         plain_len: text.len() as u64,
+        fields: Vec::new(),
     };
     Bodies::Prepared {
         bodies: MESSAGES.map(body).to_vec(),
@@ -198,11 +199,12 @@ fn samples_are_verified_at_the_end_and_the_rest_is_not_decoded() {
 fn checked(address: Address) -> Measurement {
     let mut trial = trial(address);
     trial.stop.calls = Some(40);
-    let check = |body: &[u8]| {
-        if body.starts_with(b"call") {
+    let check = |response: ToCheck<'_>| {
+        if response.carried.starts_with(b"call") {
             Ok(())
         } else {
-            Err(CodecError("it is not a call".to_owned()))
+            let error = CodecError("it is not a call".to_owned());
+            Err((FailureKind::Check, error))
         }
     };
     let hooks = Hooks {
@@ -216,6 +218,7 @@ fn checked(address: Address) -> Measurement {
         bytes: b"call".to_vec(),
         compressed: false,
         plain_len: 4,
+        fields: Vec::new(),
     };
     let bodies = Bodies::Prepared {
         bodies: vec![body],
@@ -228,11 +231,14 @@ fn checked(address: Address) -> Measurement {
 
 #[test]
 fn a_response_that_a_check_refuses_fails_its_call() {
-    assert_eq!(checked(right_for(u64::MAX, "")).calls.answered, 40);
+    let right = checked(right_for(u64::MAX, ""));
+    assert_eq!(right.calls.answered, 40);
+    assert!((1..=40).contains(&right.checked_responses.unwrap()));
     // The first response is checked. Once one was wrong, all are checked, even those without a body.
     for wrong in ["nobody", ""] {
         let measurement = checked(right_for(0, wrong));
-        assert_eq!(measurement.calls.failed[&FailureKind::Decode], 40);
+        assert_eq!(measurement.calls.failed[&FailureKind::Check], 40);
         assert_eq!(measurement.error_samples[0].text, "it is not a call");
+        assert_eq!(measurement.checked_responses, Some(40));
     }
 }

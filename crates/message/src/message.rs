@@ -3,13 +3,16 @@
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
-use buffa_descriptor::{DynamicMessage, MessageIndex};
+use buffa_descriptor::{DynamicMessage, FieldKind, MessageIndex, SingularKind};
 use serde::{Deserialize, Serialize};
 
 use crate::diff::first_difference;
 use crate::error::{DecodeError, EncodeError, SampleError};
 use crate::format::{self, DecodeFn, Generated};
 use crate::mapping::read::ReadError;
+use crate::mapping::well_known::WellKnown;
+use crate::nearest::Nearest;
+use crate::path::all_fields;
 use crate::schema::types::Types;
 use crate::whole_file::without_mark;
 use crate::{Encoding, Limits};
@@ -126,6 +129,42 @@ impl MessageType {
                 Err(error) => Err(dynamic().err().unwrap_or(error)),
             },
         }
+    }
+
+    /// Checks that messages of this type can have a value at a JSON Pointer (RFC 6901) in their JSON.
+    ///
+    /// # Errors
+    /// Names the first field that does not exist.
+    pub fn check_pointer(&self, pointer: &str) -> Result<(), String> {
+        let pool = &self.types.pool;
+        let (mut index, mut steps) = (self.index, pointer.split('/').skip(1));
+        while let Some(step) = steps.next() {
+            let message = pool.message(index);
+            // Its JSON has another form than its fields.
+            if WellKnown::of(message).is_some() {
+                return Ok(());
+            }
+            let name = step.replace("~1", "/").replace("~0", "~");
+            let Some((_, field)) = all_fields(pool, index).find(|(known, _)| *known == name) else {
+                let known: Vec<&str> = all_fields(pool, index).map(|(known, _)| known).collect();
+                let nearest = Nearest::or_known(&name, known);
+                let of = message.full_name();
+                return Err(format!("{of} has no field \"{name}\" in JSON{nearest}"));
+            };
+            let kind = match field.kind() {
+                FieldKind::Singular(kind) => kind,
+                FieldKind::List(kind) | FieldKind::Map { value: kind, .. } => {
+                    // The index or the key.
+                    steps.next();
+                    kind
+                }
+            };
+            let SingularKind::Message(next) = kind else {
+                return Ok(());
+            };
+            index = next;
+        }
+        Ok(())
     }
 
     fn decode_dynamic(

@@ -429,3 +429,39 @@ fn without_a_compiler_for_editions_the_error_says_what_helps() {
          too old and buf is missing; or provide a compiled descriptor set with --descriptor-set"
     );
 }
+
+#[test]
+fn a_path_that_no_message_can_have_names_the_unknown_field() {
+    let schema = compiled(&[(
+        "tree.proto",
+        "syntax = \"proto3\"; import \"google/protobuf/struct.proto\"; message Node { \
+         string full_name = 1; repeated Node children = 2; map<string, Node> by_key = 3; \
+         google.protobuf.Struct any = 4; }",
+    )]);
+    let node = schema.unwrap().message_type("Node").unwrap();
+    for known in [
+        "",
+        "/fullName",
+        "/children/0/fullName",
+        "/byKey/a~1b/children",
+        "/any/x/y",
+    ] {
+        assert_eq!(node.check_pointer(known), Ok(()), "{known}");
+    }
+    for (unknown, says) in [
+        (
+            "/full_name",
+            "Node has no field \"full_name\" in JSON; did you mean \"fullName\"?",
+        ),
+        (
+            "/children/0/x",
+            "Node has no field \"x\" in JSON; expected one of fullName, children, byKey, any",
+        ),
+        (
+            "/byKey/a/childs",
+            "Node has no field \"childs\" in JSON; did you mean \"children\"?",
+        ),
+    ] {
+        assert_eq!(node.check_pointer(unknown).unwrap_err(), says);
+    }
+}

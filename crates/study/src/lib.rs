@@ -9,6 +9,7 @@ pub mod builtin;
 pub mod capacity;
 pub mod clock;
 mod error;
+pub mod expectation;
 pub mod features;
 pub mod file;
 pub mod histogram;

@@ -184,6 +184,9 @@ pub struct TrialFigures {
     /// Responses to measured calls that were uncompressed although compression was requested.
     #[serde(default, skip_serializing_if = "is_default")]
     pub uncompressed_responses: u64,
+    /// Responses to measured calls whose content was checked; absent if nothing is expected of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checked_responses: Option<u64>,
     /// Calls that were due before their body was ready, so that the client began them late.
     #[serde(default, skip_serializing_if = "is_default")]
     pub bodies_late: u64,

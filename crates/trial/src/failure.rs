@@ -113,14 +113,16 @@ pub enum FailureKind {
     Encode,
     /// The response could not be decompressed.
     Decompress,
-    /// The response could not be decoded, or its content is wrong.
+    /// The response could not be decoded.
     Decode,
+    /// The response does not contain what the user expects.
+    Check,
     /// A call by a client subject failed; its library has its own names for the reasons.
     CallFailed,
 }
 
 /// The names of all kinds except HTTP and gRPC statuses.
-const WORDS: [(FailureKind, &str); 31] = [
+const WORDS: [(FailureKind, &str); 32] = [
     (FailureKind::ConnectRefused, "connect-refused"),
     (FailureKind::ConnectFailed, "connect-failed"),
     (FailureKind::OutOfFiles, "out-of-files"),
@@ -154,6 +156,7 @@ const WORDS: [(FailureKind, &str); 31] = [
     (FailureKind::Encode, "encode"),
     (FailureKind::Decompress, "decompress"),
     (FailureKind::Decode, "decode"),
+    (FailureKind::Check, "check"),
     (FailureKind::CallFailed, "call-failed"),
 ];
 
@@ -382,6 +385,7 @@ mod tests {
             (FailureKind::ConnectionLost, Fault::Subject),
             (FailureKind::Deadline, Fault::Subject),
             (FailureKind::Decode, Fault::Subject),
+            (FailureKind::Check, Fault::Subject),
         ];
         for (kind, fault) in table {
             assert_eq!(kind.fault(), fault, "{kind}");

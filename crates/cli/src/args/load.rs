@@ -6,6 +6,7 @@ use std::str::FromStr;
 use clap::{Args, ValueEnum, ValueHint};
 use rpcgauge_message::Compression;
 use rpcgauge_study::FormError;
+use rpcgauge_study::expectation::Expectation;
 use rpcgauge_study::objective::Objective;
 use rpcgauge_study::ramp::Ramp;
 use rpcgauge_study::url::Url;
@@ -101,7 +102,7 @@ pub(crate) struct VersusArgs {
     #[arg(long, value_name = "N", help_heading = heading::COMPARISON)]
     pub(crate) blocks: Option<u32>,
     /// Exit with 1 if calls to TARGET are slower than those to the --vs target by more than this [5% without a value]
-    #[arg(long, value_name = "SHARE", requires = "vs", conflicts_with = "slo", num_args = 0..=1, require_equals = true, default_missing_value = "5%", value_parser = parse_allowed, help_heading = heading::COMPARISON)]
+    #[arg(long, value_name = "SHARE", requires = "vs", num_args = 0..=1, require_equals = true, default_missing_value = "5%", value_parser = parse_allowed, help_heading = heading::COMPARISON)]
     pub(crate) fail_if_slower: Option<f64>,
 }
 
@@ -114,10 +115,13 @@ pub(crate) struct ServiceArgs {
     /// The HTTP method [default: POST with --data or --rows, otherwise GET]
     #[arg(long, short = 'X', value_name = "METHOD", help_heading = heading::SERVICE)]
     pub(crate) request_method: Option<String>,
-    /// A header field, or gRPC metadata, for calls to TARGET (repeatable; use --vs-header for the
-    /// --vs target); its value is never stored
+    /// A header field, or gRPC metadata, for calls to TARGET, with placeholders such as {{uuid}}
+    /// (repeatable; use --vs-header for the --vs target); its value is never stored
     #[arg(long, short = 'H', value_name = "NAME: VALUE", value_parser = rpcgauge_study::file::parse_header, help_heading = heading::SERVICE)]
     pub(crate) header: Vec<(String, String)>,
+    /// What a response must be for its call to succeed: status = 404, body contains "ok", $.status = "ok" (repeatable)
+    #[arg(long, value_name = "EXPECTATION", help_heading = heading::SERVICE)]
+    pub(crate) expect: Vec<Expectation>,
     /// Connect to this Unix domain socket; the target's host is then only sent to the server
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath, help_heading = heading::SERVICE)]
     pub(crate) unix_socket: Option<PathBuf>,

@@ -195,6 +195,7 @@ pub(super) fn write_service(
     text.path("unix-socket", service.unix_socket.as_deref())?;
     text.optional("method", service.method.clone());
     text.optional("http-method", service.request_method.clone());
+    text.list("expect", service.expect.iter().map(ToString::to_string));
     text.path("cacert", tls.cacert.as_deref())?;
     text.path("cert", tls.cert.as_deref())?;
     text.path("key", tls.key.as_deref())?;

@@ -20,7 +20,6 @@ use rpcgauge_trial::{Address, Arrivals, Ending, FailureKind, Schedule, Stop};
 use super::application::{Application, LOOK_EVERY, Set};
 use super::check::{holds, request};
 use crate::error::{TrialFailure, TrialResult};
-use crate::measurer::without_values;
 use crate::variant::call_spec::CallSpec;
 use crate::variant::verify;
 
@@ -79,6 +78,7 @@ impl<'a> Caller<'a> {
             spec,
             body: load::Body {
                 plain_len: fetch.body.len() as u64,
+                fields: Vec::new(),
                 bytes: fetch.body,
                 compressed: false,
             },
@@ -145,7 +145,10 @@ impl<'a> Caller<'a> {
             stop: Stop::after_ms((time.as_millis() as u64).max(1)),
             ..self.spec.trial()
         };
-        let check = |body: &[u8]| holds(self.check, body).map(drop).map_err(load::CodecError);
+        let check = |response: load::ToCheck<'_>| {
+            let held = holds(self.check, response.carried).map(drop);
+            held.map_err(|error| (FailureKind::Check, load::CodecError(error)))
+        };
         let hooks = load::Hooks {
             settling: Box::new(|_| load::Settling::GoOn),
             // If watching has failed, nobody receives this, and the trial is stopped as well.
@@ -167,7 +170,7 @@ impl<'a> Caller<'a> {
 
     fn figures(&self, mut measured: load::Measurement) -> TrialResult<SliceFigures> {
         for sample in &mut measured.error_samples {
-            sample.text = without_values(&sample.text, &self.spec.request.headers);
+            sample.text = load::without_values(&sample.text, &self.spec.request.headers);
         }
         let calls = &measured.calls;
         if calls.answered == 0 || measured.ending == Ending::GaveUp {

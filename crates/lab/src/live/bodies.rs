@@ -20,6 +20,9 @@ const CHECKED: u64 = 1_000;
 /// The memory that a body uses in addition to its bytes.
 const BODY_BYTES: u64 = 64;
 
+/// The memory that the head of a request uses if it differs from the others.
+const HEAD_BYTES: u64 = 1_024;
+
 /// The bodies of a live service's trials. Cheap to clone.
 #[derive(Clone)]
 pub(crate) enum LiveBodies {
@@ -72,6 +75,7 @@ pub(super) fn make(
             bytes: Vec::new(),
             compressed: false,
             plain_len: 0,
+            fields: Vec::new(),
         };
         return Ok(Made {
             bodies: LiveBodies::Ready(Arc::new([empty.clone()])),
@@ -187,7 +191,12 @@ impl Maker {
         let mut taken = 0;
         for body in self.first(count, stop) {
             let body = body?;
-            taken += body.bytes.len() as u64 + BODY_BYTES;
+            let head = if body.fields.is_empty() {
+                0
+            } else {
+                HEAD_BYTES
+            };
+            taken += body.bytes.len() as u64 + BODY_BYTES + head;
             if taken > max_bytes {
                 return Ok(None);
             }
@@ -216,17 +225,23 @@ impl Maker {
         self.writer
             .text(call, &mut self.text)
             .map_err(|error| of_rows(&self.recipe, &error))?;
-        self.of_text().map_err(|what| {
+        let body = self.of_text().map_err(|what| {
             let (source, place) = (&self.recipe.texts.source, self.writer.place());
             LiveError::Wrong(format!("{source}{place}: {what}"))
+        })?;
+        let names = self.recipe.texts.fields.iter().cloned();
+        Ok(load::Body {
+            fields: names.zip(self.writer.fields().iter().cloned()).collect(),
+            ..body
         })
     }
 
     /// A body with the current text: the bytes of its message, or the text itself if it has no type.
     fn of_text(&mut self) -> Result<load::Body, Box<dyn Error>> {
         let mut bytes = Vec::new();
+        let has_text = self.recipe.texts.data.has_text();
         match (&mut self.codec, &self.recipe.texts.message_type) {
-            (Some(codec), Some(of)) => {
+            (Some(codec), Some(of)) if has_text => {
                 let message = of.from_json(&self.text).map_err(|error| {
                     let unquoted = error
                         .is_of_value()
@@ -238,14 +253,16 @@ impl Maker {
             _ => bytes.extend_from_slice(self.text.as_bytes()),
         }
         let plain_len = bytes.len() as u64;
-        if let Some(compressor) = &mut self.compressor {
+        let mut compressor = self.compressor.as_mut().filter(|_| has_text);
+        if let Some(compressor) = &mut compressor {
             let plain = std::mem::take(&mut bytes);
             compressor.compress(&plain, &mut bytes)?;
         }
         Ok(load::Body {
             bytes,
-            compressed: self.compressor.is_some(),
+            compressed: compressor.is_some(),
             plain_len,
+            fields: Vec::new(),
         })
     }
 }

@@ -16,10 +16,17 @@ pub(super) fn request(live: &LiveCall, inputs: &LiveInputs) -> Result<load::Requ
         options,
     } = live;
     let is_grpc = *wire == LiveWire::Grpc;
-    for (name, _) in &inputs.headers {
+    let names = inputs.headers.iter().map(|(name, _)| name);
+    let varying = inputs.field_names();
+    for name in names.chain(varying) {
         if let Some(what) = set_elsewhere(&name.to_ascii_lowercase(), is_grpc) {
             return Err(LiveError::Wrong(format!("header '{name}: …': {what}")));
         }
+    }
+    let varies = |wanted: &str| varying.iter().any(|name| name.eq_ignore_ascii_case(wanted));
+    if varies("host") {
+        let what = "header 'host: …': every call has the same host; leave out its placeholder";
+        return Err(LiveError::Wrong(what.to_owned()));
     }
     let given = |wanted: &str| {
         let mut all = inputs.headers.iter();
@@ -28,13 +35,17 @@ pub(super) fn request(live: &LiveCall, inputs: &LiveInputs) -> Result<load::Requ
     };
     let mut headers = Vec::new();
     let mut add = |name: &str, value: &str| {
-        if given(name).is_none() {
+        if given(name).is_none() && !varies(name) {
             headers.push((name.to_owned(), value.to_owned()));
         }
     };
     if is_grpc {
         add("grpc-timeout", &grpc_timeout(options.deadline_ms));
-    } else if inputs.texts.is_some() {
+    } else if inputs
+        .texts
+        .as_ref()
+        .is_some_and(|texts| texts.data.has_text())
+    {
         add("content-type", JSON);
     }
     for (name, coding) in coding_headers(wire.protocol(), options) {

@@ -27,6 +27,7 @@ use std::sync::atomic::AtomicBool;
 use rpcgauge_load::{self as load, TlsError};
 use rpcgauge_message::data::Data;
 use rpcgauge_message::{Limits, MessageType};
+use rpcgauge_study::expectation::Expectation;
 use rpcgauge_study::settings::{LiveCall, LiveService};
 use rpcgauge_trial::{Address, Stop};
 
@@ -61,21 +62,25 @@ impl LiveError {
 /// The inputs of calls to a live service that are not part of its settings.
 #[derive(Clone, Default)]
 pub struct LiveInputs {
-    /// The user's own header fields or metadata.
+    /// The user's own header fields or metadata that are the same for every call.
     pub headers: Vec<(String, String)>,
     /// The TLS configuration created by [`tls`]; `None` if the service is called without TLS.
     pub tls: Option<load::Tls>,
-    /// The texts that calls send. Without texts, calls have no body, and a gRPC message is empty.
+    /// The type of responses over gRPC; `None` if unknown.
+    pub response_type: Option<MessageType>,
+    /// The texts that calls send.
     pub texts: Option<Texts>,
 }
 
-/// The texts of calls and their type.
+/// The texts of calls and their type. Without a text of its own, a call has no body, and a gRPC message is empty.
 #[derive(Clone)]
 pub struct Texts {
     /// The texts themselves.
     pub data: Arc<Data>,
     /// The message type of the texts, which are then JSON; `None` if texts are sent verbatim.
     pub message_type: Option<MessageType>,
+    /// The names of the header fields whose values are the further texts of [`Texts::data`].
+    pub fields: Vec<String>,
     /// Where the texts come from, for error messages: an option or a file name.
     pub source: String,
 }
@@ -92,6 +97,12 @@ pub struct Extent {
     /// The memory that messages built before the first call may use, bytes. If they need more, they are built
     /// ahead of the calls while these run.
     pub prepared_bytes: u64,
+}
+
+impl LiveInputs {
+    fn field_names(&self) -> &[String] {
+        self.texts.as_ref().map_or(&[], |texts| &texts.fields)
+    }
 }
 
 impl Extent {
@@ -145,13 +156,29 @@ impl Live {
 /// Finds the service. Returns the settings shared by all of its calls.
 fn calls(live: &LiveCall, inputs: &LiveInputs, limits: Limits) -> Result<CallSpec, LiveError> {
     let compression = live.options.response_compression;
+    let (service, message_type) = (&live.service, &inputs.response_type);
+    for expectation in &service.expect {
+        if let (Some(pointer), Some(of)) = (expectation.pointer(), message_type) {
+            let checked = of.check_pointer(pointer);
+            checked.map_err(|what| LiveError::Wrong(format!("expect: {expectation}: {what}")))?;
+        }
+    }
+    let status = service.expect.iter().find_map(Expectation::status);
+    let content = service.expect.iter().filter(|one| one.status().is_none());
+    let check = Check {
+        compression,
+        limits,
+        expect: content.cloned().collect(),
+        message_type: message_type.clone(),
+    };
+    let checks = !(compression.is_none() && check.expect.is_empty());
     Ok(CallSpec {
         request: head::request(live, inputs)?,
-        expect: expect(compression, None, limits),
-        check: (!compression.is_none()).then_some(Check {
-            compression,
-            limits,
-        }),
+        expect: load::Expect {
+            status,
+            ..expect(compression, None, limits)
+        },
+        check: checks.then_some(check),
         endpoint: load::Endpoint {
             tls: inputs.tls.clone(),
             address: resolve::address(live)?,

@@ -2,8 +2,8 @@
 //!
 //! A status such as 503 is part of the service's behavior and is measured. A failure that would affect every
 //! call and that the user can fix is an error before anything is measured. Among statuses, this applies to
-//! those that depend only on the request head, which is the same in every call. Others, such as 403 and 422,
-//! can depend on the message.
+//! those that depend only on what is the same in the head of every request. Others, such as 403 and 422, can
+//! depend on the message.
 
 use std::sync::atomic::AtomicBool;
 
@@ -23,11 +23,12 @@ pub(super) fn probe(
     stop: &AtomicBool,
 ) -> Result<(), LiveError> {
     let service = &live.service;
+    let has_own_head = !body.fields.is_empty();
     let bodies = load::Bodies::Prepared {
         bodies: vec![body],
         verifier: None,
     };
-    let check = calls.check.map(Check::start).transpose();
+    let check = calls.check.as_ref().map(Check::start).transpose();
     let check = check.map_err(|what| uncallable(service, what))?;
     // Exactly one request: after a refusal, the engine must not send another request, which the service might
     // accept.
@@ -44,6 +45,8 @@ pub(super) fn probe(
         return Ok(());
     }
     match refusal(kind, &said, live) {
+        // Other calls have other credentials.
+        Some(_) if has_own_head && is_unauthenticated(kind) => Ok(()),
         None => Ok(()),
         Some(what) => Err(LiveError::of(service, what)),
     }
@@ -79,6 +82,13 @@ pub(super) fn one_call<'b>(
 
 fn uncallable(service: &LiveService, what: String) -> LiveError {
     LiveError::Wrong(format!("{}: {what}", service.url))
+}
+
+fn is_unauthenticated(kind: FailureKind) -> bool {
+    matches!(
+        kind,
+        FailureKind::HttpStatus(401) | FailureKind::GrpcStatus(UNAUTHENTICATED)
+    )
 }
 
 /// Whether the connection closed before the response was complete.
@@ -141,7 +151,7 @@ pub(super) fn refusal(kind: FailureKind, said: &str, live: &LiveCall) -> Option<
         FailureKind::HttpStatus(status @ (404 | 405 | 415)) if is_grpc => format!(
             "responds with {status}, and not over gRPC{because}; is this the port of the gRPC server?"
         ),
-        FailureKind::HttpStatus(401) | FailureKind::GrpcStatus(UNAUTHENTICATED) => format!(
+        kind if is_unauthenticated(kind) => format!(
             "rejects the call as unauthenticated ({kind}){because}; give the credentials that it requires, as in \
              the header 'authorization: …'"
         ),

@@ -17,6 +17,7 @@ fn live(target: &str) -> LiveCall {
         tls: None,
         http_method: (!is_grpc).then(|| "POST".to_owned()),
         header_names: Vec::new(),
+        expect: Vec::new(),
         messages: Messages::default(),
         max_requests: None,
         at_end: AtEnd::Wait,
@@ -63,6 +64,7 @@ fn texts(template: Option<&str>, rows: Option<Rows>) -> Texts {
     Texts {
         data: Arc::new(data),
         message_type: None,
+        fields: Vec::new(),
         source: "data".to_owned(),
     }
 }
@@ -73,6 +75,7 @@ fn greeting(template: &str) -> Texts {
     let hello = name.iter().find(|name| name.contains("Hello")).unwrap();
     Texts {
         message_type: Some(schema.method(hello).unwrap().request),
+        fields: Vec::new(),
         ..texts(Some(template), None)
     }
 }
@@ -312,12 +315,12 @@ fn compressed_bodies_say_so() {
 
 fn with(headers: &[(&str, &str)]) -> LiveInputs {
     LiveInputs {
-        tls: None,
         headers: headers
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect(),
         texts: Some(texts(Some("{}"), None)),
+        ..LiveInputs::default()
     }
 }
 

@@ -97,6 +97,7 @@ pub(super) fn trial_figures(from: load::Measurement, processes: ProcessFigures) 
         stalls,
         most_in_flight,
         uncompressed_responses,
+        checked_responses,
         error_samples,
         errors_without_sample,
         ending,
@@ -156,6 +157,7 @@ pub(super) fn trial_figures(from: load::Measurement, processes: ProcessFigures) 
         stalls,
         most_in_flight: Some(most_in_flight),
         uncompressed_responses,
+        checked_responses,
         error_samples,
         errors_without_sample,
     }

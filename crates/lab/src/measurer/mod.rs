@@ -18,7 +18,6 @@ use rpcgauge_trial::Stop;
 
 pub(crate) use self::caller::CallerMeasurer;
 pub(crate) use self::engine::EngineMeasurer;
-pub use self::engine::without_values;
 pub(crate) use self::floor::{FloorKey, FloorMeasurer, FloorUnder, note};
 pub(crate) use self::link::{LinkMeter, OverLink};
 pub(crate) use self::rotation::Rotation;

@@ -243,6 +243,7 @@ impl Sum {
             tls_resumed: 0,
             connects_failed: 0,
             uncompressed_responses: 0,
+            checked_responses: None,
             bodies_late: 0,
             stalls: Stalls::default(),
             most_in_flight: None,

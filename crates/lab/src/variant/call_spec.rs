@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use rpcgauge_load as load;
-use rpcgauge_message::{Compression, Decompressor, Limits};
+use rpcgauge_message::{Compression, Decompressor, Encoding, Limits, MessageType};
+use rpcgauge_study::expectation::{Expectation, to_json};
 use rpcgauge_study::settings::{CallOptions, HttpVersion, Protocol};
-use rpcgauge_trial::Keepalive;
+use rpcgauge_trial::{FailureKind, Keepalive};
+use serde_json::Value;
 
 /// A trial gives up once every call has failed for this long, because continuing would reveal
 /// nothing new.
@@ -20,7 +22,7 @@ pub(crate) struct CallSpec {
     pub(crate) endpoint: load::Endpoint,
     pub(crate) request: load::Request,
     pub(crate) expect: load::Expect,
-    /// How to check compressed responses that no codec decodes.
+    /// How to check responses that no codec decodes.
     pub(crate) check: Option<Check>,
     /// How calls are sent.
     pub(crate) options: CallOptions,
@@ -28,29 +30,57 @@ pub(crate) struct CallSpec {
     pub(crate) keepalive: Option<Keepalive>,
 }
 
-/// How to check that a response decompresses within the limits.
-#[derive(Debug, Clone, Copy)]
+/// How to check that a response decompresses within the limits, and that it is as expected.
+#[derive(Debug, Clone)]
 pub(crate) struct Check {
     pub(crate) compression: Compression,
     pub(crate) limits: Limits,
+    /// Those about the content.
+    pub(crate) expect: Vec<Expectation>,
+    /// The type of responses over gRPC; `None` if a body is JSON itself.
+    pub(crate) message_type: Option<MessageType>,
 }
 
 impl Check {
     /// # Errors
     /// Returns a one-line reason if the decompressor cannot be created.
-    pub(crate) fn start<'a>(self) -> Result<load::ResponseCheck<'a>, String> {
+    pub(crate) fn start(&self) -> Result<load::ResponseCheck<'_>, String> {
         let mut decompressor =
             Decompressor::new(self.compression, self.limits).map_err(|error| error.to_string())?;
         let mut plain = Vec::new();
-        let check = move |carried: &[u8]| {
-            decompressor
-                .decompress(carried, &mut plain)
-                .map_err(|error| load::CodecError(error.to_string()))
+        let check = move |response: load::ToCheck<'_>| {
+            let failed = |kind, error| (kind, load::CodecError(error));
+            let body = if response.compressed {
+                decompressor
+                    .decompress(response.carried, &mut plain)
+                    .map_err(|error| failed(FailureKind::Decompress, error.to_string()))?;
+                &plain
+            } else {
+                response.carried
+            };
+            Expectation::check_all(&self.expect, body, |body| self.json(body))
+                .map_err(|error| failed(FailureKind::Check, error))
         };
         Ok(load::ResponseCheck {
-            of: load::Checked::Compressed,
+            of: if self.expect.is_empty() {
+                load::Checked::Compressed
+            } else {
+                load::Checked::All
+            },
             check: Box::new(check),
         })
+    }
+
+    /// A response as JSON.
+    fn json(&self, body: &[u8]) -> Result<Value, String> {
+        let Some(message_type) = &self.message_type else {
+            return to_json(body);
+        };
+        let message = message_type.decode(body, Encoding::Protobuf, &self.limits);
+        let message = message.map_err(|error| error.to_string())?;
+        let json = message.to_bytes(Encoding::ProtoJson);
+        let json = json.map_err(|error| error.to_string())?;
+        serde_json::from_slice(&json).map_err(|error| error.to_string())
     }
 }
 

@@ -249,7 +249,7 @@ impl Server {
                 }
             }
             Self::Live(live, service) => {
-                let check = live.calls.check.map(Check::start).transpose();
+                let check = live.calls.check.as_ref().map(Check::start).transpose();
                 Opened {
                     process: service.as_deref().map(Running::Service),
                     bodies: Some(live.bodies.for_trial().map_err(unready)?),

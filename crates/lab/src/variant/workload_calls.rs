@@ -148,6 +148,7 @@ impl WorkloadCalls {
                 bytes,
                 compressed,
                 plain_len,
+                fields: Vec::new(),
             })
         });
         made.collect::<Result<_, EncodeError>>().map_err(refused)

@@ -36,8 +36,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use mio::Registry;
-use rpcgauge_trial::{ConnectionUse, Timing};
-use rpcgauge_wire::{Head, Protocol};
+use rpcgauge_trial::Timing;
+use rpcgauge_wire::Head;
 
 pub use self::session::{Counted, Session};
 
@@ -143,12 +143,9 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
     ) -> Result<Self, LoadError> {
         let checks = hooks.check.is_some();
         let messages = Messages::new(bodies, hooks.check, trial)?;
-        // HTTP/1.1 has a header field for this.
-        let close = trial.connection_use == ConnectionUse::PerCall
-            && trial.endpoint.protocol == Protocol::Http1;
         Ok(Engine {
             trial,
-            head: trial.request.prepare(close, trial.endpoint.tls.is_some())?,
+            head: trial.head(&[])?,
             timed: trial.timing == Timing::Stages,
             pool: Pool::new(trial, registry),
             ledger: Ledger::new(trial, checks, hooks.progress.is_some()),
@@ -318,6 +315,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             requests_sent,
             most_in_flight,
             uncompressed_responses: self.messages.sizes.uncompressed,
+            checked_responses: self.messages.checked_responses(),
             error_samples: recorder.errors.samples,
             errors_without_sample: recorder.errors.without_sample,
             ending: self.phases.ending,

@@ -156,7 +156,9 @@ impl Engine<'_, '_, '_> {
         let Some(open) = self.pool.open(index) else {
             return;
         };
-        match open.client.start(&self.head, &outgoing.body, token) {
+        let own = outgoing.own.as_ref();
+        let head = own.map_or(&self.head, |own| &own.head);
+        match open.client.start(head, &outgoing.body, token) {
             Ok(()) => {
                 // Counted here, because a call's own connection may have failed to open.
                 let is_at_a_rate = self.ledger.due_times.is_at_a_rate();

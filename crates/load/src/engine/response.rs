@@ -4,7 +4,7 @@ use rpcgauge_trial::{ErrorSample, FailureKind, HANDLER_END, HANDLER_START, Timin
 use rpcgauge_wire::Fields;
 use rpcgauge_wire::grpc::{Code, GrpcViolation, StatusSource, UnaryResponse};
 
-use crate::bodies::Checked;
+use crate::bodies::{Checked, ToCheck};
 use crate::trial::{CallStyle, Expect, Trial};
 
 /// The last defined gRPC status code. Higher ones are counted as a single kind.
@@ -199,10 +199,14 @@ impl Response {
 
     /// The message of a successful response, if it should be checked. An HTTP response without a body, such
     /// as to HEAD, is not compressed, regardless of its head.
-    pub(super) fn to_check(&self) -> Option<&[u8]> {
+    pub(super) fn to_check(&self) -> Option<ToCheck<'_>> {
         let is_there = self.grpc.is_some() || self.carried > 0;
-        (self.is_for_check() && (is_there || self.keep == Keep::Check(Checked::All)))
-            .then_some(self.message.as_slice())
+        (self.is_for_check() && (is_there || self.keep == Keep::Check(Checked::All))).then(|| {
+            ToCheck {
+                carried: &self.message,
+                compressed: is_there && self.is_compressed(),
+            }
+        })
     }
 
     /// Processes the trailers. Returns the size of the marks in them, bytes.
@@ -227,8 +231,8 @@ impl Response {
         let Some(kind) = self.problem else {
             return Ok(());
         };
-        if let FailureKind::HttpStatus(status) = kind {
-            self.quote_status(status);
+        if let FailureKind::HttpStatus(_) = kind {
+            self.quote_body();
         }
         Err(kind)
     }
@@ -257,6 +261,10 @@ impl Response {
         };
         if !is_good {
             self.problem = Some(FailureKind::HttpStatus(status));
+            self.text = match expect.status {
+                Some(expected) => format!("HTTP status {status} instead of {expected}"),
+                None => format!("HTTP status {status}"),
+            };
             return;
         }
         let Some(expected) = &expect.content_type else {
@@ -311,7 +319,7 @@ impl Response {
                     | GrpcViolation::StatusInOpenHead
                         if self.status != 200 =>
                     {
-                        self.text.clear();
+                        self.text = format!("HTTP status {}", self.status);
                         FailureKind::HttpStatus(self.status)
                     }
                     GrpcViolation::ContentType | GrpcViolation::Subtype => FailureKind::ContentType,
@@ -324,14 +332,13 @@ impl Response {
         grpc.forget_message();
     }
 
-    fn quote_status(&mut self, status: u16) {
+    fn quote_body(&mut self) {
         let said = String::from_utf8_lossy(&self.message);
         let said = ErrorSample::shortened(said.trim());
-        self.text = if said.is_empty() {
-            format!("HTTP status {status}")
-        } else {
-            format!("HTTP status {status}: {said}")
-        };
+        if !said.is_empty() {
+            self.text.push_str(": ");
+            self.text.push_str(&said);
+        }
     }
 
     /// Reads the marks among the fields if stages are timed. Returns their bytes on the wire.

@@ -13,6 +13,7 @@ use super::ledger::CallEnd;
 use super::messages::Unread;
 use crate::clock;
 use crate::error::LoadError;
+use crate::secrets::without_values;
 
 impl Engine<'_, '_, '_> {
     pub(super) fn process(&mut self, arrival: Arrival) -> Result<(), LoadError> {
@@ -119,7 +120,7 @@ impl Engine<'_, '_, '_> {
             call.stamps.received = clock::now();
         }
         if let Err(kind) = call.response.finish() {
-            let text = call.response.text.clone();
+            let text = without_values(&call.response.text, self.messages.own_fields(call));
             self.end_call(token, read_at, Err((kind, &text)));
             return Ok(());
         }
@@ -128,7 +129,12 @@ impl Engine<'_, '_, '_> {
         self.beat(done);
         match read {
             Ok(()) => self.end_call(token, done, Ok(())),
-            Err(Unread::Failed(kind, error)) => self.end_call(token, done, Err((kind, &error.0))),
+            Err(Unread::Failed(kind, error)) => {
+                let call = self.ledger.calls.get(token);
+                let own = call.map_or(&[][..], |call| self.messages.own_fields(call));
+                let text = without_values(&error.0, own);
+                self.end_call(token, done, Err((kind, &text)));
+            }
             Err(Unread::Wrong(error)) => {
                 let call = call_number;
                 return Err(LoadError::WrongResponse { call, error });

@@ -138,6 +138,7 @@ fn event_loop(trial: &Trial) -> EventLoop<'_, 'static, 'static> {
         bytes: Vec::new(),
         compressed: false,
         plain_len: 0,
+        fields: Vec::new(),
     };
     let bodies = Bodies::Prepared {
         bodies: vec![body],

@@ -1,7 +1,8 @@
 //! Responses that expand when they are decompressed.
 
-use rpcgauge_load::{Checked, Codec, CodecError, ResponseCheck};
+use rpcgauge_load::{Checked, Codec, CodecError, ResponseCheck, ToCheck};
 use rpcgauge_message::{Compression, Compressor, Decompressor, Limits};
+use rpcgauge_trial::FailureKind;
 
 use super::case::{Case, Over, fail};
 use super::server::*;
@@ -104,9 +105,13 @@ fn garbage(_: Compression) -> Vec<u8> {
 /// Checks responses without decoding them, as `rpcgauge load` does.
 fn check(compression: Compression) -> ResponseCheck<'static> {
     let (mut bounded, mut plain) = (Bounded::codec(compression), Vec::new());
+    let check = move |response: ToCheck<'_>| {
+        let result = bounded.decompress(response.carried, &mut plain);
+        result.map_err(|error| (FailureKind::Decompress, error))
+    };
     ResponseCheck {
         of: Checked::Compressed,
-        check: Box::new(move |carried| bounded.decompress(carried, &mut plain)),
+        check: Box::new(check),
     }
 }
 

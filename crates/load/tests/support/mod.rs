@@ -195,6 +195,7 @@ pub(crate) fn prepared(bodies: &[&[u8]]) -> Bodies<'static> {
         bytes: bytes.to_vec(),
         compressed: false,
         plain_len: bytes.len() as u64,
+        fields: Vec::new(),
     });
     Bodies::Prepared {
         bodies: bodies.collect(),

@@ -50,12 +50,44 @@ pub enum Order {
 #[derive(Debug, Clone)]
 pub struct Data {
     template: Option<Template>,
+    /// Further texts of each call, such as values of header fields.
+    fields: Vec<Template>,
     rows: Option<Rows>,
     order: Order,
     seed: u64,
 }
 
 impl Data {
+    /// Calls without a text of their own; [`Data::with_field`] adds further texts.
+    pub fn without_text(seed: u64) -> Self {
+        Self {
+            template: None,
+            fields: Vec::new(),
+            rows: None,
+            order: Order::InTurn,
+            seed,
+        }
+    }
+
+    /// Adds a further text for each call, from a template and the call's row.
+    ///
+    /// # Errors
+    /// See [`Data::new`].
+    pub fn with_field(mut self, template: &str) -> Result<Self, DataError> {
+        let columns = self.rows.as_ref().map(Rows::columns).unwrap_or_default();
+        let template = Template::parse(template, Form::Plain, &columns)?;
+        if let Some(rows) = &self.rows {
+            rows.check_columns(&template.columns().collect::<Vec<_>>())?;
+        }
+        self.fields.push(template);
+        Ok(self)
+    }
+
+    /// Whether calls have a text, besides those of [`Data::with_field`].
+    pub fn has_text(&self) -> bool {
+        self.template.is_some() || self.rows.is_some()
+    }
+
     /// Combines a template and rows. Without a template, each row is a text: a JSON line is used unchanged, and
     /// a CSV line becomes an object with a string for each column.
     ///
@@ -88,6 +120,7 @@ impl Data {
         };
         Ok(Self {
             template,
+            fields: Vec::new(),
             rows,
             order,
             seed,
@@ -97,17 +130,19 @@ impl Data {
     /// The number of distinct texts; `None` if every call may have its own text, or if the rows come from a
     /// file that is too large for memory.
     pub fn distinct(&self) -> Option<u64> {
-        let differs = self.template.as_ref().is_some_and(Template::differs);
-        let of_rows = match &self.template {
-            Some(template) => template.columns().next().is_some(),
-            None => true,
-        };
+        let differs = self.templates().any(Template::differs);
+        let of_rows =
+            self.template.is_none() || self.templates().any(|one| one.columns().next().is_some());
         let rows = match &self.rows {
             Some(rows) if of_rows => rows.in_memory_count()?,
             _ => 1,
         };
         let drawn = rows > 1 && self.order == Order::Random;
         (!differs && !drawn).then_some(rows)
+    }
+
+    fn templates(&self) -> impl Iterator<Item = &Template> {
+        self.template.iter().chain(&self.fields)
     }
 
     /// A hint to append to the error for a text that is not a valid message: names a placeholder that lacks
@@ -126,6 +161,7 @@ impl Data {
     pub fn writer(self: &Arc<Self>) -> Result<Writer, DataError> {
         Ok(Writer {
             data: Arc::clone(self),
+            fields: vec![String::new(); self.fields.len()],
             reader: self.rows.as_ref().map(Rows::reader).transpose()?,
         })
     }
@@ -142,6 +178,8 @@ impl Data {
 #[derive(Debug)]
 pub struct Writer {
     data: Arc<Data>,
+    /// The further texts of the last call.
+    fields: Vec<String>,
     /// `None` if there are no rows.
     reader: Option<RowReader>,
 }
@@ -161,16 +199,26 @@ impl Writer {
                 (Order::InTurn, None) => reader.next_around()?,
                 (Order::Random, _) => rows.row(reader, random.u64(..rows.count()))?,
             };
-            reader.check(&taken, data.template.iter().flat_map(Template::columns))?;
+            reader.check(&taken, data.templates().flat_map(Template::columns))?;
             row = Some(taken);
         }
         let row = row.as_ref();
+        let mut place = Place { call, row, random };
         match (&data.template, row) {
-            (Some(template), row) => template.fill(&mut Place { call, row, random }, out),
+            (Some(template), _) => template.fill(&mut place, out),
             (None, Some(row)) => row.append_whole(out),
             (None, None) => {}
         }
+        for (template, text) in data.fields.iter().zip(&mut self.fields) {
+            text.clear();
+            template.fill(&mut place, text);
+        }
         Ok(())
+    }
+
+    /// The further texts of the last call, in the order of [`Data::with_field`].
+    pub fn fields(&self) -> &[String] {
+        &self.fields
     }
 
     /// The place of the last text's row in its file, for messages: `, line 7`. Empty if there are no rows.

@@ -251,3 +251,37 @@ proptest! {
         prop_assert_eq!(read["a"].as_str(), Some(value.as_str()));
     }
 }
+
+#[test]
+fn the_further_texts_of_a_call_have_its_row_and_number() {
+    let rows = || Rows::in_memory(b"name,token\nAda,x\nBob,\"y\"\"\"\n", RowFormat::Csv).unwrap();
+    let with = |data: Data, fields: &[&str]| {
+        let mut fields = fields.iter();
+        Arc::new(
+            fields
+                .try_fold(data, |data, field| data.with_field(field))
+                .unwrap(),
+        )
+    };
+    let first = data("{{name}}", Some(rows())).unwrap();
+    let all = with(first, &["Bearer {{token}}", "{{n}} {{name}}"]);
+    let mut writer = all.writer().unwrap();
+    for (call, expected) in [(0, ["Bearer x", "0 Ada"]), (3, ["Bearer y\"", "3 Bob"])] {
+        writer.text(call, &mut String::new()).unwrap();
+        assert_eq!(writer.fields(), expected);
+    }
+    assert_eq!((all.distinct(), all.has_text()), (None, true));
+    // A field decides how many calls differ.
+    let constant = data("{}", Some(rows())).unwrap();
+    assert_eq!(constant.distinct(), Some(1));
+    assert_eq!(with(constant, &["{{token}}"]).distinct(), Some(2));
+    let alone = with(Data::without_text(7), &["a"]);
+    assert_eq!((alone.distinct(), alone.has_text()), (Some(1), false));
+    let unknown = Data::without_text(7).with_field("{{token}}").unwrap_err();
+    assert!(
+        unknown
+            .to_string()
+            .contains("unknown placeholder \"token\""),
+        "{unknown}"
+    );
+}

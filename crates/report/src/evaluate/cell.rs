@@ -112,6 +112,9 @@ pub(crate) fn figures(
             reopened: total(|m| m.connections_reopened),
         },
         uncompressed_responses: total(|m| m.uncompressed_responses),
+        checked_responses: measured()
+            .filter_map(|m| m.checked_responses)
+            .reduce(u64::saturating_add),
         bodies_late: total(|m| m.bodies_late),
         in_flight: in_flight(trials, settings),
         timeline: timeline::merge(trials),

@@ -65,7 +65,7 @@ impl HowItCalls {
                 Some(service) => service.call(),
                 None => settings.called(),
             },
-            line: settings.how() + tls,
+            line: settings.how() + tls + &expected(settings),
             settings: written.collect(),
             link: settings.target.link().map(|link| link.values()),
             at_a_time: settings.target.at_a_time(),
@@ -88,6 +88,17 @@ impl HowItCalls {
     /// Whether calls are due at a rate, so that the client can send them late.
     pub fn is_at_a_rate(&self) -> bool {
         self.settings.contains_key("rate")
+    }
+}
+
+/// What is expected of responses: `, expected: status=404`.
+fn expected(settings: &Settings) -> String {
+    match &settings.target {
+        Target::Live(live) if !live.service.expect.is_empty() => {
+            let expect = live.service.expect.iter().map(ToString::to_string);
+            format!(", expected: {}", expect.collect::<Vec<_>>().join(", "))
+        }
+        _ => String::new(),
     }
 }
 

@@ -77,6 +77,9 @@ pub struct Figures {
     pub connections: Connections,
     /// Responses that were uncompressed although compression was requested.
     pub uncompressed_responses: u64,
+    /// Responses whose content was checked; absent if nothing is expected of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checked_responses: Option<u64>,
     /// Calls that started late because the client had not built their body in time.
     pub bodies_late: u64,
     /// Calls in flight; absent without a closed loop, or if they were not recorded.

@@ -23,6 +23,9 @@ pub fn live() -> Sample {
         .map(|text| text.parse().expect("an objective"))
         .to_vec();
     plan.variants[0].settings.target = service(&plan.question, 1);
+    if let Target::Live(live) = &mut plan.variants[0].settings.target {
+        live.service.expect = vec!["$.paid = true".parse().expect("an expectation")];
+    }
     sample.floors.clear();
     sample.trials.truncate(1);
     let record = &mut sample.trials[0];
@@ -41,6 +44,7 @@ pub fn live() -> Sample {
             text: "status 503".to_owned(),
             count: 3,
         }];
+        measured.checked_responses = Some(150);
         measured.connections_at_start = Some(1);
         measured.connections_opened = Some(3);
         measured.tls_resumed = 2;
@@ -63,6 +67,7 @@ fn service(target: &str, connections: u32) -> Target {
             }),
             http_method: (!is_grpc).then(|| "GET".to_owned()),
             header_names: Vec::new(),
+            expect: Vec::new(),
             messages: Messages::default(),
             max_requests: None,
             at_end: AtEnd::Wait,

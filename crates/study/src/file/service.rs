@@ -8,6 +8,7 @@ use toml::Spanned;
 
 use super::workload::Paths;
 use crate::error::StudyError;
+use crate::expectation::Expectation;
 use crate::read::{Line, PathText, Table, Time, place};
 use crate::settings::AtEnd;
 use crate::url::Url;
@@ -35,6 +36,7 @@ pub(crate) struct ServiceWritten {
     pub(crate) proto: Option<Spanned<Paths>>,
     pub(crate) include: Option<Spanned<Paths>>,
     pub(crate) descriptor_set: Option<Spanned<PathText>>,
+    pub(crate) expect: Option<Vec<Spanned<Expectation>>>,
     pub(crate) at_end: Option<Spanned<AtEnd>>,
     pub(crate) max_requests: Option<Spanned<u64>>,
     pub(crate) keepalive: Option<Spanned<Time>>,
@@ -111,11 +113,10 @@ pub fn parse_header(text: &str) -> Result<(String, String), String> {
     if name.is_empty() {
         return Err("a header field needs a name, as in 'name: value'".to_owned());
     }
-    if text.contains("{{") {
-        return Err(format!(
-            "'{name}: …': placeholders are filled in \"data\" only, and every call has the same header; \
-             write the value in place of {{{{…}}}}"
-        ));
+    if name.contains("{{") {
+        return Err(
+            "placeholders are filled in the value of a header field, not in its name".to_owned(),
+        );
     }
     Ok((name.to_owned(), value.to_owned()))
 }
@@ -152,6 +153,7 @@ impl ServiceWritten {
             proto,
             include,
             descriptor_set,
+            expect,
             at_end,
             max_requests,
             keepalive,

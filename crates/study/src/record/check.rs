@@ -184,6 +184,7 @@ impl TrialFigures {
             self.tls_resumed,
             self.connects_failed,
             self.uncompressed_responses,
+            self.checked_responses.unwrap_or(0),
             self.bodies_late,
             self.stalls.count,
             self.most_in_flight.unwrap_or(0),

@@ -31,7 +31,7 @@ pub struct Resolved {
 /// them.
 #[derive(Clone)]
 pub struct ServiceInputs {
-    /// Header fields, or gRPC metadata.
+    /// Header fields, or gRPC metadata. Their values may have placeholders.
     pub headers: Vec<(String, String)>,
     /// The text that every message is built from.
     pub template: Option<Arc<Template>>,
@@ -45,6 +45,14 @@ pub struct Template {
     pub text: String,
     /// The file that it was read from, or `-` for standard input.
     pub path: Option<PathBuf>,
+}
+
+impl ServiceInputs {
+    /// The header fields whose values have placeholders, or the others.
+    pub fn headers_with_placeholders(&self, with: bool) -> impl Iterator<Item = &(String, String)> {
+        let all = self.headers.iter();
+        all.filter(move |(_, value)| value.contains("{{") == with)
+    }
 }
 
 impl fmt::Debug for ServiceInputs {

@@ -12,6 +12,7 @@ use super::own::schema_source;
 use super::settings::{Check, apply_layer};
 use super::workload::Wanted;
 use crate::error::StudyError;
+use crate::expectation::Expectation;
 use crate::file::{ServiceWritten, check_description};
 use crate::read::{PathText, Time, place, value};
 use crate::setting::Key;
@@ -133,6 +134,7 @@ impl Resolver<'_> {
         let schema = schema.proto.into_iter().chain(schema.descriptor_set);
         Ok(LiveService {
             start: self.start(&url, written)?,
+            expect: self.expectations(&url, written)?,
             url,
             tls,
             http_method,
@@ -161,8 +163,8 @@ impl Resolver<'_> {
         let mut target = url.get_ref().0.clone();
         if target.path.contains("{{") {
             let message = format!(
-                "{target}: placeholders are filled in \"data\" only, and every call has the same path and \
-                 query; write a value in place of {{{{…}}}}, or %7B%7B where braces are meant"
+                "{target}: placeholders are filled in \"data\" and \"headers\" only, and every call has the same \
+                 path and query; write a value in place of {{{{…}}}}, or %7B%7B where braces are meant"
             );
             return wrong(url.span(), message);
         }
@@ -232,6 +234,28 @@ impl Resolver<'_> {
                     .map_or(READY_WITHIN_MS, |Time(ms)| ms),
             })),
         }
+    }
+
+    fn expectations(
+        &self,
+        url: &Url,
+        written: &ServiceWritten,
+    ) -> Result<Vec<Expectation>, StudyError> {
+        let mut all: Vec<Expectation> = Vec::new();
+        for expectation in written.expect.iter().flatten() {
+            let wrong = |what: &str| Err(self.source.error(expectation.span(), what));
+            let expectation = expectation.get_ref();
+            if url.scheme.is_grpc() && expectation.pointer().is_none() {
+                return wrong(
+                    "over gRPC, only values of the message can be expected, as in '$.name = \"Ada\"'",
+                );
+            }
+            if expectation.status().is_some() && all.iter().any(|one| one.status().is_some()) {
+                return wrong("only one status can be expected; leave the others out");
+            }
+            all.push(expectation.clone());
+        }
+        Ok(all)
     }
 
     fn keepalive(&self, written: &ServiceWritten) -> Result<Option<Keepalive>, StudyError> {

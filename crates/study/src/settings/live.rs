@@ -6,6 +6,7 @@ use rpcgauge_message::data::Order;
 use rpcgauge_trial::{Keepalive, is_default};
 use serde::{Deserialize, Serialize};
 
+use crate::expectation::Expectation;
 use crate::url::Url;
 
 /// A service that is already running, or that a command starts.
@@ -31,6 +32,10 @@ pub struct LiveService {
     pub header_names: Vec<String>,
     /// The messages to send to it.
     pub messages: Messages,
+    /// What a response must contain for its call to succeed. At most one is about the status, and over gRPC all are
+    /// about values of the message.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expect: Vec<Expectation>,
     /// What happens to calls in flight when the trial's time is up.
     #[serde(default, skip_serializing_if = "is_default")]
     pub at_end: AtEnd,

@@ -7,8 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use rpcgauge_lab::without_values;
-use rpcgauge_load::{Fetch, FetchError, Roots, Tls, TlsSettings};
+use rpcgauge_load::{Fetch, FetchError, Roots, Tls, TlsSettings, without_values};
 use rpcgauge_study::FormError;
 use rpcgauge_study::system::sentence;
 use rpcgauge_study::url::{Address, Scheme, Url};

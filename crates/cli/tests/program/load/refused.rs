@@ -167,14 +167,22 @@ fn bad_input_is_said_in_one_line() {
         ),
         (
             &["http://127.0.0.1:9/{{n}}"],
-            &["/{{n}}: placeholders are filled in \"data\" only"],
+            &["/{{n}}: placeholders are filled in \"data\" and \"headers\" only"],
         ),
         (
-            &[target, "-H", "x-id: {{uuid}}"],
+            &[target, "-H", "x-id: {{uid}}"],
+            &["header 'x-id: …': line 1, column 1: unknown placeholder \"uid\""],
+        ),
+        (
+            &[target, "-H", "x-{{n}}: 1"],
             &[
                 "--header",
-                "'x-id: …': placeholders are filled in \"data\" only",
+                "in the value of a header field, not in its name",
             ],
+        ),
+        (
+            &[target, "-H", "host: {{n}}"],
+            &["every call has the same host"],
         ),
         (
             &[target, "--duration", "10"],

@@ -135,6 +135,23 @@ fn two_apis_of_a_service_are_compared_under_their_names() {
     assert!(told.contains("measuring in turn takes about"), "{told}");
     let shown = finished.well();
     assert!(shown.contains("\nPASSED: "), "{shown}");
+    // Either of the two decides the exit code.
+    for (objective, code) in [("p50<10s", 0), ("p50<1ns", 1)] {
+        let words = [&["load", &grpc, "--vs", &json], &with[..], &allowed].concat();
+        let extent = [
+            "--blocks",
+            "5",
+            "--calls",
+            "50",
+            "--data",
+            "{\"name\": \"a\"}",
+        ];
+        let both = [&words[..], &extent, &["--slo", objective]].concat();
+        let finished = Place::new().run(&both);
+        assert_eq!(finished.code, Some(code), "{}", finished.stderr);
+        let shown = finished.stdout;
+        assert!(shown.contains("\nPASSED: "), "{objective}: {shown}");
+    }
     let report = report(&place.path().join("run"));
     let names = report["variants"].as_array().expect("variants").iter();
     let names: Vec<_> = names

@@ -98,6 +98,7 @@ impl StackCheck<'_> {
         let bodies = load::Bodies::Prepared {
             bodies: vec![load::Body {
                 plain_len: body.len() as u64,
+                fields: Vec::new(),
                 bytes: body,
                 compressed: false,
             }],

@@ -1,9 +1,10 @@
 //! Checks of responses that are not decoded. If a check fails, so does the call.
 
-use crate::bodies::ResponseCheck;
+use crate::bodies::{Checked, ResponseCheck};
 use crate::clock;
+use crate::engine::ledger::Call;
 use crate::engine::messages::Unread;
-use crate::engine::response::{Keep, Response};
+use crate::engine::response::Keep;
 
 /// Checks may use at most one part in this many of the time. While a check runs, no call is begun and no
 /// response is read, so a larger share would be visible in the 99th percentile.
@@ -16,6 +17,8 @@ pub(super) struct Checking<'r> {
     spent: u64,
     /// Whether a check has failed. From then on, all responses are checked, however long that takes.
     refused: bool,
+    /// Checked responses to measured calls.
+    measured: u64,
 }
 
 impl<'r> Checking<'r> {
@@ -25,6 +28,7 @@ impl<'r> Checking<'r> {
             since: None,
             spent: 0,
             refused: false,
+            measured: 0,
         }
     }
 
@@ -32,9 +36,14 @@ impl<'r> Checking<'r> {
         Keep::Check(self.check.of)
     }
 
-    /// Checks a response if it was stored for this purpose and there is time.
-    pub(super) fn check(&mut self, response: &Response) -> Result<(), Unread> {
-        let Some(carried) = response.to_check() else {
+    /// How many responses to measured calls were checked; `None` if only compressed ones are.
+    pub(super) fn of_content(&self) -> Option<u64> {
+        (self.check.of == Checked::All).then_some(self.measured)
+    }
+
+    /// Checks a call's response if it was stored for this purpose and there is time.
+    pub(super) fn check(&mut self, call: &Call) -> Result<(), Unread> {
+        let Some(message) = call.response.to_check() else {
             return Ok(());
         };
         let now = clock::now();
@@ -42,9 +51,10 @@ impl<'r> Checking<'r> {
         if !self.refused && self.spent.saturating_mul(SHARE) > lasted {
             return Ok(());
         }
-        let checked = (self.check.check)(carried);
+        let checked = (self.check.check)(message);
         self.spent += clock::now().saturating_sub(now);
         self.refused |= checked.is_err();
-        checked.map_err(|error| Unread::Failed(self.check.of.fails_as(), error))
+        self.measured += u64::from(call.measured);
+        checked.map_err(|(kind, error)| Unread::Failed(kind, error))
     }
 }

@@ -96,11 +96,11 @@ impl<'b, 'r> Messages<'b, 'r> {
             Bodies::Prepared { bodies, verifier } => Kind::Prepared {
                 bodies: bodies
                     .into_iter()
-                    .map(|body| framed(body, grpc))
+                    .map(|body| framed(body, trial))
                     .collect::<Result<_, _>>()?,
                 verifier: verifier.map(|codec| (codec, Samples::new())),
             },
-            Bodies::Streamed(bodies) => Kind::Streamed(Prefetch::start(bodies, grpc)?),
+            Bodies::Streamed(bodies) => Kind::Streamed(Prefetch::start(bodies, trial)?),
             Bodies::PerCall(codec) => Kind::PerCall {
                 compresses: codec.compresses(),
                 codec,
@@ -180,6 +180,11 @@ impl<'b, 'r> Messages<'b, 'r> {
             codec.verify(call).map_err(wrong)?;
         }
         Ok(())
+    }
+
+    /// How many responses to measured calls had their content checked; `None` without such a check.
+    pub(super) fn checked_responses(&self) -> Option<u64> {
+        self.checking.as_ref().and_then(Checking::of_content)
     }
 
     /// Whether all responses are decoded, as opposed to only those that are verified.
@@ -262,6 +267,7 @@ impl<'b, 'r> Messages<'b, 'r> {
                     body: Bytes::from(body),
                     plain: plain as u64,
                     carried: carried as u64,
+                    own: None,
                 };
                 &self.last
             }
@@ -272,11 +278,25 @@ impl<'b, 'r> Messages<'b, 'r> {
         Ok(outgoing)
     }
 
+    /// The fields by which a call's head differs from that of the trial.
+    #[cold]
+    pub(super) fn own_fields<'c>(&'c self, call: &'c Call) -> &'c [(String, String)] {
+        let outgoing = match (&call.body, &self.kind) {
+            (Some(own), _) => Some(own),
+            (None, Kind::Prepared { bodies, .. }) => {
+                bodies.get((call.number % bodies.len() as u64) as usize)
+            }
+            (None, Kind::Streamed(_) | Kind::PerCall { .. }) => None,
+        };
+        let own = outgoing.and_then(|outgoing| outgoing.own.as_ref());
+        own.map_or(&[], |own| &own.fields)
+    }
+
     /// Checks or decodes the message of a call's successful response, which arrived at `read_at` (ns), and
     /// counts its size. Returns when the call ended.
     pub(super) fn read(&mut self, call: &mut Call, read_at: u64) -> (u64, Result<(), Unread>) {
         if let Some(checking) = &mut self.checking
-            && let Err(refused) = checking.check(&call.response)
+            && let Err(refused) = checking.check(call)
         {
             return (read_at, Err(refused));
         }

@@ -11,6 +11,7 @@ use std::vec;
 use crate::bodies::{Body, CodecError};
 use crate::engine::outgoing::{Outgoing, framed};
 use crate::error::LoadError;
+use crate::trial::Trial;
 
 const BATCH_BODIES: usize = 1024;
 
@@ -44,16 +45,17 @@ pub(super) struct Prefetch {
 }
 
 impl Prefetch {
-    /// Starts a thread that generates bodies, framed if `grpc`, and gives it a head start.
+    /// Starts a thread that generates bodies for a trial, and gives it a head start.
     pub(super) fn start(
         bodies: Box<dyn Iterator<Item = Result<Body, CodecError>> + Send>,
-        grpc: bool,
+        trial: &Trial,
     ) -> Result<Prefetch, LoadError> {
         let (sender, batches) = sync_channel(BATCHES_READY);
         let (full, is_full) = sync_channel(1);
+        let trial = trial.clone();
         thread::Builder::new()
             .name("bodies".to_owned())
-            .spawn(move || make(bodies, grpc, &sender, &full))
+            .spawn(move || make(bodies, &trial, &sender, &full))
             .map_err(LoadError::machine("start a thread that generates bodies"))?;
         // The queue is full, the bodies have ended, or `HEAD_START` is over. The trial begins with the bodies
         // that are ready.
@@ -91,7 +93,7 @@ impl Prefetch {
 /// time.
 fn make(
     bodies: impl Iterator<Item = Result<Body, CodecError>>,
-    grpc: bool,
+    trial: &Trial,
     batches: &SyncSender<Vec<Made>>,
     full: &SyncSender<()>,
 ) {
@@ -102,7 +104,7 @@ fn make(
         while batch.len() < BATCH_BODIES && bytes < BATCH_BYTES {
             let Some(body) = bodies.next() else { break };
             let made = body.and_then(|body| {
-                framed(body, grpc).map_err(|too_long| CodecError(too_long.to_string()))
+                framed(body, trial).map_err(|error| CodecError(error.to_string()))
             });
             if let Ok(outgoing) = &made {
                 bytes += outgoing.body.len();
@@ -127,14 +129,41 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
+    use rpcgauge_trial::Address;
+    use rpcgauge_wire::Protocol;
+
     use super::*;
+    use crate::trial::{CallStyle, Endpoint, Request};
 
     fn body(bytes: &[u8]) -> Body {
         Body {
             bytes: bytes.to_vec(),
             compressed: false,
             plain_len: bytes.len() as u64,
+            fields: Vec::new(),
         }
+    }
+
+    fn trial(grpc: bool) -> Trial {
+        let endpoint = Endpoint {
+            address: Address::Unix("never-called".into()),
+            protocol: Protocol::Http2,
+            tls: None,
+        };
+        let style = if grpc {
+            CallStyle::Grpc { subtype: None }
+        } else {
+            CallStyle::Http {
+                method: "POST".to_owned(),
+            }
+        };
+        let request = Request {
+            style,
+            path: "/a.B/C".to_owned(),
+            authority: "localhost".to_owned(),
+            headers: Vec::new(),
+        };
+        Trial::new(endpoint, request)
     }
 
     /// Takes all bodies, waiting for late ones.
@@ -155,7 +184,7 @@ mod tests {
             let prefix = if grpc { &[0, 0, 0, 0, 4][..] } else { &[] };
             let count = 3 * BATCH_BODIES as u32 + 7;
             let bodies = (0..count).map(|n| Ok(body(&n.to_be_bytes())));
-            let mut prefetch = Prefetch::start(Box::new(bodies), grpc).unwrap();
+            let mut prefetch = Prefetch::start(Box::new(bodies), &trial(grpc)).unwrap();
             let taken = take_all(&mut prefetch);
             assert_eq!(taken.len(), count as usize);
             for (n, made) in (0..count).zip(taken) {
@@ -168,15 +197,25 @@ mod tests {
 
     #[test]
     fn a_body_that_cannot_be_made_has_its_error_in_its_place() {
+        let with_field = |value: &str| Body {
+            fields: vec![("x-id".to_owned(), value.to_owned())],
+            ..body(b"d")
+        };
         let bodies = [
             Ok(body(b"a")),
             Err(CodecError("row 2".into())),
-            Ok(body(b"c")),
+            Ok(with_field("7")),
+            Ok(with_field("7\n")),
         ];
-        let mut prefetch = Prefetch::start(Box::new(bodies.into_iter()), false).unwrap();
+        let mut prefetch = Prefetch::start(Box::new(bodies.into_iter()), &trial(false)).unwrap();
         let taken = take_all(&mut prefetch);
-        let errors: Vec<_> = taken.iter().map(|made| made.as_ref().err()).collect();
-        assert_eq!(errors, [None, Some(&CodecError("row 2".into())), None]);
+        let errors = taken.iter().map(|made| made.as_ref().err());
+        let errors: Vec<_> = errors.map(|error| error.map(|error| &*error.0)).collect();
+        let field = "the request cannot be sent: header \"x-id\" has a value with control characters or spaces \
+                     around it";
+        assert_eq!(errors, [None, Some("row 2"), None, Some(field)]);
+        let has_own_head = |made: &Made| made.as_ref().is_ok_and(|made| made.own.is_some());
+        assert_eq!(taken.iter().position(has_own_head), Some(2));
     }
 
     /// The thread waits at the bound. Otherwise it would fill the memory.
@@ -195,7 +234,7 @@ mod tests {
                 counter.fetch_add(1, Ordering::Relaxed);
                 Ok(body(&bytes))
             });
-            let prefetch = Prefetch::start(Box::new(bodies), false).unwrap();
+            let prefetch = Prefetch::start(Box::new(bodies), &trial(false)).unwrap();
             // Long enough for the thread to exceed the bound if it did not wait.
             thread::sleep(Duration::from_millis(50));
             let made = made.load(Ordering::Relaxed);

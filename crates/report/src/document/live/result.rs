@@ -165,10 +165,14 @@ fn client(figures: &Figures) -> String {
     format!("{cpu} of CPU per call, {memory} of memory at most, {share} of a core{bound}")
 }
 
-/// How responses were checked. Messages are not checked, since the expected messages are unknown.
+/// How responses were checked. Without expectations, messages are not checked.
 fn checked(figures: &Figures) -> String {
     let answered = units::count(figures.calls.answered);
-    format!("{answered} responses, by their status and headers; their messages are not decoded")
+    let messages = match figures.checked_responses {
+        None => "their messages are not decoded".to_owned(),
+        Some(count) => format!("{} by what is expected of them", units::count(count)),
+    };
+    format!("{answered} responses, by their status and headers; {messages}")
 }
 
 #[cfg(test)]

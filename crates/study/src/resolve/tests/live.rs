@@ -256,7 +256,7 @@ fn what_contradicts_is_refused_with_what_to_do() {
     insta::assert_snapshot!(keys("method = \"a.B/C\""), @"my.toml:5:10: the target already names shop.Orders/Get; leave one of the two out");
     insta::assert_snapshot!(at("grpc://h:1", "method = \"nothing\""), @r#"my.toml:5:10: "nothing" is not a gRPC method; write package.Service/Method"#);
     insta::assert_snapshot!(at(HTTP, "method = \"a.B/C\""), @"my.toml:5:10: http://localhost/orders is called over HTTP; the path after its host selects what is called");
-    insta::assert_snapshot!(at("http://h/orders/{{n}}?a=b", ""), @r#"my.toml:4:10: http://h/orders/{{n}}?a=b: placeholders are filled in "data" only, and every call has the same path and query; write a value in place of {{…}}, or %7B%7B where braces are meant"#);
+    insta::assert_snapshot!(at("http://h/orders/{{n}}?a=b", ""), @r#"my.toml:4:10: http://h/orders/{{n}}?a=b: placeholders are filled in "data" and "headers" only, and every call has the same path and query; write a value in place of {{…}}, or %7B%7B where braces are meant"#);
     insta::assert_snapshot!(keys("http-method = \"POST\""), @"my.toml:5:15: grpc://localhost:50051/shop.Orders/Get is called over gRPC, which sets the HTTP method itself; leave it out");
     insta::assert_snapshot!(at(HTTP, "insecure = true"), @"my.toml:5:12: http://localhost/orders is called without TLS; write grpcs:// or https://");
     insta::assert_snapshot!(at(HTTP, "allow-missing-alpn = true"), @"my.toml:5:22: http://localhost/orders is called without TLS; write grpcs:// or https://");
