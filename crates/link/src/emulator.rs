@@ -248,10 +248,14 @@ impl Thread {
     /// Reads all packets that the devices hold. They were sent before the command that is being carried out,
     /// so they take the paths that it replaces.
     fn drain(&mut self) -> Result<(), Errno> {
-        while self.read()? {
+        loop {
+            let any = self.read()?;
             self.write();
+            // Without room for another packet, it must wait until one leaves.
+            if !any && !self.pool.is_spent() {
+                return Ok(());
+            }
         }
-        Ok(())
     }
 
     /// Reads packets from both devices, and returns whether there were any. Fails if a device is gone,

@@ -19,9 +19,16 @@ pub fn without_values(text: &str, headers: &[(String, String)]) -> String {
             .map(|(_, credential)| credential.trim());
         [Some(value.trim()), credential].into_iter().flatten()
     });
+    // In JSON and in quoted texts, quotes and backslashes are escaped.
+    let values = values.flat_map(|value| {
+        let escaped = value.replace('\\', r"\\").replace('"', r#"\""#);
+        let is_other = escaped != value;
+        let both = [Some(value.to_owned()), is_other.then_some(escaped)];
+        both.into_iter().flatten()
+    });
     let mut text = text.to_owned();
     for value in values.filter(|value| value.len() >= MIN_SECRET) {
-        text = text.replace(value, "…");
+        text = text.replace(&value, "…");
         // Samples are truncated, and may end within the value.
         let whole = text.strip_suffix('…').unwrap_or(&text);
         let cut = (MIN_SECRET..value.len()).rev().find_map(|length| {
@@ -44,6 +51,7 @@ mod tests {
         let headers = [
             ("Authorization", "Bearer abc123xyz"),
             ("x-key", "k1"),
+            ("cookie", r#"a="very\secret""#),
             ("content-type", "application/json"),
             ("Accept-Encoding", "identity"),
         ];
@@ -51,6 +59,8 @@ mod tests {
         let table = [
             ("bad token Bearer abc123xyz!", "bad token …!"),
             ("abc123xyz, and abc123xyz", "…, and …"),
+            (r#"it has a="very\secret""#, "it has …"),
+            (r#"it has "a=\"very\\secret\"""#, r#"it has "…""#),
             ("it was cut at Bearer abc123", "it was cut at …"),
             ("it was cut at abc123", "it was cut at …"),
             ("it was cut at abc123…", "it was cut at …"),

@@ -153,16 +153,31 @@ impl MessageType {
             };
             let kind = match field.kind() {
                 FieldKind::Singular(kind) => kind,
-                FieldKind::List(kind) | FieldKind::Map { value: kind, .. } => {
-                    // The index or the key.
+                FieldKind::List(kind) => {
+                    if let Some(step) = steps.next()
+                        && step.parse::<usize>().is_err()
+                    {
+                        return Err(format!(
+                            "\"{name}\" is a list; write an index, as in {name}[0].{step}"
+                        ));
+                    }
+                    kind
+                }
+                FieldKind::Map { value: kind, .. } => {
+                    // The key.
                     steps.next();
                     kind
                 }
             };
-            let SingularKind::Message(next) = kind else {
-                return Ok(());
+            index = match (kind, steps.clone().next()) {
+                (SingularKind::Message(next), _) => next,
+                (_, None) => return Ok(()),
+                (_, Some(step)) => {
+                    return Err(format!(
+                        "\"{name}\" has no field \"{step}\", because it is a single value"
+                    ));
+                }
             };
-            index = next;
         }
         Ok(())
     }

@@ -461,6 +461,14 @@ fn a_path_that_no_message_can_have_names_the_unknown_field() {
             "/byKey/a/childs",
             "Node has no field \"childs\" in JSON; did you mean \"children\"?",
         ),
+        (
+            "/children/fullName",
+            "\"children\" is a list; write an index, as in children[0].fullName",
+        ),
+        (
+            "/fullName/x",
+            "\"fullName\" has no field \"x\", because it is a single value",
+        ),
     ] {
         assert_eq!(node.check_pointer(unknown).unwrap_err(), says);
     }

@@ -35,7 +35,7 @@ enum Relation {
     Contains,
 }
 
-/// The relations as written. A sign comes before its own beginning.
+/// The relations as written. Longer signs come before their prefixes.
 const RELATIONS: [(&str, Relation); 4] = [
     ("==", Relation::Equal),
     ("=", Relation::Equal),
@@ -107,26 +107,27 @@ impl Expectation {
             None => [("status", Subject::Status), ("body", Subject::Body)]
                 .into_iter()
                 .find_map(|(word, subject)| Some((subject, text.strip_prefix(word)?)))
-                .ok_or(
-                    "it begins with none of status, body and a JSON path such as $.items[0].id",
-                )?,
+                .ok_or("it must begin with status, body or a JSON path such as $.items[0].id")?,
         };
         let rest = rest.trim_start();
         let (relation, value) = RELATIONS
             .into_iter()
             .find_map(|(sign, relation)| Some((relation, rest.strip_prefix(sign)?)))
-            .ok_or_else(|| format!("\"{rest}\" begins with none of =, != and contains"))?;
+            .ok_or_else(|| match rest {
+                "" => "=, != or contains is missing".to_owned(),
+                rest => format!("expected =, != or contains before \"{rest}\""),
+            })?;
         let value = value.trim();
         let json = serde_json::from_str(value).map_err(|error| {
             let what = without_position(&error);
-            format!("\"{value}\" is not a JSON value ({what}); put a text in double quotes")
+            format!("\"{value}\" is not a JSON value ({what}); put a string in double quotes")
         })?;
         match (subject, relation, json) {
             (Subject::Value(pointer), relation, value) => {
                 Ok(Condition::Value(pointer, relation, value))
             }
             (Subject::Body, relation, Value::String(text)) => Ok(Condition::Body(relation, text)),
-            (Subject::Body, ..) => Err(format!("{value} is not a text in double quotes")),
+            (Subject::Body, ..) => Err(format!("{value} is not a string in double quotes")),
             (Subject::Status, Relation::Equal, Value::Number(number)) => {
                 let status = number
                     .as_u64()
@@ -183,11 +184,20 @@ impl Relation {
     }
 }
 
-/// Whether two values are equal. `1` equals `1.0`.
+/// Whether two values are equal. `1` equals `1.0`, also within lists and objects.
 fn is_equal(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) if one.is_f64() || other.is_f64() => {
             one.as_f64() == other.as_f64()
+        }
+        (Value::Array(one), Value::Array(other)) => {
+            let mut pairs = one.iter().zip(other);
+            one.len() == other.len() && pairs.all(|(one, other)| is_equal(one, other))
+        }
+        (Value::Object(one), Value::Object(other)) => {
+            let is_in_other =
+                |(name, value)| other.get(name).is_some_and(|found| is_equal(value, found));
+            one.len() == other.len() && one.iter().all(is_in_other)
         }
         (one, other) => one == other,
     }
@@ -295,7 +305,8 @@ mod tests {
             r#"$.items[0]["a/b~c"] = null"#,
             "$.items[1] = null",
             "$.items != null",
-            r#"$.items = [{"id": 7, "a/b~c": null}]"#,
+            r#"$.items = [{"id": 7.0, "a/b~c": null}]"#,
+            r#"$.tags contains 1.0"#,
             r#"$.tags contains "new""#,
             "$ != null",
         ] {
@@ -323,16 +334,16 @@ mod tests {
             let error = text.parse::<Expectation>().unwrap_err().to_string();
             error.split("; write it like").next().unwrap().to_owned()
         };
-        insta::assert_snapshot!(why("code = 200"), @r#""code = 200" is not an expectation: it begins with none of status, body and a JSON path such as $.items[0].id"#);
-        insta::assert_snapshot!(why("status < 300"), @r#""status < 300" is not an expectation: "< 300" begins with none of =, != and contains"#);
+        insta::assert_snapshot!(why("code = 200"), @r#""code = 200" is not an expectation: it must begin with status, body or a JSON path such as $.items[0].id"#);
+        insta::assert_snapshot!(why("status < 300"), @r#""status < 300" is not an expectation: expected =, != or contains before "< 300""#);
         insta::assert_snapshot!(why("status = 99"), @r#""status = 99" is not an expectation: 99 is not a status from 200 to 599"#);
         insta::assert_snapshot!(why("status != 200"), @r#""status != 200" is not an expectation: a status is compared by = with a number"#);
-        insta::assert_snapshot!(why("body contains 7"), @r#""body contains 7" is not an expectation: 7 is not a text in double quotes"#);
-        insta::assert_snapshot!(why("$.status = ok"), @r#""$.status = ok" is not an expectation: "ok" is not a JSON value (expected value); put a text in double quotes"#);
+        insta::assert_snapshot!(why("body contains 7"), @r#""body contains 7" is not an expectation: 7 is not a string in double quotes"#);
+        insta::assert_snapshot!(why("$.status = ok"), @r#""$.status = ok" is not an expectation: "ok" is not a JSON value (expected value); put a string in double quotes"#);
         insta::assert_snapshot!(why("$..id = 7"), @r#""$..id = 7" is not an expectation: "..id = 7" has no name after its dot"#);
         insta::assert_snapshot!(why("$.a[*] = 7"), @r#""$.a[*] = 7" is not an expectation: "[*] = 7" does not begin with [0] or ["name"]"#);
         insta::assert_snapshot!(why("$.a\n= 1").escape_debug(), @r#"\"$.a\n= 1\" is not an expectation: it must be one line without tabs"#);
-        insta::assert_snapshot!(why("$.a"), @r#""$.a" is not an expectation: "" begins with none of =, != and contains"#);
+        insta::assert_snapshot!(why("$.a"), @r#""$.a" is not an expectation: =, != or contains is missing"#);
     }
 
     proptest! {

@@ -140,7 +140,7 @@ fn a_request_at_a_rate_is_sent_so_often_whatever_becomes_of_it() {
     let turns =
         "served = service.METRICS.values.get(('handler_seconds', '{path=\"offers\"}'), (0, 0))[1]";
     for (then, said) in [
-        ("return 503, {}", "HTTP status 503: {}"),
+        ("return 503, {}", "HTTP status 503 instead of 200: {}"),
         ("return 200, {\"id\": 8}", "/id is 8, not 7"),
     ] {
         let wrong = format!(

@@ -68,11 +68,17 @@ impl FileLoader {
         }
     }
 
-    /// The value of an environment variable.
+    /// The value of a variable. One of the environment may be any secret, so its braces are not placeholders.
     pub(super) fn variable(&self, name: &str) -> Option<String> {
         let given = self.variables.get(name).cloned();
-        given.or_else(|| std::env::var(name).ok())
+        let of_environment = || std::env::var(name).ok().map(|value| literal(&value));
+        given.or_else(of_environment)
     }
+}
+
+/// A template whose text is `value`.
+fn literal(value: &str) -> String {
+    value.replace("{{", r#"{{"{{"}}"#)
 }
 
 /// What describes messages: .proto files or a descriptor set.
@@ -155,4 +161,15 @@ fn unreadable(key: &'static str, path: &Path, error: &std::io::Error) -> LoadErr
         path.display().to_string()
     };
     LoadError::new(key, format!("cannot read {name}: {}", sentence(error)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_with_braces_is_literal() {
+        assert_eq!(literal("a}}b"), "a}}b");
+        assert_eq!(literal("a{{b}}"), r#"a{{"{{"}}b}}"#);
+    }
 }

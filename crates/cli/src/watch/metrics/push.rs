@@ -13,7 +13,7 @@ use rpcgauge_study::system::sentence;
 use rpcgauge_study::url::{Address, Scheme, Url};
 
 use super::Metrics;
-use super::remote_write::Received;
+use super::remote_write::Sent;
 use crate::exit::Failure;
 use crate::screen::Screen;
 
@@ -113,7 +113,7 @@ impl Push {
         };
         let pusher = Pusher {
             push: self,
-            received: Received::nothing(epoch_ms()),
+            sent: Sent::nothing(epoch_ms()),
             labels: labels(),
             metrics,
         };
@@ -171,11 +171,11 @@ impl Pushing {
         let failed = outcomes.iter().filter(|has_arrived| !**has_arrived).count();
         if failed > 0 {
             let last = match outcomes.last() {
-                Some(true) => "the last one arrived, with the totals of the load",
-                _ => "the last one, too, so the totals there are incomplete",
+                Some(true) => "; the last one arrived, with the totals of the load",
+                _ => ", including the last one, so the receiver's totals are incomplete",
             };
             self.screen.line(&format!(
-                "warning: --metrics-push {}: {failed} of {} pushes failed; {last}",
+                "warning: --metrics-push {}: {failed} of {} pushes failed{last}",
                 self.url,
                 outcomes.len()
             ));
@@ -187,7 +187,7 @@ struct Pusher {
     push: Push,
     metrics: Metrics,
     labels: [(&'static str, String); 2],
-    received: Received,
+    sent: Sent,
 }
 
 impl Pusher {
@@ -203,9 +203,9 @@ impl Pusher {
             {
                 has_failed = true;
                 screen.line(&format!(
-                    "warning: --metrics-push {}: {why}; the load is not affected, and each push carries the \
+                    "warning: --metrics-push {}: {}; the load is not affected, and each push carries the \
                      totals so far",
-                    self.push.url
+                    self.push.url, why.what
                 ));
             }
             // After the time limit of the last push, nobody receives this.
@@ -217,34 +217,75 @@ impl Pusher {
         }
     }
 
-    fn push(&mut self, ms: i64) -> Result<(), String> {
+    fn push(&mut self, ms: i64) -> Result<(), NotPushed> {
         let gap = i64::try_from(EVERY.as_millis()).unwrap_or(i64::MAX);
         let text = self.metrics.text();
-        let request = self.received.request(&text, &self.labels, ms, gap);
-        let body = request.compressed().map_err(|error| error.to_string())?;
-        self.push.send(body)?;
-        self.received.add(request, ms);
-        Ok(())
+        let request = self.sent.request(&text, &self.labels, ms, gap);
+        let pushed = match request.compressed() {
+            Ok(body) => self.push.send(body),
+            Err(error) => Err(NotPushed::surely(error.to_string())),
+        };
+        if pushed
+            .as_ref()
+            .err()
+            .is_none_or(|failed| failed.may_have_arrived)
+        {
+            self.sent.add(request, ms);
+        }
+        pushed
+    }
+}
+
+/// Why a push failed.
+struct NotPushed {
+    what: String,
+    /// Whether the receiver may have stored it nevertheless.
+    may_have_arrived: bool,
+}
+
+impl NotPushed {
+    fn surely(what: String) -> Self {
+        Self {
+            what,
+            may_have_arrived: false,
+        }
+    }
+
+    fn perhaps(what: String) -> Self {
+        Self {
+            what,
+            may_have_arrived: true,
+        }
     }
 }
 
 impl Push {
     /// Sends a body to the first address that accepts a connection. Otherwise returns the reason.
-    fn send(&mut self, body: Vec<u8>) -> Result<(), String> {
+    fn send(&mut self, body: Vec<u8>) -> Result<(), NotPushed> {
         self.request.body = body;
-        let mut failure = String::new();
+        let mut failure = NotPushed::surely(String::new());
         for address in &self.addresses {
             self.request.address = *address;
             match self.request.send(LIMIT) {
                 Ok(fetched) if (200..300).contains(&fetched.status) => return Ok(()),
-                Ok(fetched) => return Err(self.refusal(fetched.status, &fetched.body)),
-                Err(FetchError::Connection(error)) => {
-                    failure = sentence(&error);
-                    if error.kind() == ErrorKind::ConnectionRefused {
-                        failure += "; check that the receiver is running";
-                    }
+                Ok(fetched) => {
+                    return Err(NotPushed::perhaps(
+                        self.refusal(fetched.status, &fetched.body),
+                    ));
                 }
-                Err(error) => return Err(error.to_string()),
+                Err(FetchError::Connection(error)) => {
+                    let what = sentence(&error);
+                    failure = match error.kind() {
+                        ErrorKind::ConnectionRefused => {
+                            NotPushed::surely(format!("{what}; check that the receiver is running"))
+                        }
+                        ErrorKind::AddrNotAvailable
+                        | ErrorKind::HostUnreachable
+                        | ErrorKind::NetworkUnreachable => NotPushed::surely(what),
+                        _ => return Err(NotPushed::perhaps(what)),
+                    };
+                }
+                Err(error) => return Err(NotPushed::perhaps(error.to_string())),
             }
         }
         Err(failure)

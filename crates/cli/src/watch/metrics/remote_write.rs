@@ -44,14 +44,14 @@ impl WriteRequest {
     }
 }
 
-/// The series that the receiver has.
-pub(super) struct Received {
+/// The series that the receiver may have.
+pub(super) struct Sent {
     series: HashSet<Vec<Label>>,
-    /// The time of the last request that arrived; at first, of the start.
+    /// The time of the last request that may have arrived; at first, of the start.
     ms: i64,
 }
 
-impl Received {
+impl Sent {
     pub(super) fn nothing(start_ms: i64) -> Self {
         Self {
             series: HashSet::new(),
@@ -95,7 +95,7 @@ impl Received {
         }
     }
 
-    /// Adds the series of a request that arrived.
+    /// Adds the series of a request that may have arrived. A later 0 would look like a restart of the count.
     pub(super) fn add(&mut self, request: WriteRequest, ms: i64) {
         let labels = request.series.into_iter().map(|series| series.labels);
         self.series.extend(labels);
@@ -138,28 +138,28 @@ mod tests {
     #[test]
     fn a_count_that_is_new_to_the_receiver_begins_with_0() {
         let more = [("job", "rpcgauge".to_owned())];
-        let mut received = Received::nothing(1_000);
-        let first = received.request(TEXT, &more, 3_000, 5_000);
+        let mut sent = Sent::nothing(1_000);
+        let first = sent.request(TEXT, &more, 3_000, 5_000);
         insta::assert_snapshot!(shown(&first), @r"
         __name__=calls_failed_total job=rpcgauge kind=deadline target=a: 0 at 1000, 7 at 3000
         __name__=calls_total job=rpcgauge target=a: 0 at 3000
         __name__=calls_in_flight job=rpcgauge target=a: 3 at 3000
         ");
-        // It did not arrive, and the next one comes late.
-        let second = received.request(TEXT, &more, 9_000, 5_000);
+        // Nobody listened, and the next one comes late.
+        let second = sent.request(TEXT, &more, 9_000, 5_000);
         let line = shown(&second);
         assert!(
             line.contains("deadline target=a: 0 at 4000, 7 at 9000"),
             "{line}"
         );
-        received.add(second, 9_000);
-        let third = shown(&received.request(TEXT, &more, 10_000, 5_000));
+        sent.add(second, 9_000);
+        let third = shown(&sent.request(TEXT, &more, 10_000, 5_000));
         assert!(third.contains("deadline target=a: 7 at 10000"), "{third}");
     }
 
     #[test]
     fn a_request_is_decompressed_to_the_same_series() {
-        let request = Received::nothing(0).request(TEXT, &[], 1, 1);
+        let request = Sent::nothing(0).request(TEXT, &[], 1, 1);
         let bytes = request.compressed().expect("it is short");
         let plain = snap::raw::Decoder::new().decompress_vec(&bytes);
         let read = WriteRequest::decode(&*plain.expect("Snappy"));
