@@ -158,13 +158,26 @@ impl<'a> Figure<'a> {
         })
     }
 
-    /// The ratio of a run's A/A pair, which shows the run's noise.
-    fn a_a(self, run: &Findings) -> Option<Estimate> {
-        let pairs = controls(&run.variants, run.variant(self.variant)?);
-        pairs.into_iter().find_map(|pair| {
-            let [again, original] = pair.map(|index| &*run.variants[index as usize].name);
-            self.of(again).over(&Base::variant(original), run)
+    /// The ratio of a run's A/A pair, which shows the run's noise. The pair shares no process that the figure's variant
+    /// does not share with its partner; without a partner, with any variant.
+    fn a_a(self, partner: Option<&str>, run: &Findings) -> Option<Estimate> {
+        let name = |index: u32| &*run.variants[index as usize].name;
+        let roles = run.shared_roles(self.variant, partner);
+        let shared =
+            |[again, original]: [u32; 2]| run.shared_roles(name(again), Some(name(original)));
+        let pairs = controls(&run.variants, run.variant(self.variant)?, &roles, shared);
+        pairs.into_iter().find_map(|[again, original]| {
+            let original = Base::variant(name(original));
+            self.of(name(again)).over(&original, run)
         })
+    }
+
+    fn a_a_in(
+        self,
+        partner: Option<&str>,
+        [before, after]: [&Findings; 2],
+    ) -> Option<[Estimate; 2]> {
+        Some([self.a_a(partner, before)?, self.a_a(partner, after)?])
     }
 }
 
@@ -180,14 +193,12 @@ pub(super) struct Held {
 impl Held {
     /// `None` if the figure, a base or an A/A pair is missing in either run.
     pub(super) fn new(figure: Figure<'_>, runs: [&Findings; 2]) -> Option<Self> {
-        let [before, after] = runs;
-        let a_a = [figure.a_a(before)?, figure.a_a(after)?];
         if !depends_on_speed(figure.metric) {
             let alone = figure.in_runs(&Base::Nothing, runs)?;
             return Some(Self {
                 against: vec![(Base::Nothing, alone)],
                 bases: None,
-                a_a,
+                a_a: figure.a_a_in(None, runs)?,
             });
         }
         let floor = |of: &str| Base::Floor { of: of.to_owned() };
@@ -205,7 +216,7 @@ impl Held {
             Some(Self {
                 against: vec![(of_floor, beside_floor), (base, beside)],
                 bases: Some(bases),
-                a_a,
+                a_a: figure.a_a_in(Some(name), runs)?,
             })
         };
         let partners = partners(figure.variant, runs);

@@ -107,22 +107,36 @@ fn in_full(findings: &Findings, decision: &Decision) -> Vec<Block> {
         "cores: CPU of client and server together; cores and Mbit/s{of} at 1,000 calls per second"
     );
     let environment = findings.environment.as_ref();
-    let versions = environment.and_then(|environment| versions(&environment.subjects));
+    let stacks = stacks(findings, decision);
+    let versions = environment.and_then(|environment| versions(&environment.subjects, &stacks));
     table.notes = [cores].into_iter().chain(versions).collect();
     let sentences = words::decision::decision(decision).into_iter();
     let sentences = sentences.map(|text| Block::Paragraph(text.into()));
     [Block::Table(table)].into_iter().chain(sentences).collect()
 }
 
-/// The libraries in which stacks with a version of their own differ from the same stacks without one.
-fn versions(subjects: &BTreeMap<String, BTreeMap<String, String>>) -> Option<String> {
+/// The stacks that a decision's variants call and are called by.
+fn stacks<'f>(findings: &'f Findings, decision: &Decision) -> BTreeSet<&'f str> {
+    let variants = decision.variants.iter();
+    let settings = variants.filter_map(|name| Some(&findings.variant(name)?.how.settings));
+    let stacks = settings.flat_map(|of| ["server", "client"].map(|role| of.get(role)));
+    stacks.flatten().map(|stack| &**stack).collect()
+}
+
+/// The libraries in which those of these stacks that have a version of their own differ from the same stacks without
+/// one.
+fn versions(
+    subjects: &BTreeMap<String, BTreeMap<String, String>>,
+    stacks: &BTreeSet<&str>,
+) -> Option<String> {
+    let known = |stack: &str| subjects.get(stack).filter(|_| stacks.contains(stack));
     let mut named: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
-    for (stack, libraries) in subjects {
+    for stack in stacks {
         let Some((plain, _)) = version_of(stack) else {
             continue;
         };
-        for (library, version) in libraries {
-            if let Some(usual) = subjects.get(plain).and_then(|usual| usual.get(library))
+        for (library, version) in known(stack).into_iter().flatten() {
+            if let Some(usual) = known(plain).and_then(|usual| usual.get(library))
                 && usual != version
             {
                 let mut name = |stack, version| {
@@ -173,18 +187,49 @@ mod tests {
             stack("go/grpc-go", "1.85"),
             stack("go/grpc-go@1.80", "1.80"),
         );
+        let named = |subjects: &BTreeMap<_, _>, stacks: &[&str]| {
+            versions(subjects, &stacks.iter().copied().collect())
+        };
+        let all = [
+            "go/grpc-go",
+            "go/grpc-go@1.80",
+            "go/grpc-go@1.85",
+            "node/grpc-js",
+        ];
+        let both = [usual.clone(), pinned.clone()].into();
         assert_eq!(
-            versions(&[usual.clone(), pinned.clone()].into()).as_deref(),
+            named(&both, &all).as_deref(),
             Some("go/grpc-go has grpc 1.85; go/grpc-go@1.80 has grpc 1.80")
         );
-        assert_eq!(
-            versions(&[usual.clone(), stack("go/grpc-go@1.85", "1.85")].into()),
-            None
-        );
-        assert_eq!(
-            versions(&[usual, stack("node/grpc-js", "1.14")].into()),
-            None
-        );
-        assert_eq!(versions(&[pinned].into()), None);
+        let same = [usual.clone(), stack("go/grpc-go@1.85", "1.85")].into();
+        assert_eq!(named(&same, &all), None);
+        let others = [usual, stack("node/grpc-js", "1.14")].into();
+        assert_eq!(named(&others, &all), None);
+        assert_eq!(named(&[pinned].into(), &all), None);
+        // A version is not named beside variants that do not have it.
+        assert_eq!(named(&both, &["go/grpc-go", "node/grpc-js"]), None);
+    }
+
+    #[test]
+    fn a_decision_names_the_versions_of_its_own_stacks() {
+        let mut sample = crate::fixture::two(2.0).build();
+        let stacks = ["go/grpc-go", "go/grpc-go@1.80", "go/grpc-go"];
+        for (variant, stack) in sample.plan.variants.iter_mut().zip(stacks) {
+            crate::fixture::call(variant).server = stack.to_owned();
+        }
+        let libraries = |grpc: &str| BTreeMap::from([("grpc".to_owned(), grpc.to_owned())]);
+        sample.environment.subjects = [("go/grpc-go", "1.85"), ("go/grpc-go@1.80", "1.80")]
+            .map(|(stack, grpc)| (stack.to_owned(), libraries(grpc)))
+            .into();
+        let findings = crate::fixture::findings(&sample);
+        let mut decision = findings.decisions[0].clone();
+        let notes = |decision: &Decision| match &in_full(&findings, decision)[0] {
+            Block::Table(table) => table.notes.len(),
+            _ => panic!("a table is first"),
+        };
+        assert_eq!(decision.variants, ["grpc", "rest"]);
+        assert_eq!(notes(&decision), 2, "the figures' units, and the versions");
+        decision.variants.retain(|name| name == "grpc");
+        assert_eq!(notes(&decision), 1, "another decision's version");
     }
 }

@@ -117,7 +117,7 @@ pub(crate) fn figures(
             .reduce(u64::saturating_add),
         bodies_late: total(|m| m.bodies_late),
         in_flight: in_flight(trials, settings),
-        timeline: timeline::merge(trials),
+        timeline: timeline::merge(trials, settings),
         steps: steps(variant, trials)?,
         errors,
         errors_left_out,

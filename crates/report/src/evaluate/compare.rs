@@ -1,7 +1,7 @@
 //! Compares two variants block by block, and judges them under each placement.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rpcgauge_stats as stats;
 use rpcgauge_stats::{Bootstrap, PairedRatios, VerdictRule};
@@ -315,9 +315,7 @@ impl<'a> Blocks<'a> {
         Some(self.paired(place(of)?, place(against)?, metric, placement))
     }
 
-    /// The first A/A pair that has an estimate for this metric and placement. A pair that shares a server or a client
-    /// lacks the variation between its starts, so it cannot be the control of variants that do not share it. Pairs that
-    /// share as much as the variants come first.
+    /// The first A/A pair that has an estimate for this metric and placement.
     fn control(
         &self,
         [of, against]: [u32; 2],
@@ -326,9 +324,7 @@ impl<'a> Blocks<'a> {
     ) -> Option<(Control, stats::Estimate)> {
         let judged = self.plan.shared_roles(of, against);
         let shared = |[again, original]: [u32; 2]| self.plan.shared_roles(again, original);
-        let mut controls = controls(self.variants, self.named(of));
-        controls.retain(|pair| shared(*pair).is_subset(&judged));
-        controls.sort_by_key(|pair| Reverse(shared(*pair).len()));
+        let controls = controls(self.variants, self.named(of), &judged, shared);
         let (again, original, estimate) = controls.into_iter().find_map(|[again, original]| {
             let paired = self.paired(again, original, metric, placement);
             Some((again, original, self.estimate(&paired)?))
@@ -342,9 +338,17 @@ impl<'a> Blocks<'a> {
     }
 }
 
-/// The A/A pairs that can serve as controls of a variant's verdicts, each as `[again, original]`. Pairs of the
-/// variant's group come first, then pairs with its timing, then the others in the study's order.
-pub(crate) fn controls(variants: &[VariantFindings], judged: &VariantFindings) -> Vec<[u32; 2]> {
+/// The A/A pairs that can serve as controls of a variant, each as `[again, original]`, if the variant shares the
+/// processes of these `roles` with what it is compared with, and a pair shares those that `shared` returns. A pair that
+/// shares a server or a client lacks the variation between its starts, so it cannot be the control of variants that do
+/// not share it. Pairs that share as much as the variants come first, then pairs of the variant's group, then pairs with
+/// its timing, then the others in the study's order.
+pub(crate) fn controls(
+    variants: &[VariantFindings],
+    judged: &VariantFindings,
+    roles: &BTreeSet<Role>,
+    shared: impl Fn([u32; 2]) -> BTreeSet<Role>,
+) -> Vec<[u32; 2]> {
     let all = || (0..).zip(variants);
     let pair = |(again, variant): (u32, &VariantFindings)| {
         let name = variant.repeats.as_deref()?;
@@ -352,9 +356,11 @@ pub(crate) fn controls(variants: &[VariantFindings], judged: &VariantFindings) -
         Some([again, original])
     };
     let mut pairs: Vec<[u32; 2]> = all().filter_map(pair).collect();
-    pairs.sort_by_key(|[again, _]| {
-        let variant = &variants[*again as usize];
+    pairs.retain(|pair| shared(*pair).is_subset(roles));
+    pairs.sort_by_key(|pair| {
+        let variant = &variants[pair[0] as usize];
         (
+            Reverse(shared(*pair).len()),
             variant.group != judged.group,
             variant.timing != judged.timing,
         )

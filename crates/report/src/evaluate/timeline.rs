@@ -13,7 +13,8 @@
 //! (MAD). Neighbouring slices form one spike. Trials with fewer than [`MIN_SLICES`] such slices are not searched.
 
 use rpcgauge_stats::{mad, median};
-use rpcgauge_study::record::{TimelineSlice as Slice, TrialFigures, TrialRecord};
+use rpcgauge_study::record::{Ending, TimelineSlice as Slice, TrialFigures, TrialRecord};
+use rpcgauge_study::settings::{Arrivals, Schedule, Settings};
 
 use crate::findings::timeline::{Bin, Spike, TimelineFindings};
 
@@ -38,8 +39,11 @@ const MAX_BINS: usize = 240;
 /// The maximum number of spikes to list. The highest are listed, and all are counted.
 const MAX_SPIKES: usize = 20;
 
-/// Merges measured trials, in the order they ran, into one timeline.
-pub(crate) fn merge(trials: &[(&TrialRecord, &TrialFigures)]) -> TimelineFindings {
+/// Merges measured trials of a variant with these settings, in the order they ran, into one timeline.
+pub(crate) fn merge(
+    trials: &[(&TrialRecord, &TrialFigures)],
+    settings: &Settings,
+) -> TimelineFindings {
     let mut timeline = TimelineFindings {
         usual_longest_ns: usual_longest(trials),
         ..TimelineFindings::default()
@@ -53,7 +57,7 @@ pub(crate) fn merge(trials: &[(&TrialRecord, &TrialFigures)]) -> TimelineFinding
             None => timeline.trials_not_searched += 1,
         }
         let slice_ns = measured.timeline.slice_ns;
-        let due_until = start_ns.saturating_add(due_ns(measured));
+        let due_until = start_ns.saturating_add(due_ns(measured, settings));
         for slices in measured.timeline.slices.chunks(per_bin) {
             let bin = bin(slices, slice_ns, start_ns, due_until);
             start_ns = start_ns.saturating_add(bin.length_ns);
@@ -78,10 +82,32 @@ fn usual_longest(trials: &[(&TrialRecord, &TrialFigures)]) -> Option<u64> {
 
 /// How long calls were due in a trial: at a rate, the timeline goes on until the last call has ended. The time between
 /// the slices of a trial is not told apart.
-fn due_ns(measured: &TrialFigures) -> u64 {
-    match measured.slices {
-        Some(_) => measured.spanned_ns(),
-        None => measured.elapsed_ns.saturating_add(measured.stalls.total_ns),
+fn due_ns(measured: &TrialFigures, settings: &Settings) -> u64 {
+    if measured.slices.is_some() {
+        return measured.spanned_ns();
+    }
+    let elapsed = measured.elapsed_ns.saturating_add(measured.stalls.total_ns);
+    arrivals_ns(measured, settings).map_or(elapsed, |arrivals| arrivals.min(elapsed))
+}
+
+/// How long calls arrived in a trial that its number of calls may have ended: its time then includes the wait for the
+/// last calls, in which none was due. `None` in a closed loop, and if other calls would have followed.
+fn arrivals_ns(measured: &TrialFigures, settings: &Settings) -> Option<u64> {
+    match settings.target.options()?.schedule {
+        Schedule::Closed { .. } => None,
+        Schedule::Rate {
+            per_second,
+            arrivals: Arrivals::Constant,
+        } => Some((measured.calls.started as f64 / per_second * 1e9).ceil() as u64),
+        Schedule::Rate { .. } | Schedule::Ramp { .. } => {
+            let calls = settings.stop.calls;
+            let has_all = calls.is_some_and(|calls| measured.calls.started >= calls);
+            // A slice counts the calls that were due in it.
+            let has_calls = |slice: &Slice| slice.answered > 0 || slice.failed > 0;
+            let last = measured.timeline.slices.iter().rposition(has_calls)?;
+            let until = measured.timeline.slice_ns.saturating_mul(last as u64 + 1);
+            (has_all || measured.ending == Ending::MaxRequests).then_some(until)
+        }
     }
 }
 
@@ -198,6 +224,7 @@ fn keep_highest(timeline: &mut TimelineFindings) {
 #[cfg(test)]
 mod tests {
     use rpcgauge_study::record::{Timeline, TrialOutcome};
+    use rpcgauge_study::settings::RampPart;
 
     use super::*;
     use crate::fixture::two;
@@ -222,6 +249,10 @@ mod tests {
     }
 
     fn merged(trials: &[TrialRecord]) -> TimelineFindings {
+        merged_of(trials, &two(1.0).build().plan.variants[0].settings)
+    }
+
+    fn merged_of(trials: &[TrialRecord], settings: &Settings) -> TimelineFindings {
         let measured: Vec<(&TrialRecord, &TrialFigures)> = trials
             .iter()
             .filter_map(|t| match &t.outcome {
@@ -229,7 +260,7 @@ mod tests {
                 TrialOutcome::Failed { .. } => None,
             })
             .collect();
-        merge(&measured)
+        merge(&measured, settings)
     }
 
     #[test]
@@ -376,13 +407,66 @@ mod tests {
     }
 
     #[test]
+    fn no_call_is_due_while_the_last_of_a_number_of_calls_at_a_rate_is_awaited() {
+        // 300 calls at 100 per second, of which the last one takes 30 s.
+        let mut trial = trial(std::iter::empty());
+        let TrialOutcome::Measured(measured) = &mut trial.outcome else {
+            panic!("it was measured")
+        };
+        measured.elapsed_ns = 33_000_000_000;
+        measured.calls.started = 300;
+        let slice = |n: u64| Slice {
+            answered: if n < 12 { 25 } else { 0 },
+            ..Slice::default()
+        };
+        measured.timeline = Timeline {
+            slice_ns: 250_000_000,
+            slices: (0..132).map(slice).collect(),
+        };
+        let due_ms = |trial: &TrialRecord, schedule, calls| {
+            let mut variant = crate::fixture::live().plan.variants.remove(0);
+            *crate::fixture::live_schedule(&mut variant) = schedule;
+            variant.settings.stop.calls = calls;
+            let bins = merged_of(std::slice::from_ref(trial), &variant.settings).bins;
+            bins.iter().map(|bin| bin.due_ns).sum::<u64>() / 1_000_000
+        };
+        let rate = |per_second, arrivals| Schedule::Rate {
+            per_second,
+            arrivals,
+        };
+        let constant = || rate(100.0, Arrivals::Constant);
+        assert_eq!(due_ms(&trial, constant(), Some(300)), 3_000);
+        assert_eq!(due_ms(&trial, rate(400.0, Arrivals::Constant), None), 750);
+        let at_random = || rate(100.0, Arrivals::Poisson);
+        assert_eq!(due_ms(&trial, at_random(), Some(300)), 3_000);
+        let ramp = |arrivals| Schedule::Ramp {
+            parts: vec![RampPart {
+                from: 0.0,
+                to: 400.0,
+                time_ms: 10_000,
+            }],
+            arrivals,
+        };
+        assert_eq!(due_ms(&trial, ramp(Arrivals::Constant), Some(300)), 3_000);
+        // Calls were due until the end of a trial that its time ended, even if the last ones are far apart.
+        assert_eq!(due_ms(&trial, at_random(), None), 33_000);
+        assert_eq!(due_ms(&trial, at_random(), Some(301)), 33_000);
+        assert_eq!(due_ms(&trial, rate(1.0, Arrivals::Constant), None), 33_000);
+        let TrialOutcome::Measured(measured) = &mut trial.outcome else {
+            panic!("it was measured")
+        };
+        measured.ending = Ending::MaxRequests;
+        assert_eq!(due_ms(&trial, at_random(), None), 3_000);
+    }
+
+    #[test]
     fn a_bin_spans_two_trials_only_where_there_are_more_trials_than_bins() {
-        let merged_of = |count| merged(&vec![trial(100..201); count]);
+        let many = |count| merged(&vec![trial(100..201); count]);
         // Bins of 43 slices would be enough for 10,100 slices in a row, but three bins per trial are too many.
-        let timeline = merged_of(100);
+        let timeline = many(100);
         assert!(timeline.bins.len() <= MAX_BINS);
         let starts: Vec<u64> = timeline.bins.iter().map(|bin| bin.start_ns).collect();
         assert!(timeline.trial_starts_ns.iter().all(|s| starts.contains(s)));
-        assert!(merged_of(500).bins.len() <= MAX_BINS);
+        assert!(many(500).bins.len() <= MAX_BINS);
     }
 }

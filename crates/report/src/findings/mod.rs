@@ -21,8 +21,9 @@ pub mod verdict;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use rpcgauge_study::features::Role;
 use rpcgauge_study::plan::Limits;
 use rpcgauge_study::record::{Environment, Fault};
 use rpcgauge_study::run::{RunInfo, Writing};
@@ -304,6 +305,16 @@ impl Findings {
             .flat_map(|cell| &cell.parts)
             .flat_map(|parts| &parts.codecs);
         codecs.any(|codec| codec == name) && !compared.chain(claimed).any(|other| other == name)
+    }
+
+    /// The roles in which a variant shares a process with another one; with any other, if `None`.
+    pub(crate) fn shared_roles(&self, variant: &str, other: Option<&str>) -> BTreeSet<Role> {
+        let has =
+            |process: &ProcessFindings, name: &str| process.variants.iter().any(|v| v == name);
+        let processes = self.processes.iter();
+        let shared =
+            processes.filter(|one| has(one, variant) && other.is_none_or(|other| has(one, other)));
+        shared.map(|process| process.role).collect()
     }
 
     /// The figures of a variant under a placement.

@@ -138,9 +138,7 @@ fn plot(page: &mut Page, plot: &Plot) {
     page.raw("<svg viewBox=\"0 0 1000 300\" preserveAspectRatio=\"none\" aria-hidden=\"true\">");
     uprights(page, "trial", &plot.trials, [HEIGHT, 0.0]);
     for line in &plot.lines {
-        page.put("<path class=\"curve {}\" d=\"", &[&line.class]);
-        path(page, &line.points);
-        page.raw("\"/>");
+        curve(page, line);
     }
     uprights(page, "spike", &plot.spikes, SPIKE_MARK);
     for ((class, _), places) in &plot.marks {
@@ -240,12 +238,28 @@ fn legend(page: &mut Page, plot: &Plot) {
     page.raw("</tbody></table>");
 }
 
+/// A line of a plot, or a dot if it has no length: without an extent, a stroke paints nothing but its round ends.
+fn curve(page: &mut Page, line: &Line) {
+    let mut places = line.points.iter().map(|point| place(*point));
+    let first = places.next();
+    let is_dot = places.all(|other| Some(other) == first);
+    let dot = if is_dot { " dot" } else { "" };
+    page.put("<path class=\"curve {}{}\" d=\"", &[&line.class, &dot]);
+    path(page, &line.points);
+    page.raw(if is_dot { "h0\"/>" } else { "\"/>" });
+}
+
+/// A point in the plot's coordinates, as whole numbers.
+fn place((x, y): (f64, f64)) -> (f64, f64) {
+    ((x * WIDTH).round(), ((1.0 - y) * HEIGHT).round())
+}
+
 /// A line through points. Coordinates are whole numbers, since fractions are not visible, and relative to the previous
 /// point, which is shorter: a page contains tens of thousands of points.
 fn path(page: &mut Page, points: &[(f64, f64)]) {
     let mut last: Option<(f64, f64)> = None;
-    for (x, y) in points {
-        let (x, y) = ((x * WIDTH).round(), ((1.0 - y) * HEIGHT).round());
+    for point in points {
+        let (x, y) = place(*point);
         match last {
             None => page.put("M{} {}", &[&x, &y]),
             Some(last) if last == (x, y) => continue,
@@ -344,6 +358,28 @@ mod tests {
         assert_eq!(
             page.finish(),
             "<path class=\"trial\" d=\"M0 300v-300M500 300v-300\"/>"
+        );
+    }
+
+    #[test]
+    fn a_line_without_length_is_a_dot() {
+        let drawn = |points: Vec<(f64, f64)>| {
+            let mut page = Page::default();
+            let line = Line {
+                name: String::new(),
+                class: "mean",
+                points,
+                figures: Vec::new(),
+            };
+            curve(&mut page, &line);
+            page.finish()
+        };
+        let dot = "<path class=\"curve mean dot\" d=\"M500 150h0\"/>";
+        assert_eq!(drawn(vec![(0.5, 0.5)]), dot);
+        assert_eq!(drawn(vec![(0.5, 0.5), (0.500_1, 0.5)]), dot);
+        assert_eq!(
+            drawn(vec![(0.5, 0.5), (0.6, 0.5)]),
+            "<path class=\"curve mean\" d=\"M500 150l100 0\"/>"
         );
     }
 }

@@ -1,6 +1,10 @@
 //! Tests of a figure's bases: the floor and the paired variant that both runs have.
 
+use rpcgauge_study::plan::SharedProcesses;
+
+use super::super::shared::Held;
 use super::*;
+use crate::fixture::Spec;
 use crate::metric::depends_on_speed;
 
 /// Multiplies most times of a run by `factor`, as if the machine were slower.
@@ -148,4 +152,44 @@ fn without_what_both_runs_share_nothing_is_judged() {
         text.contains("Nothing is judged: these runs share no floor"),
         "{text}"
     );
+}
+
+#[test]
+fn a_variant_with_its_own_processes_is_held_against_an_a_a_pair_with_theirs() {
+    let run = |with_own: bool| {
+        let mut builder = two(2.0);
+        if with_own {
+            // It differs more, since it includes the variation between starts.
+            let own = Spec {
+                repeats: Some("grpc"),
+                ..Spec::new("grpc-again-own", 120_000.0)
+            };
+            builder = builder.spec(own).a_a("grpc-again-own", "grpc");
+        }
+        let mut sample = builder.build();
+        sample.plan.shared_processes = vec![SharedProcesses {
+            variants: vec![0, 2],
+            server: Some("reference".to_owned()),
+            client: None,
+        }];
+        let names = [0, 2].map(|place: usize| &*sample.plan.variants[place].name);
+        assert_eq!(names, ["grpc", "grpc-again"], "they share a process");
+        findings(&sample)
+    };
+    let held = |run: &Findings, variant, metric| {
+        let figure = Figure {
+            variant,
+            placement: Placement::TwoCores,
+            metric,
+        };
+        let a_a = Held::new(figure, [run, run])?.a_a;
+        Some(a_a.map(|estimate| (estimate.ratio() * 10.0).round() / 10.0))
+    };
+    let both = run(true);
+    assert_eq!(held(&both, "rest", Metric::LatencyP50), Some([1.2, 1.2]));
+    assert_eq!(held(&both, "grpc", Metric::LatencyP50), Some([1.2, 1.2]));
+    let without = run(false);
+    assert_eq!(held(&without, "rest", Metric::LatencyP50), None);
+    assert_eq!(held(&without, "rest", Metric::CallBytes), None);
+    assert_eq!(held(&without, "grpc", Metric::CallBytes), Some([1.0, 1.0]));
 }

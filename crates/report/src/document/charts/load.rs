@@ -100,20 +100,22 @@ fn strip(figures: &Figures, end: f64) -> Plot {
 
 /// The target rate over time; empty in a closed loop.
 fn target(figures: &Figures, end: f64) -> Vec<(f64, f64)> {
+    let last = figures.timeline.bins.iter().rfind(|bin| bin.due_ns > 0);
+    let due = last.map_or(0, |bin| bin.start_ns.saturating_add(bin.due_ns));
+    let due = (due as f64).min(end);
     let of_step = |step: &StepFindings| {
         let [from, to] = steps::ends(step);
         // A load can end before its ramp.
-        let part = ((end - from) / (to - from)).clamp(0.0, 1.0);
+        let part = ((due - from) / (to - from)).clamp(0.0, 1.0);
         let rate = step.from + (step.to - step.from) * part;
-        [(from / end, step.from), (to.min(end) / end, rate)]
+        [(from / end, step.from), (to.min(due) / end, rate)]
     };
     match figures.target_rate {
-        Some(rate) => {
-            let last = figures.timeline.bins.iter().rfind(|bin| bin.due_ns > 0);
-            let due = last.map_or(0, |bin| bin.start_ns.saturating_add(bin.due_ns));
-            vec![(0.0, rate), (due as f64 / end, rate)]
+        Some(rate) => vec![(0.0, rate), (due / end, rate)],
+        None => {
+            let begun = steps::reached(figures).filter(|step| steps::ends(step)[0] < due);
+            begun.flat_map(of_step).collect()
         }
-        None => steps::reached(figures).flat_map(of_step).collect(),
     }
 }
 
@@ -245,7 +247,11 @@ mod tests {
         figures.steps.truncate(1);
         (figures.steps[0].from, figures.steps[0].to) = (0.0, 100.0);
         figures.target_rate = None;
+        figures.timeline.bins = (0..4).map(|n| bin(n, SECOND, 50, 0)).collect();
         assert_eq!(target(&figures, 1e9), [(0.0, 0.0), (1.0, 50.0)]);
         assert_eq!(target(&figures, 4e9), [(0.0, 0.0), (0.5, 100.0)]);
+        // The last call was due after 1 s, but it took until 4 s.
+        figures.timeline.bins = vec![bin(0, SECOND, 50, 0), bin(1, 0, 0, 0)];
+        assert_eq!(target(&figures, 4e9), [(0.0, 0.0), (0.25, 50.0)]);
     }
 }

@@ -1,5 +1,6 @@
 //! Timelines: the consecutive trials of each variant, with their spikes.
 
+use rpcgauge_stats::median;
 use rpcgauge_study::record::EventKind;
 
 use super::super::chart::{self, Axis, Chart, Line, Named, Plot, Size, Weight};
@@ -16,6 +17,9 @@ const MAX_BOUNDARIES: usize = 60;
 
 /// A line ends where no call succeeded for more than this part of the timeline, as in a pause.
 const MAX_GAP: f64 = 0.05;
+
+/// A pause is also longer than this many times the usual distance of points, since few calls are always far apart.
+const MAX_SPACING: f64 = 4.0;
 
 /// A timeline for each variant.
 pub(super) fn chart(groups: &[Group<'_>], weight: Weight) -> Option<Chart> {
@@ -91,9 +95,8 @@ fn timeline(name: &str, figures: &Figures, size: Size) -> Option<Plot> {
             Some((at, axis.place(value(bin)?)))
         };
         let points: Vec<(f64, f64)> = bins().filter_map(place).collect();
-        let parts = points.chunk_by(|(one, _), (next, _)| next - one <= MAX_GAP);
         let named = chart::named(class, if is_alone { name } else { "" });
-        Line::parts(&named, parts.map(<[_]>::to_vec))
+        Line::parts(&named, between_pauses(&points).map(<[_]>::to_vec))
     };
     let mut lines = line("longest", "maximum", |bin| {
         (bin.max_ns > 0).then_some(bin.max_ns as f64)
@@ -123,6 +126,14 @@ fn timeline(name: &str, figures: &Figures, size: Size) -> Option<Plot> {
         table: (!timeline.spikes.is_empty()).then(|| ("Spikes", spikes(&timeline.spikes))),
         ..Plot::default()
     })
+}
+
+/// The points of a line, divided at pauses.
+fn between_pauses(points: &[(f64, f64)]) -> impl Iterator<Item = &[(f64, f64)]> {
+    let gaps = points.windows(2).map(|pair| pair[1].0 - pair[0].0);
+    let usual = median(&gaps.collect::<Vec<_>>()).unwrap_or(0.0);
+    let most = MAX_GAP.max(MAX_SPACING * usual);
+    points.chunk_by(move |(one, _), (next, _)| next - one <= most)
 }
 
 fn named(kind: EventKind) -> Named {
@@ -206,6 +217,55 @@ fn spikes(spikes: &[Spike]) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Points that are this far apart, from 0.
+    fn points(gaps: impl IntoIterator<Item = f64>) -> Vec<(f64, f64)> {
+        let mut at = 0.0;
+        let next = gaps.into_iter().map(|gap| {
+            at += gap;
+            (at, 0.5)
+        });
+        std::iter::once((0.0, 0.5)).chain(next).collect()
+    }
+
+    #[test]
+    fn few_calls_are_one_line_and_a_pause_divides_it() {
+        let parts = |gaps: Vec<f64>| -> Vec<usize> {
+            between_pauses(&points(gaps)).map(<[_]>::len).collect()
+        };
+        assert_eq!(parts(vec![0.1; 9]), [10], "10 calls at 1 per second");
+        assert_eq!(parts(vec![0.05, 0.05, 0.05, 0.7, 0.05, 0.05]), [4, 3]);
+        let dense = || vec![0.004; 99];
+        assert_eq!(parts([dense(), vec![0.2], dense()].concat()), [100, 100]);
+        assert_eq!(parts([dense(), vec![0.04], dense()].concat()), [200]);
+        assert_eq!(parts([dense(), vec![0.2, 0.3]].concat()), [100, 1, 1]);
+        assert_eq!(parts(Vec::new()), [1], "a single call");
+    }
+
+    #[test]
+    fn each_of_ten_calls_is_on_the_same_line() {
+        let findings = crate::fixture::findings(&crate::fixture::live());
+        let cell = &findings.variants[0].cells[0];
+        let mut figures = cell.figures.as_deref().unwrap().clone();
+        // 1 call per second for 10 s, in 100 bins.
+        let bin = |n: u64| Bin {
+            start_ns: n * 100_000_000,
+            length_ns: 100_000_000,
+            due_ns: 100_000_000,
+            answered: u64::from(n.is_multiple_of(10)),
+            mean_ns: n.is_multiple_of(10).then_some(1e6),
+            max_ns: if n.is_multiple_of(10) { 1_000_000 } else { 0 },
+            ..Bin::default()
+        };
+        figures.timeline.bins = (0..100).map(bin).collect();
+        let plot = timeline("target", &figures, Size::Half).unwrap();
+        let lines: Vec<(&str, usize)> = plot
+            .lines
+            .iter()
+            .map(|line| (line.class, line.points.len()))
+            .collect();
+        assert_eq!(lines, [("longest", 10), ("mean", 10)]);
+    }
 
     #[test]
     fn what_was_too_short_to_be_searched_is_not_said_to_have_no_spikes() {

@@ -167,12 +167,17 @@ fn client(figures: &Figures) -> String {
 
 /// How responses were checked. Without expectations, messages are not checked.
 fn checked(figures: &Figures) -> String {
-    let answered = units::count(figures.calls.answered);
+    let calls = &figures.calls;
+    // These kinds are found in the content of a response whose status and headers are those of a success.
+    let refused = [FailureKind::Check, FailureKind::Decompress];
+    let refused = refused.iter().filter_map(|kind| calls.failed.get(kind));
+    let responses = refused.fold(calls.answered, |sum, count| sum.saturating_add(*count));
     let messages = match figures.checked_responses {
         None => "their messages are not decoded".to_owned(),
         Some(count) => format!("{} by what is expected of them", units::count(count)),
     };
-    format!("{answered} responses, by their status and headers; {messages}")
+    let responses = units::count(responses);
+    format!("{responses} responses, by their status and headers; {messages}")
 }
 
 #[cfg(test)]
@@ -209,6 +214,25 @@ mod tests {
         assert_eq!(
             lines[MAX_KINDS].words(),
             "and 630 failures of 90 other kinds (see report.json)"
+        );
+    }
+
+    #[test]
+    fn a_response_that_is_not_as_expected_is_one_that_was_checked() {
+        let findings = crate::fixture::findings(&crate::fixture::live());
+        let cell = &findings.variants[0].cells[0];
+        let mut figures = cell.figures.as_deref().unwrap().clone();
+        figures.calls.answered = 0;
+        figures.calls.failed = [
+            (FailureKind::Check, 50),
+            (FailureKind::Decompress, 2),
+            (FailureKind::Deadline, 4),
+        ]
+        .into();
+        figures.checked_responses = Some(52);
+        assert_eq!(
+            checked(&figures),
+            "52 responses, by their status and headers; 52 by what is expected of them"
         );
     }
 
