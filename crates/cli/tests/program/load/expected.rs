@@ -91,5 +91,5 @@ fn what_no_response_can_be_is_refused() {
         .refused(&["--expect: over gRPC, only values of the message"]);
     place
         .run(&short(http, &["--expect", "body contains ok"]))
-        .refused(&["--expect", "put a text in double quotes"]);
+        .refused(&["--expect", "put a string in double quotes"]);
 }
