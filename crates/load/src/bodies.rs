@@ -98,7 +98,7 @@ pub struct Body {
     pub compressed: bool,
     /// Length of the message before compression, bytes.
     pub plain_len: u64,
-    /// Fields of its request, after those of all requests.
+    /// Header fields of this request alone. They follow those that all requests share.
     pub fields: Vec<(String, String)>,
 }
 

@@ -241,8 +241,8 @@ impl TrialFigures {
         self.calls.sent().saturating_add(self.late.sent())
     }
 
-    /// The divisor of sent bytes: the calls that were sent while bytes were counted, including calls at the start of a
-    /// slice, of which only the bytes are counted.
+    /// The number of calls by which to divide the sent bytes: all calls sent while bytes were counted. This includes the
+    /// calls at the start of a slice, which count only towards the bytes.
     pub fn calls_of_sent_bytes(&self) -> u64 {
         let skipped = self.slices.map_or(0, |slices| {
             slices.skipped.saturating_sub(slices.skipped_never_sent)

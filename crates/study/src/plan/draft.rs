@@ -47,11 +47,11 @@ pub(crate) enum DraftError {
     Taken(String),
 }
 
-/// The suffix of the second name of a variant that is measured twice.
+/// The suffix of the name of a variant's second copy.
 const AGAIN: &str = "again";
-/// The suffix of its name in processes of its own, in a group whose other variants share theirs.
+/// The suffix of the name of a third copy, which runs in its own processes while the others share theirs.
 const AGAIN_OWN: &str = "again-own";
-/// Why that one shares no process.
+/// Why the third copy shares no process.
 const OWN_CONTROL: &str = "it is the control of comparisons between processes";
 
 /// A variant that is measured a second time.

@@ -360,7 +360,7 @@ impl StudyFile {
         })
     }
 
-    /// The repetitions of a study of live services, or of one of its groups: one invocation, because nothing is
+    /// How often a study of live services, or one of its groups, is repeated. It has one invocation, because nothing is
     /// restarted.
     fn live_rounds(&self, variants: usize, asked: &Overrides, group: Option<&str>) -> Rounds {
         let usual = match variants {

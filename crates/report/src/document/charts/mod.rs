@@ -41,7 +41,7 @@ pub(super) fn of_group(findings: &Findings, variants: &[&VariantFindings]) -> Ve
     blocks
 }
 
-/// The charts of a load of one service, in a section of their own.
+/// The charts of one service's load, in their own section.
 pub(super) fn of_load(findings: &Findings) -> Option<Section> {
     let placement = *findings.study.placements.first()?;
     let groups = groups::groups(findings, &findings.variants, placement);
