@@ -90,9 +90,14 @@ fn due_ns(measured: &TrialFigures, settings: &Settings) -> u64 {
     arrivals_ns(measured, settings).map_or(elapsed, |arrivals| arrivals.min(elapsed))
 }
 
-/// How long calls arrived in a trial that its number of calls may have ended: its time then includes the wait for the
-/// last calls, in which none was due. `None` in a closed loop, and if other calls would have followed.
+/// How long calls arrived in a trial that its number of calls ended: its time then includes the wait for the last
+/// calls, in which none was due. `None` in a closed loop, and for a trial that its time ended.
 fn arrivals_ns(measured: &TrialFigures, settings: &Settings) -> Option<u64> {
+    let calls = settings.stop.calls;
+    let has_all = calls.is_some_and(|calls| measured.calls.started >= calls);
+    if !has_all && measured.ending != Ending::MaxRequests {
+        return None;
+    }
     match settings.target.options()?.schedule {
         Schedule::Closed { .. } => None,
         Schedule::Rate {
@@ -100,13 +105,10 @@ fn arrivals_ns(measured: &TrialFigures, settings: &Settings) -> Option<u64> {
             arrivals: Arrivals::Constant,
         } => Some((measured.calls.started as f64 / per_second * 1e9).ceil() as u64),
         Schedule::Rate { .. } | Schedule::Ramp { .. } => {
-            let calls = settings.stop.calls;
-            let has_all = calls.is_some_and(|calls| measured.calls.started >= calls);
             // A slice counts the calls that were due in it.
             let has_calls = |slice: &Slice| slice.answered > 0 || slice.failed > 0;
             let last = measured.timeline.slices.iter().rposition(has_calls)?;
-            let until = measured.timeline.slice_ns.saturating_mul(last as u64 + 1);
-            (has_all || measured.ending == Ending::MaxRequests).then_some(until)
+            Some(measured.timeline.slice_ns.saturating_mul(last as u64 + 1))
         }
     }
 }
@@ -436,7 +438,12 @@ mod tests {
         };
         let constant = || rate(100.0, Arrivals::Constant);
         assert_eq!(due_ms(&trial, constant(), Some(300)), 3_000);
-        assert_eq!(due_ms(&trial, rate(400.0, Arrivals::Constant), None), 750);
+        assert_eq!(
+            due_ms(&trial, rate(400.0, Arrivals::Constant), Some(300)),
+            750
+        );
+        // A stalled client begins fewer calls in the same time.
+        assert_eq!(due_ms(&trial, constant(), None), 33_000);
         let at_random = || rate(100.0, Arrivals::Poisson);
         assert_eq!(due_ms(&trial, at_random(), Some(300)), 3_000);
         let ramp = |arrivals| Schedule::Ramp {
