@@ -189,7 +189,7 @@ pub struct ClientSettings {
     /// The server's certificate in PEM, the only one to trust; absent without TLS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certificate: Option<String>,
-    /// The requests in the proto3 JSON mapping, used in turn over the client's whole life. Each is
+    /// The requests as JSON in the form of the encoding, used in turn over the client's whole life. Each is
     /// converted to the library's message once, and encoded again for every call.
     pub requests: Vec<JsonText>,
     /// How requests are compressed.
@@ -239,7 +239,7 @@ pub struct CodecSettings {
     pub workload: WorkloadSpec,
     /// Which sample to use, the request or the response.
     pub sample: Sample,
-    /// The sample in the proto3 JSON mapping. To time decoding, the subject first encodes it once.
+    /// The sample as JSON in the form of the encoding. To time decoding, the subject first encodes it once.
     pub message: JsonText,
     /// The format of the bytes.
     pub encoding: Encoding,
