@@ -18,6 +18,7 @@ use args::Command;
 use exit::{Outcome, report_failure};
 
 fn main() -> ExitCode {
+    args::complete::answer_script();
     signals::let_large_writes_fail();
     run(args::parse().command).unwrap_or_else(report_failure)
 }

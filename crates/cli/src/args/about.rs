@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 
+use super::complete;
+
 /// `rpcgauge studies`.
 #[derive(Debug, Args)]
 pub(crate) struct StudiesArgs {
@@ -19,6 +21,7 @@ pub(crate) enum StudiesCommand {
     /// Print the file of a built-in study
     Show {
         /// The study's name
+        #[arg(add = complete::built_in_studies())]
         name: String,
     },
 }

@@ -3,8 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
+use rpcgauge_study::features::Role;
 
-use super::{LimitArgs, OutputArgs, SchemaArgs, SubjectFolders, heading, parse_ms, whole};
+use super::{
+    LimitArgs, OutputArgs, SchemaArgs, SubjectFolders, complete, heading, parse_ms, whole,
+};
 
 /// `rpcgauge compare`.
 #[derive(Debug, Args)]
@@ -22,11 +25,11 @@ pub(crate) struct CompareArgs {
     pub(crate) response: PathBuf,
     /// Compare servers built on these stacks, SUBJECT/STACK, called by rpcgauge's own client
     /// (repeatable)
-    #[arg(long, value_name = "STACK", value_delimiter = ',', help_heading = heading::COMPARISON)]
+    #[arg(long, value_name = "STACK", value_delimiter = ',', add = complete::stacks(Role::Server), help_heading = heading::COMPARISON)]
     pub(crate) stack: Vec<String>,
     /// Compare these stacks as clients of each --stack, or of the embedded server, in addition to
     /// rpcgauge's own client (repeatable)
-    #[arg(long, value_name = "STACK", value_delimiter = ',', help_heading = heading::COMPARISON)]
+    #[arg(long, value_name = "STACK", value_delimiter = ',', add = complete::stacks(Role::Client), help_heading = heading::COMPARISON)]
     pub(crate) client: Vec<String>,
     /// Compare only the variants with these names; a name that matches no variant exactly selects
     /// all that contain it. Without --stack: rest-json, rest-gzip, rest-http2, grpc, grpc-gzip,
@@ -41,7 +44,7 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "FACTOR", value_delimiter = ',', help_heading = heading::COMPARISON)]
     pub(crate) size_sweep: Vec<u32>,
     /// Compare over these emulated links, such as wlan or loopback (repeatable; see docs/link.md)
-    #[arg(long, value_name = "LINK", value_delimiter = ',', help_heading = heading::COMPARISON)]
+    #[arg(long, value_name = "LINK", value_delimiter = ',', add = complete::links(), help_heading = heading::COMPARISON)]
     pub(crate) link: Vec<String>,
     /// Compare with these numbers of calls in flight [default: 1]
     #[arg(long, value_name = "N", value_delimiter = ',', help_heading = heading::COMPARISON)]

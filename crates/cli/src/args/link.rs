@@ -4,6 +4,8 @@ use std::ffi::OsString;
 
 use clap::{Args, Subcommand};
 
+use super::complete;
+
 /// `rpcgauge link`.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -12,6 +14,7 @@ pub(crate) struct LinkArgs {
     pub(crate) command: Option<LinkCommand>,
     /// A preset, or values such as rate=50Mbit/s+delay=4ms or wlan+loss=1% [default: list the
     /// presets]
+    #[arg(add = complete::links())]
     pub(crate) link: Option<String>,
     /// A shell command to run at the server's end; the client starts once it is listening
     #[arg(long, value_name = "CMD", requires = "link")]
@@ -38,7 +41,7 @@ pub(crate) enum LinkCommand {
     /// per second
     Check {
         /// Presets or values [default: all presets]
-        #[arg(value_name = "LINK")]
+        #[arg(value_name = "LINK", add = complete::links())]
         links: Vec<String>,
     },
 }

@@ -3,6 +3,7 @@
 mod about;
 mod app;
 mod compare;
+pub(crate) mod complete;
 mod gate;
 mod link;
 mod load;

@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use clap::builder::{PathBufValueParser, TypedValueParser as _};
 use clap::{Args, ValueHint};
 
-use super::{LimitArgs, SubjectFolders, heading};
+use super::{LimitArgs, SubjectFolders, complete, heading};
 
 /// `rpcgauge run`.
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
     /// Names of built-in studies (`rpcgauge studies`) or paths to .toml files
-    #[arg(required_unless_present = "resume", conflicts_with = "resume", value_name = "STUDY", value_hint = ValueHint::FilePath)]
+    #[arg(required_unless_present = "resume", conflicts_with = "resume", value_name = "STUDY", add = complete::studies())]
     pub(crate) studies: Vec<String>,
     /// Continue the interrupted run in this directory
     #[arg(
@@ -75,7 +75,7 @@ pub(crate) struct OutputArgs {
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
     /// Name of a built-in study or path to a .toml file
-    #[arg(value_name = "STUDY", value_hint = ValueHint::FilePath)]
+    #[arg(value_name = "STUDY", add = complete::studies())]
     pub(crate) study: String,
     #[command(flatten)]
     pub(crate) overrides: OverrideArgs,

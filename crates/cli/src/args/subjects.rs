@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 
+use super::complete;
+
 /// Folders with the user's own subjects.
 #[derive(Debug, Default, Args)]
 pub(crate) struct SubjectFolders {
@@ -29,12 +31,14 @@ pub(crate) enum SubjectsCommand {
     /// Build subjects, as a run does when needed
     Build {
         /// The subjects' names [default: all]
+        #[arg(add = complete::subjects())]
         names: Vec<String>,
     },
     /// Check that subjects do what they declare: correct responses, rejections, slices, a clean
     /// shutdown
     Check {
         /// The subjects' names [default: all with an installed toolchain]
+        #[arg(add = complete::subjects())]
         names: Vec<String>,
         /// Check only this stack, of a single subject
         #[arg(long, value_name = "NAME")]
