@@ -9,6 +9,11 @@ use crate::variant::call_spec::{USER_AGENT, coding_headers};
 /// The media type of a body if the user gives none. Most services accept it.
 const JSON: &str = "application/json";
 
+/// The error for gRPC or gRPC-Web called like any other HTTP API: its status is not in the head of a response.
+const GRPC_OVER_HTTP: &str = "header 'content-type: …': the status of gRPC and gRPC-Web is not the HTTP status, so calls \
+    that fail would count as successes; call a grpc:// target or, for gRPC-Web, add \
+    --expect 'body contains \"grpc-status:0\"'";
+
 pub(super) fn request(live: &LiveCall, inputs: &LiveInputs) -> Result<load::Request, LiveError> {
     let LiveCall {
         service,
@@ -33,6 +38,11 @@ pub(super) fn request(live: &LiveCall, inputs: &LiveInputs) -> Result<load::Requ
         all.find(|(name, _)| name.eq_ignore_ascii_case(wanted))
             .map(|(_, value)| value.clone())
     };
+    let is_grpc_over_http = !is_grpc
+        && given("content-type").is_some_and(|value| value.starts_with("application/grpc"));
+    if is_grpc_over_http && service.expect.iter().all(|one| one.status().is_some()) {
+        return Err(LiveError::Wrong(GRPC_OVER_HTTP.to_owned()));
+    }
     let mut headers = Vec::new();
     let mut add = |name: &str, value: &str| {
         if given(name).is_none() && !varies(name) {

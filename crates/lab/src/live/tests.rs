@@ -384,6 +384,20 @@ fn fields_that_options_set_are_refused() {
 }
 
 #[test]
+fn grpc_web_needs_an_expectation_of_its_status() {
+    let web = [("Content-Type", "application/grpc-web+proto")];
+    let mut live = http();
+    live.service.expect = vec!["status = 200".parse().unwrap()];
+    let error = head::request(&live, &with(&web)).unwrap_err().to_string();
+    assert!(error.contains("grpc-status:0"), "{error}");
+    live.service.expect = vec!["body contains \"grpc-status:0\"".parse().unwrap()];
+    assert_eq!(
+        fields(&live, &web),
+        ["Content-Type: application/grpc-web+proto"]
+    );
+}
+
+#[test]
 fn what_may_be_secret_is_not_shown() {
     let live = Live {
         calls: CallSpec {
