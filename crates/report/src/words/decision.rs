@@ -194,12 +194,12 @@ fn fewest_bytes(decision: &Decision, under: &PlacementDecision) -> Option<String
         .as_ref()
         .is_some_and(|choice| !best.includes(choice));
     let what = match best.metric {
-        Metric::ResponseBytes => "The smallest responses",
-        _ => "The fewest bytes",
+        Metric::ResponseBytes => "has the smallest responses",
+        _ => "sends the fewest bytes",
     };
     is_other.then(|| {
         format!(
-            "{what} are those of {}. Over a slow network, they can decide: measure over a link (docs/link.md).",
+            "{} {what}, which can matter more on a slow network: measure over a link (docs/link.md).",
             best.variant
         )
     })

@@ -136,7 +136,7 @@ fn pairs(builder: Builder) -> Builder {
     let list = "How does the response's length change the winner?";
     let gzip = "When does compressing a response pay?";
     let unix = "Does a Unix domain socket beat loopback TCP?";
-    let load = "What does the server carry with 32 calls in flight?";
+    let load = "How many calls per second can the server handle with 32 in flight?";
     builder
         .pair(several, "several-grpc", "several-rest-json", LatencyP50)
         .pair(several, "several-grpc", "several-rest-json", RequestTime)

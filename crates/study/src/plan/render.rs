@@ -130,8 +130,8 @@ impl Plan {
         let slices = format!("in turn, in slices of {ms} ms, where variants are compared");
         match whole {
             0 => slices,
-            all if all == self.variants.len() => "in one piece each".to_owned(),
-            some => format!("{slices}; {some} at a rate in one piece each"),
+            all if all == self.variants.len() => "each trial without interruption".to_owned(),
+            some => format!("{slices}; {some} at a rate, each without interruption"),
         }
     }
 

@@ -10,7 +10,6 @@
 //!                 closed for good ◄─── its calls ended ─── draining ◄────┘ (in another place)
 //! ```
 //!
-//! Invariants between two calls of the pool's methods:
 //! Invariants between calls to the pool's methods:
 //!
 //! - `counts.connecting` and `counts.open` are the numbers of places in those states.
