@@ -39,14 +39,21 @@ pub fn write_all(directory: &Path, findings: &Findings) -> Result<Vec<PathBuf>, 
 pub const GATE_JSON: &str = "gate.json";
 /// The outcome of a gate, for a pull request.
 pub const GATE_MARKDOWN: &str = "gate.md";
+/// The outcome of a gate, as a page.
+pub const GATE_HTML: &str = "gate.html";
 
 /// Writes the outcome of a gate beside the report.
 ///
 /// # Errors
 /// See [`write_all`].
 pub fn write_gate(directory: &Path, gate: &Gate, findings: &Findings) -> Result<(), ReportError> {
-    let markdown = gate.document(findings).markdown();
-    for (name, text) in [(GATE_JSON, gate.to_json()?), (GATE_MARKDOWN, markdown)] {
+    let document = gate.document(findings);
+    let texts = [
+        (GATE_JSON, gate.to_json()?),
+        (GATE_MARKDOWN, document.markdown()),
+        (GATE_HTML, document.html()),
+    ];
+    for (name, text) in texts {
         let path = directory.join(name);
         write(directory, &path, &text).map_err(|source| ReportError::Write { path, source })?;
     }

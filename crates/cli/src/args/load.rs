@@ -8,10 +8,12 @@ use rpcgauge_message::Compression;
 use rpcgauge_study::FormError;
 use rpcgauge_study::expectation::Expectation;
 use rpcgauge_study::objective::Objective;
+use rpcgauge_study::plan::Metric;
 use rpcgauge_study::ramp::Ramp;
 use rpcgauge_study::url::Url;
 use rpcgauge_study::words::parse_time_ms;
 
+use super::gate::parse_exception;
 use super::{LimitArgs, OutputArgs, SchemaArgs, heading, parse_ms, whole};
 
 /// `rpcgauge load`.
@@ -104,6 +106,9 @@ pub(crate) struct VersusArgs {
     /// Exit with 1 if calls to TARGET are slower than those to the --vs target by more than this [5% without a value]
     #[arg(long, value_name = "SHARE", requires = "vs", num_args = 0..=1, require_equals = true, default_missing_value = "5%", value_parser = parse_allowed, help_heading = heading::COMPARISON)]
     pub(crate) fail_if_slower: Option<f64>,
+    /// With --fail-if-slower, allow more or less for one latency: p99=20%, p99=off (repeatable)
+    #[arg(long, value_name = "METRIC=SHARE", requires = "fail_if_slower", value_parser = parse_exception, value_delimiter = ',', help_heading = heading::COMPARISON)]
+    pub(crate) allow: Vec<(Metric, Option<f64>)>,
 }
 
 /// What to call on the service, and how.
@@ -341,7 +346,9 @@ pub(super) fn parse_allowed(text: &str) -> Result<f64, String> {
     if (0.0..1.0).contains(&share) {
         Ok(share)
     } else {
-        Err(format!("\"{text}\" is not a share from 0% to below 100%"))
+        Err(format!(
+            "\"{text}\" is not a share from 0% to below 100%; write it as 5% or 0.05"
+        ))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Options of other load generators, with the options of `rpcgauge load` that do the same.
 
 use std::env;
+use std::ffi::OsStr;
 
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -46,19 +47,41 @@ const OPTIONS: [(&str, &str); 24] = [
     ),
 ];
 
-/// Adds a hint to the error about an unknown option of `rpcgauge load` if another load generator has it.
+/// Options that other commands have under another name, with a hint.
+const ELSEWHERE: [(&str, &str, &str); 6] = [
+    ("compare", "--duration", "use --budget"),
+    (
+        "compare",
+        "--data",
+        "write the message to a file, and use --request",
+    ),
+    ("compare", "--vs", "use --stack several times, or --only"),
+    ("gate", "--threshold", "use --fail-if-slower"),
+    ("gate", "--vs", "use --old and --new"),
+    ("load", "--vs-method", "name the method in the --vs target"),
+];
+
+/// Adds a hint to the error about an unknown option that another load generator or command has.
 pub(super) fn hint(error: &mut clap::Error) {
-    let is_load = env::args_os().nth(1).is_some_and(|word| word == "load");
-    if error.kind() != ErrorKind::UnknownArgument || !is_load {
+    let command = env::args_os().nth(1);
+    let command = command
+        .as_deref()
+        .and_then(OsStr::to_str)
+        .unwrap_or_default();
+    if error.kind() != ErrorKind::UnknownArgument {
         return;
     }
     let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg) else {
         return;
     };
-    let Some((_, hint)) = OPTIONS.iter().find(|(theirs, _)| theirs == unknown) else {
+    let elsewhere = ELSEWHERE.iter().filter(|(of, ..)| *of == command);
+    let mut elsewhere = elsewhere.map(|(_, option, hint)| (*option, *hint));
+    let mut of_load = OPTIONS.into_iter().filter(|_| command == "load");
+    let is_named = |(theirs, _): &(&str, &str)| theirs == unknown;
+    let Some((_, hint)) = elsewhere.find(is_named).or_else(|| of_load.find(is_named)) else {
         return;
     };
-    let tip = StyledStr::from(*hint);
+    let tip = StyledStr::from(hint);
     // An option that is only spelled like the unknown one would mislead.
     error.remove(ContextKind::SuggestedArg);
     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));

@@ -28,6 +28,9 @@ const MEASURED: u64 = 3;
 const MEASURED_PART: f64 = 0.65;
 /// The part that its warm-up may take.
 const WARMUP_PART: f64 = 0.25;
+/// The minimum and the maximum number of starts. With fewer, intervals are too wide to be useful.
+const MIN_STARTS: u32 = 5;
+const MAX_STARTS: u32 = 1_000;
 /// The minimum measured time of a version after each start, ms.
 const MIN_MEASURED_MS: f64 = 200.0;
 
@@ -35,7 +38,7 @@ const MIN_MEASURED_MS: f64 = 200.0;
 #[derive(Debug)]
 pub(super) struct GateRule {
     pub(super) allowed: Allowed,
-    /// Whether the report is printed too, and the result is only a line below it.
+    /// Whether the report is printed too, above the result.
     pub(super) is_beside_report: bool,
     /// The file to which the result is appended as Markdown.
     pub(super) summary: Option<PathBuf>,
@@ -83,7 +86,7 @@ impl GateRule {
         let shown = match (self.is_beside_report, output.json) {
             (true, true) => show::findings(findings, output),
             (true, false) => show::findings(findings, output)
-                .and_then(|()| print(&format!("\n{}\n", document.headline())).map(drop)),
+                .and_then(|()| print(&format!("\n{}", document.terminal(show::style()))).map(drop)),
             (false, true) => {
                 let text = gate.to_json().map_err(Failure::cannot);
                 text.and_then(|text| print(&text).map(drop))
@@ -127,12 +130,24 @@ fn study(
     let of_version =
         args.duration as f64 / (u64::from(args.starts) * calls as u64 * MEASURED) as f64;
     let measured = of_version * MEASURED_PART;
+    if !(MIN_STARTS..=MAX_STARTS).contains(&args.starts) {
+        return Err(Failure::input(format!(
+            "--starts: must be from {MIN_STARTS} to {MAX_STARTS}, not {}",
+            args.starts
+        )));
+    }
     if measured < MIN_MEASURED_MS {
+        let fewer = if args.starts > MIN_STARTS {
+            ", or fewer --starts"
+        } else {
+            ""
+        };
         let least = MIN_MEASURED_MS / MEASURED_PART * args.duration as f64 / of_version;
         return Err(Failure::input(format!(
-            "--duration: {} is too short for {} starts and {calls} calls; give at least {}, or fewer --starts",
+            "--duration: {} is too short for {} starts of {}; give at least {}{fewer}",
             format_time(args.duration),
             args.starts,
+            units::counted(calls as u64, "call"),
             format_time((least / 1_000.0).ceil() as u64 * 1_000),
         )));
     }

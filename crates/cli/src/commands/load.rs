@@ -48,7 +48,7 @@ pub(crate) fn run(args: LoadArgs) -> Outcome {
     let rule = args.versus.fail_if_slower.map(|usual| GateRule {
         allowed: Allowed {
             usual,
-            by_metric: BTreeMap::new(),
+            by_metric: args.versus.allow.iter().copied().collect(),
         },
         is_beside_report: true,
         summary: None,

@@ -338,8 +338,13 @@ fn report(run: &Run, findings: &Findings, how: RunContext<'_>) -> Result<Option<
         files::write_gate(&run.directory, gate, findings).map_err(Failure::cannot)?;
     }
     if !how.output.json {
-        let page = written.iter().find(|path| path.ends_with(files::HTML));
-        if let Some(page) = page {
+        let page = if gate.is_some() {
+            files::GATE_HTML
+        } else {
+            files::HTML
+        };
+        if !written.is_empty() {
+            let page = run.directory.join(page);
             let page = escape::terminal(&page.display().to_string());
             let closing = closing(findings).filter(|_| gate.is_none());
             let closing = closing.map_or_else(String::new, |text| {

@@ -37,7 +37,7 @@ fn a_slower_version_fails_with_a_line_per_metric_and_a_summary() {
     }
     let summary = std::fs::read_to_string(place.path().join("summary.md")).unwrap();
     assert!(summary.starts_with("## rpcgauge: FAILED"), "{summary}");
-    for file in ["report.html", "gate.json", "gate.md"] {
+    for file in ["report.html", "gate.html", "gate.json", "gate.md"] {
         assert!(place.path().join("run").join(file).exists(), "{file}");
     }
 }

@@ -314,11 +314,6 @@ impl Document {
         }
     }
 
-    /// Its title and question, in one line.
-    pub fn headline(&self) -> String {
-        crate::escape::terminal(&format!("{}: {}", self.title, self.question))
-    }
-
     /// Renders the report for a terminal.
     pub fn terminal(&self, style: Style) -> String {
         terminal::whole(self, style)

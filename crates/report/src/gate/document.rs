@@ -25,7 +25,7 @@ pub(super) fn of(gate: &Gate, cautions: Vec<String>) -> Document {
             GateVerdict::NotJudged => "NOT JUDGED".to_owned(),
         },
         question: summary(gate),
-        facts: vec![starts],
+        facts: vec![starts, allowed(gate)],
         cautions,
         sections: gate.calls.iter().map(section).collect(),
     }
@@ -125,7 +125,6 @@ fn line(call: &GatedCall, metric: &GatedMetric) -> Vec<String> {
     let is_open = matches!(comparison.outcome, Outcome::NotResolved { .. });
     let found = match comparison.outcome {
         _ if metric.has_too_few_calls() => "too few calls".to_owned(),
-        Outcome::NoDifference => format!("no different: {}", found(call, metric)),
         _ => found(call, metric),
     };
     let allowed = metric.allowed.map(words::margin_percent);
@@ -138,19 +137,34 @@ fn line(call: &GatedCall, metric: &GatedMetric) -> Vec<String> {
     ]
 }
 
-/// The outcome with what is allowed: `FAILED (5% allowed)`.
+/// The outcome in a row: `passed`, `not resolved`, `FAILED (over 5%)`.
 fn outcome(verdict: GateVerdict, is_open: bool, allowed: Option<String>) -> String {
-    let word = match verdict {
-        GateVerdict::Passed => "passed",
-        GateVerdict::NotJudged => "not judged",
-        GateVerdict::Failed => "FAILED",
+    match (verdict, allowed) {
+        (_, None) => "off".to_owned(),
+        (GateVerdict::Passed, _) if is_open => "not resolved".to_owned(),
+        (GateVerdict::Passed, _) => "passed".to_owned(),
+        (GateVerdict::NotJudged, _) => "not judged".to_owned(),
+        (GateVerdict::Failed, Some(allowed)) => format!("FAILED (over {allowed})"),
+    }
+}
+
+/// What is allowed, for each metric if that differs.
+fn allowed(gate: &Gate) -> String {
+    let metrics = gate.calls.iter().flat_map(|call| &call.metrics);
+    let metrics: Vec<&GatedMetric> = metrics.collect();
+    let words = |metric: &&GatedMetric| {
+        let allowed = metric.allowed.map(words::margin_percent);
+        allowed.unwrap_or_else(|| "any".to_owned())
     };
-    let open = is_open.then(|| "not resolved".to_owned());
-    let allowed = allowed.map(|share| format!("{share} allowed"));
-    let notes: Vec<String> = open.into_iter().chain(allowed).collect();
-    match &notes[..] {
-        [] => word.to_owned(),
-        notes => format!("{word} ({})", notes.join(", ")),
+    let shares = distinct(metrics.iter().map(words));
+    match &shares[..] {
+        [one] => format!("allowed: {one}"),
+        _ => {
+            let named = metrics
+                .iter()
+                .map(|metric| format!("{} {}", row(metric.metric).name, words(metric)));
+            format!("allowed: {}", distinct(named).join(", "))
+        }
     }
 }
 
