@@ -15,11 +15,16 @@ use crate::findings::Distribution;
 use crate::findings::capacity::{CapacityFindings, CapacityTrial, Limit};
 use crate::metric::{filled, goodput};
 
+/// The number of streams that an HTTP/2 server should allow on a connection, at least (RFC 9113, 6.5.2).
+const MIN_STREAMS: u32 = 100;
+
 /// A running search: computes the rate of the next trial from the trials that ended.
 #[derive(Debug, Clone)]
 pub struct PlannedSearch {
     search: CapacitySearch,
     objectives: Vec<Objective>,
+    /// The number of calls in flight from which on further calls wait.
+    room: u64,
     trials: Vec<CapacityTrial>,
     broken_off: bool,
 }
@@ -35,9 +40,12 @@ impl PlannedSearch {
             ..
         } = *plan.capacity.as_ref()?;
         let most = plan.trials.len();
+        let target = &plan.variants.first()?.settings.target;
+        let streams = || Some(target.options()?.connections.saturating_mul(MIN_STREAMS));
         Some(Self {
             search: CapacitySearch::new(start, lowest, highest, precision, most).ok()?,
             objectives: plan.objectives.clone(),
+            room: target.at_a_time().or_else(streams)?.into(),
             trials: Vec::new(),
             broken_off: false,
         })
@@ -56,7 +64,7 @@ impl PlannedSearch {
     pub fn ended(&mut self, record: &TrialRecord) {
         match (&record.outcome, record.rate) {
             (TrialOutcome::Measured(measured), Some(rate)) if is_whole(measured) => {
-                let trial = trial(record, measured, rate, &self.objectives);
+                let trial = trial(record, measured, rate, self);
                 // An objective that was missed while the client was stalled may not be the service's fault.
                 if trial.held || measured.stalls.count == 0 {
                     self.trials.push(trial);
@@ -116,17 +124,22 @@ fn limit_at(trials: &[CapacityTrial], rate: f64) -> Option<Limit> {
         .collect();
     let count = |limit| limits.iter().filter(|found| **found == limit).count();
     // On a tie, the last one in this order wins: it blames the service less.
-    [Limit::Service, Limit::SendDelay, Limit::ClientCpu]
-        .into_iter()
-        .filter(|limit| count(*limit) > 0)
-        .max_by_key(|limit| count(*limit))
+    [
+        Limit::Service,
+        Limit::Connections,
+        Limit::SentLate,
+        Limit::ClientCpu,
+    ]
+    .into_iter()
+    .filter(|limit| count(*limit) > 0)
+    .max_by_key(|limit| count(*limit))
 }
 
 fn trial(
     record: &TrialRecord,
     measured: &TrialFigures,
     rate: f64,
-    objectives: &[Objective],
+    search: &PlannedSearch,
 ) -> CapacityTrial {
     let latency = filled(&measured.latency).map(Distribution::of);
     let delay = filled(&measured.send_delay).map(Distribution::of);
@@ -137,14 +150,14 @@ fn trial(
         goodput: goodput(calls.answered - calls.answered_late, measured.elapsed_ns).unwrap_or(0.0),
         latency: latency.as_ref(),
     };
-    let checked = check(objectives, &evidence);
+    let checked = check(&search.objectives, &evidence);
     let held = checked.missed.is_empty();
     let sent = calls.sent_in_time();
     CapacityTrial {
         index: record.trial.index,
         rate,
         held,
-        limit: (!held).then(|| limit(measured, latency.as_ref(), delay.as_ref())),
+        limit: (!held).then(|| limit(measured, latency.as_ref(), delay.as_ref(), search.room)),
         checked,
         started: calls.started,
         answered: calls.answered,
@@ -162,13 +175,20 @@ fn limit(
     measured: &TrialFigures,
     latency: Option<&Distribution>,
     delay: Option<&Distribution>,
+    room: u64,
 ) -> Limit {
     let tail = |times: &Distribution| times.p99_ns.unwrap_or(times.max_ns);
     if client_share(measured) > Some(CLIENT_BOUND_SHARE) {
         return Limit::ClientCpu;
     }
     match (latency.map(tail), delay.map(tail)) {
-        (Some(latency), Some(delay)) if delay > latency / 2.0 => Limit::SendDelay,
+        (Some(latency), Some(delay)) if delay > latency / 2.0 => {
+            if measured.most_in_flight >= Some(room) {
+                Limit::Connections
+            } else {
+                Limit::SentLate
+            }
+        }
         _ => Limit::Service,
     }
 }

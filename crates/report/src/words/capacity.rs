@@ -41,9 +41,28 @@ pub(crate) fn sentences(found: &CapacityFindings) -> Vec<String> {
     let missed_once = found.held.as_ref().is_some_and(|held| held.misses > 0);
     sentences.extend(missed_once.then(|| WITH_THE_ONE_THAT_MISSED.to_owned()));
     sentences.extend(unanswered(found));
+    if let Some(hopeless) = hopeless(found) {
+        sentences.push(hopeless);
+        return sentences;
+    }
     sentences.extend(end(found).map(str::to_owned));
     sentences.extend(found.limit.map(|limit| limited(limit).to_owned()));
     sentences
+}
+
+/// A note that no rate can meet an objective, because even the median exceeded its bound in every trial.
+fn hopeless(found: &CapacityFindings) -> Option<String> {
+    let medians = || found.trials.iter().map(|trial| trial.latency_p50_ns);
+    let is_above = |objective: &&Objective| {
+        let is_tail = matches!(objective.measure, Measure::Percentile(p) if p >= 50.0);
+        is_tail && medians().all(|p50| p50.is_some_and(|p50| !objective.is_reached(p50)))
+    };
+    let objective = found.objectives.iter().find(is_above)?;
+    let lowest = medians().flatten().min_by(f64::total_cmp)?;
+    Some(format!(
+        "Even the median latency was at least {} in every trial, so no rate can meet {objective}.",
+        units::time(lowest)
+    ))
 }
 
 /// A rate that counts as met may have missed in one trial, and then its figures can look like a miss.
@@ -105,9 +124,13 @@ fn limited(limit: Limit) -> &'static str {
         Limit::ClientCpu => {
             "Limited by this client, which used more than 80% of its core: the service may sustain more."
         }
-        Limit::SendDelay => {
-            "Limited before the service: most of the latency passed before calls were sent, as happens \
-             when every connection is in use. With more --connections the service may sustain more."
+        Limit::Connections => {
+            "Limited before the service: calls waited for a connection for most of their latency. With more \
+             --connections the service may sustain more."
+        }
+        Limit::SentLate => {
+            "Limited before the service: this client sent calls late although connections were free, as happens \
+             when other programs use its core. The service may sustain more."
         }
         Limit::Ceiling => "Limited by --max-rate: the service may sustain more.",
     }
@@ -120,7 +143,8 @@ pub(crate) fn outcome(trial: &CapacityTrial) -> String {
     let missed = joined(trial.checked.missed.iter().map(missed), ", ");
     let by = match trial.limit {
         Some(Limit::ClientCpu) => " (client at its limit)",
-        Some(Limit::SendDelay) => " (sent late)",
+        Some(Limit::Connections) => " (no free connection)",
+        Some(Limit::SentLate) => " (sent late)",
         _ => "",
     };
     format!("missed {missed}{by}")

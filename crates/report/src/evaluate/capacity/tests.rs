@@ -64,7 +64,12 @@ fn what_stood_in_the_way_is_named() {
     let late = changed(over, |measured| {
         measured.send_delay = measured.latency.clone()
     });
-    assert_eq!(found(&late).limit, Some(Limit::SendDelay));
+    assert_eq!(found(&late).limit, Some(Limit::SentLate));
+    let waiting = changed(over, |measured| {
+        measured.send_delay = measured.latency.clone();
+        measured.most_in_flight = Some(1_000_000);
+    });
+    assert_eq!(found(&waiting).limit, Some(Limit::Connections));
     let held = changed(
         |rate| rate <= 1_000.0,
         |measured| measured.client_share = Some(0.95),
