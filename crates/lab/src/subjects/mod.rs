@@ -176,6 +176,8 @@ impl Subjects {
                 let hint = manifest.nearest_stack(stack);
                 return Err(wrong(format!("{subject} has no stack \"{stack}\"{hint}")));
             }
+            // Go's tools write v1.80.0.
+            let version = version.strip_prefix('v').unwrap_or(version);
             let is_plain = |c: char| c.is_ascii_alphanumeric() || ".-+_".contains(c);
             let begins = version.starts_with(|c: char| c.is_ascii_digit());
             if !begins || !version.chars().all(is_plain) {

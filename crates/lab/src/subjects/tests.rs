@@ -118,15 +118,21 @@ fn what_a_build_leaves_and_what_is_hidden_is_no_source() {
 fn a_stack_can_have_another_version_of_its_library() {
     let mut subjects = Subjects::load(&[]).unwrap();
     let name = "go/grpc-go@1.80.0";
-    subjects.add_versions(["go/net-http", name]).unwrap();
+    let as_go_writes_it = "go/grpc-go@v1.80.0";
+    subjects
+        .add_versions(["go/net-http", name, as_go_writes_it])
+        .unwrap();
     let features = subjects.features();
     let (usual, other) = (&features["go/grpc-go"], &features[name]);
     assert_eq!(usual.encodings, other.encodings);
     assert!(!usual.programs.is_empty() && other.programs.is_empty());
     let (package, stack) = subjects.package_of(("go", "grpc-go@1.80.0")).unwrap();
     assert_eq!(stack, "grpc-go");
-    let first = package.manifest().build[0].join(" ");
-    assert_eq!(first, "go get google.golang.org/grpc@v1.80.0");
+    let (same, _) = subjects.package_of(("go", "grpc-go@v1.80.0")).unwrap();
+    for package in [package, same] {
+        let first = package.manifest().build[0].join(" ");
+        assert_eq!(first, "go get google.golang.org/grpc@v1.80.0");
+    }
     assert_eq!(
         subjects
             .package_of(("go", "grpc-go"))
