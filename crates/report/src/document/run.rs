@@ -6,6 +6,7 @@ use rpcgauge_study::run::Writing;
 use super::{Block, Item, Section, Shown, Text};
 use crate::distinct;
 use crate::failures::{Failure, Failures};
+use crate::findings::describe::Service;
 use crate::findings::{Cell, Figures, Findings, RequestsSent, VariantFindings};
 use crate::units;
 use crate::words::{self, caution};
@@ -78,12 +79,25 @@ fn machine(e: &Environment) -> String {
     format!("{}, {cores}{}", e.processor, place.collect::<String>())
 }
 
+/// gRPC and another API differ most in what a load does not do.
+const CODECS_DIFFER: &str = "no figure includes what the client does with messages: encoding and decoding differ \
+    between gRPC and JSON; rpcgauge compare measures both";
+
 /// The cautions and warnings about the whole run.
 pub(crate) fn cautions(findings: &Findings) -> Vec<String> {
     let several = findings.live().count() > 1;
     let environment = findings.environment.as_ref();
     let mut cautions = caution::of_run(&findings.cautions, environment, several);
     cautions.extend(findings.warnings.iter().cloned());
+    let services = || {
+        findings
+            .live()
+            .filter_map(|variant| variant.how.service.as_ref())
+    };
+    let is_grpc = |service: &Service| service.http_method.is_none();
+    if services().any(is_grpc) && !services().all(is_grpc) {
+        cautions.push(CODECS_DIFFER.to_owned());
+    }
     if let Some(running) = findings.progress.running {
         cautions.push(still_running(running, "trials"));
     } else if findings.progress.missing > 0 {

@@ -66,6 +66,7 @@ pub(super) fn of_verdict(
     verdict: &PlacementVerdict,
     metric: Metric,
     [of, against]: [&VariantFindings; 2],
+    same_encoding: bool,
     a_a: bool,
 ) -> Vec<Caution> {
     use CautionKind as Kind;
@@ -101,6 +102,12 @@ pub(super) fn of_verdict(
     cautions.extend(bounded.map(|(variant, most)| {
         Caution::about(Kind::Bounded, &variant.name, [u64::from(most), 0]).under(placement)
     }));
+    let is_dynamic = |variant: &VariantFindings| {
+        let figures = variant.figures(placement);
+        figures.is_some_and(|figures| figures.code.contains(&CodeKind::Dynamic))
+    };
+    // If it does the same work for both, dynamic code cannot decide between them.
+    let same_work = same_encoding && is_dynamic(of) && is_dynamic(against);
     for variant in [of, against] {
         let Some(cell) = variant.cell(placement) else {
             continue;
@@ -111,7 +118,7 @@ pub(super) fn of_verdict(
             // Under load, a withheld verdict states this reason itself.
             Kind::ClientBound => judged || variant.timing == Timing::Stages,
             Kind::LinkNotHeld => judged && !is_counted(metric),
-            Kind::DynamicCode => judged && !is_counted(metric),
+            Kind::DynamicCode => judged && !is_counted(metric) && !same_work,
             _ => true,
         };
         cautions.extend(cell.cautions.iter().filter(concerns).cloned());

@@ -211,7 +211,12 @@ impl<'a> Blocks<'a> {
             unanswered: uneven.map(|uneven| uneven.shares),
             cautions: Vec::new(),
         };
-        verdict.cautions = caution::of_verdict(&verdict, metric, both, a_a);
+        let [encoding, other] = [of, against].map(|variant| {
+            let settings = &self.plan.variants[variant as usize].settings;
+            settings.target.encoding()
+        });
+        let same_encoding = encoding.is_some() && encoding == other;
+        verdict.cautions = caution::of_verdict(&verdict, metric, both, same_encoding, a_a);
         let stats = judged.ok();
         Judged { verdict, stats }
     }

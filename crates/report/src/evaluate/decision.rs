@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use rpcgauge_study::plan::{Metric, Plan};
 use rpcgauge_study::record::CodeKind;
-use rpcgauge_study::settings::{Placement, Schedule, SubjectCall, Target, Transport};
+use rpcgauge_study::settings::{Placement, REFERENCE, Schedule, SubjectCall, Target, Transport};
 
 use super::compare::Blocks;
 use crate::by_key;
@@ -124,7 +124,11 @@ impl Candidates<'_> {
         let calls = || self.all.iter().map(|one| one.call);
         let one_at_a_time =
             |call: &SubjectCall| matches!(call.options.schedule, Schedule::Closed { in_flight: 1 });
+        // The code of a stack is generated. What rpcgauge's own client does is covered by `YourClient`.
         let is_dynamic = |one: &Candidate<'_>| {
+            if one.call.server != REFERENCE {
+                return false;
+            }
             let figures = one.findings.measured().map(|(_, figures)| figures);
             figures
                 .flat_map(|figures| &figures.code)

@@ -95,7 +95,8 @@ pub enum NotShown {
     YourClient,
     /// Handlers only return the response.
     YourHandler,
-    /// Some messages were encoded and decoded by dynamic code, which can rank encodings differently than generated code.
+    /// The embedded server encoded and decoded some messages by dynamic code, which can rank encodings differently than
+    /// generated code.
     GeneratedCode,
 }
 

@@ -11,9 +11,9 @@ use crate::units;
 pub(crate) fn a_a(about: About<'_>, verdict: &PlacementVerdict) -> String {
     let (of, against, name) = (about.of, about.against, about.name());
     let Some(estimate) = &verdict.estimate else {
-        let why = match without(verdict) {
+        let why = match &*without(verdict) {
             NOT_MEASURED => "were not both measured".to_owned(),
-            other => format!("are {other} in {name}"),
+            other => format!("have no ratio in {name}: {other}"),
         };
         return format!("A/A check missing: {of} and {against} {why}");
     };
@@ -34,7 +34,7 @@ pub(crate) fn a_a(about: About<'_>, verdict: &PlacementVerdict) -> String {
 /// An A/A check in as few words as possible, to append to the name of its metric.
 pub(crate) fn a_a_brief(verdict: &PlacementVerdict) -> String {
     let Some(estimate) = &verdict.estimate else {
-        return match without(verdict) {
+        return match &*without(verdict) {
             NOT_MEASURED => "missing".to_owned(),
             other => format!("missing, {other}"),
         };

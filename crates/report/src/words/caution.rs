@@ -61,7 +61,7 @@ const LABELS: [(Kind, char, &str, &str); 9] = [
         Kind::DynamicCode,
         'D',
         "dynamic code",
-        "a descriptor was interpreted, without generated code",
+        "rpcgauge's own code interpreted a descriptor, instead of generated code",
     ),
 ];
 

@@ -98,7 +98,10 @@ fn what_to_use(decision: &Decision, under: &PlacementDecision) -> String {
                 1 => "latency",
                 _ => "latency or CPU",
             };
-            format!("Nothing is shown to be better in {what} than {choice}.")
+            format!(
+                "No difference in {what} is shown between {choice} and {}.",
+                some_names(alike)
+            )
         }
         alike => format!(
             "Use {choice}. Not shown to be worse: {}.",

@@ -242,7 +242,15 @@ fn verdict_text(line: &Line) -> String {
     }
 }
 
+/// A text with a capital first letter. A name such as `go/grpc-go` stays as it is.
 pub(crate) fn capital(text: &str) -> String {
+    if text
+        .split(' ')
+        .next()
+        .is_some_and(|word| word.contains('/'))
+    {
+        return text.to_owned();
+    }
     let mut letters = text.chars();
     match letters.next() {
         Some(first) => first.to_uppercase().chain(letters).collect(),

@@ -1,6 +1,6 @@
 //! Why a verdict is open or withheld, what would resolve it, and what else matters for it.
 
-use super::ratio::Found;
+use super::ratio::{Found, factor_phrase};
 use super::{About, NOT_HELD};
 use crate::findings::caution::CautionKind;
 use crate::findings::trial::Unfit;
@@ -19,7 +19,7 @@ pub(super) fn reason(about: About<'_>, verdict: &PlacementVerdict) -> Option<Str
             // The difference is resolved although the A/A pair shows one, too.
             let beyond = || format!("this exceeds {}", a_a(about, verdict));
             let beyond = aa_misses_1(verdict).then(beyond);
-            return sentence([beyond, contrary(verdict), unanswered, code]);
+            return sentence([beyond, contrary(about, verdict), unanswered, code]);
         }
         Outcome::NoDifference => return sentence([power(verdict), unanswered, code]),
         Outcome::NoVerdict { reason } => {
@@ -41,7 +41,7 @@ pub(super) fn reason(about: About<'_>, verdict: &PlacementVerdict) -> Option<Str
         Some(unresolved(why, about, verdict)),
         power(verdict),
         more.map(|more| help(about, more, run)),
-        contrary(verdict),
+        contrary(about, verdict),
         code,
     ])
 }
@@ -108,9 +108,12 @@ fn dynamic_code(verdict: &PlacementVerdict) -> Option<String> {
     match verdict.on_dynamic_code()[..] {
         [] => None,
         [one] => Some(format!(
-            "{one} runs on dynamic code and the other does not, so the difference may be due to that"
+            "only the messages of {one} go through dynamic code in rpcgauge, so the difference may be due to that"
         )),
-        _ => Some("both run on dynamic code, and generated code may differ".to_owned()),
+        _ => Some(
+            "messages go through dynamic code in rpcgauge, and generated code may differ"
+                .to_owned(),
+        ),
     }
 }
 
@@ -148,19 +151,22 @@ fn a_a(about: About<'_>, verdict: &PlacementVerdict) -> String {
     )
 }
 
-/// A note if the two figures contradict the ratio's direction. The figures are over all calls, but the ratio is the
-/// median of the blocks: if a few blocks contain most of the slowest calls, a percentile can point the other way.
-fn contrary(verdict: &PlacementVerdict) -> Option<String> {
+/// A note if the two figures contradict the ratio. The figures are over all calls, but the ratio is the median of the
+/// blocks: if a few blocks contain most of the slowest calls, their quotient lies outside the ratio's interval, and may
+/// point the other way.
+fn contrary(about: About<'_>, verdict: &PlacementVerdict) -> Option<String> {
     let (of, against) = verdict.of_value.zip(verdict.against_value)?;
-    let estimate = verdict.estimate.as_ref()?;
-    let (ratio, interval) = (estimate.ratio, estimate.interval);
+    let [low, high] = verdict.estimate.as_ref()?.interval?;
+    let over_all = of / against;
     // A ratio whose interval includes 1 is written in both directions.
-    let is_both_ways = interval.is_some_and(|[low, high]| low <= 1.0 && 1.0 <= high);
-    let points_other_way = (of < against && ratio > 1.0) || (of > against && ratio < 1.0);
-    (points_other_way && !is_both_ways).then(|| {
-        "over all calls together the figures point the other way: a few blocks dominate them, but the \
-         ratio is the median of the blocks"
-            .to_owned()
+    let is_both_ways = low <= 1.0 && 1.0 <= high;
+    // Figures that are exact have an interval of no width, and are rounded.
+    let is_inside = (low * 0.99..=high * 1.01).contains(&over_all) || !over_all.is_finite();
+    (!is_both_ways && !is_inside).then(|| {
+        format!(
+            "over all calls together it is {}: a few blocks dominate them, but the ratio is the median of the blocks",
+            factor_phrase(about, over_all)
+        )
     })
 }
 
@@ -289,13 +295,13 @@ mod tests {
     }
 
     #[test]
-    fn figures_that_point_the_other_way_are_explained() {
+    fn figures_that_contradict_the_ratio_are_explained() {
         for (of, against, ratio, explained) in [
             (40.0, 45.0, 1.8, true),
             (45.0, 40.0, 0.8, true),
-            (45.0, 40.0, 1.8, false),
-            (40.0, 45.0, 0.8, false),
-            (40.0, 40.0, 1.8, false),
+            (45.0, 40.0, 1.8, true),
+            (70.0, 40.0, 1.8, false),
+            (33.0, 40.0, 0.8, false),
         ] {
             let reason = reason(P99, &verdict(of, against, ratio));
             assert_eq!(reason.is_some(), explained, "{of} {against} {ratio}");

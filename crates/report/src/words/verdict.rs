@@ -3,6 +3,7 @@
 use super::ratio::Found;
 use super::reason::reason;
 use super::{About, Answer, margin_percent};
+use crate::findings::caution::{Caution, CautionKind};
 use crate::findings::verdict::{BlockCounts, Comparison, Outcome, PlacementVerdict, Withheld};
 
 /// A verdict under one placement, in parts that each output format arranges in its own way.
@@ -128,18 +129,28 @@ pub(crate) fn brief(about: About<'_>, verdict: &PlacementVerdict) -> Found {
 }
 
 /// The words for a comparison without an estimate.
-pub(super) fn without(verdict: &PlacementVerdict) -> &'static str {
-    match verdict.blocks {
+pub(super) fn without(verdict: &PlacementVerdict) -> String {
+    if let Some(failed) = verdict.cautions.iter().find_map(all_failed) {
+        return format!("all calls of {failed} failed");
+    }
+    let words = match verdict.blocks {
         BlockCounts {
             client_bound: 1.., ..
         } => "client-bound",
         BlockCounts {
             link_not_held: 1.., ..
         } => "link not held",
-        // For example, all calls of a variant failed.
+        // For example, too few calls for a percentile.
         BlockCounts { no_value: 1.., .. } => "without a common block",
         _ => NOT_MEASURED,
-    }
+    };
+    words.to_owned()
+}
+
+/// The variant that a caution is about, if it says that all of its calls failed.
+fn all_failed(caution: &Caution) -> Option<&str> {
+    let all = caution.kind == CautionKind::FailedCalls && caution.count == caution.of;
+    caution.variant.as_deref().filter(|_| all)
 }
 
 /// The words for a comparison of variants at least one of which has no measured trial.

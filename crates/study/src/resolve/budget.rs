@@ -7,13 +7,13 @@ use toml::Spanned;
 use super::machine::Count;
 use super::{Combined, Resolver, Section};
 use crate::error::StudyError;
-use crate::plan::Plan;
 use crate::plan::draft::{Compared, Draft};
 use crate::plan::estimate::guess_call;
 use crate::plan::order::Rounds;
+use crate::plan::{Plan, Variant};
 use crate::read::{Time, place};
 use crate::setting::Key;
-use crate::settings::Stop;
+use crate::settings::{Stop, Target};
 use crate::words::format_time;
 
 /// The minimum measured part of a trial: a shorter one would show little but the end of the warm-up.
@@ -78,8 +78,14 @@ impl Resolver<'_> {
             }
         }
         let least = least.as_secs_f64().ceil() as u64;
+        let is_codec =
+            |(variant, _): &&(Variant, Rounds)| matches!(variant.settings.target, Target::Codec(_));
+        let codecs = match draft.variants.iter().filter(is_codec).count() {
+            0 => String::new(),
+            codecs => format!(" ({codecs} of them codecs)"),
+        };
         let message = format!(
-            "{} is too short for {} variants; give at least {least}s, or choose fewer with --only",
+            "{} is too short for {} variants{codecs}; give at least {least}s, or choose fewer with --only",
             format_time(ms),
             draft.variants.len(),
         );

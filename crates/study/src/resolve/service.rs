@@ -179,7 +179,7 @@ impl Resolver<'_> {
             (None, None) => {
                 let message = format!(
                     "{target} names no method; append one, as in \
-                     grpc://HOST:PORT/package.Service/Method, or give \"method\""
+                     grpc://HOST:PORT/package.Service/Method, or give \"method\" (--method)"
                 );
                 wrong(url.span(), message)
             }

@@ -2,7 +2,7 @@
 
 use rpcgauge_study::objective::Objective;
 
-use super::super::{Block, Column, Figure, Section, Shown, Table, charts, number, row};
+use super::super::{Block, Column, Figure, Section, Shown, Table, Text, charts, number, row};
 use crate::findings::{Figures, StepFindings};
 use crate::units;
 
@@ -38,8 +38,33 @@ pub(super) fn section(figures: &Figures, objectives: &[Objective]) -> Section {
         ..Table::of_figures(Column::number("step", 0), &STEP)
     };
     let chart = charts::of_ramp(figures, objectives).map(Block::Chart);
-    let blocks = [Block::Table(table)].into_iter().chain(chart);
+    let answers = objectives
+        .iter()
+        .filter_map(|objective| answer(objective, &figures.steps));
+    let answers = answers.map(|answer| Block::Paragraph(Text::strong(answer)));
+    let blocks = answers.chain([Block::Table(table)]).chain(chart);
     Section::new("ramp", "Ramp", Shown::Always, blocks)
+}
+
+/// Up to which rate an objective was met; `None` if that was in every step, or in a step without calls.
+fn answer(objective: &Objective, steps: &[StepFindings]) -> Option<String> {
+    let misses = |step: &StepFindings| {
+        let mut missed = step.checked.missed.iter();
+        missed.any(|missed| missed.objective == *objective)
+    };
+    let first = steps.iter().position(misses)?;
+    let missed = steps.iter().filter(|step| misses(step)).count();
+    let before = steps[..first].iter().rfind(|step| step.started > 0);
+    let met = before.map_or_else(
+        || "was not met".to_owned(),
+        |step| format!("was met up to {} calls/s", asked(step)),
+    );
+    Some(format!(
+        "{objective} {met}; it was missed in {missed} of {}, first in step {} ({} calls/s).",
+        units::counted(steps.len() as u64, "step"),
+        first + 1,
+        asked(&steps[first])
+    ))
 }
 
 /// A step's number of calls as a rate; `None` if no calls were due in the step.

@@ -24,9 +24,12 @@ pub(super) fn facts(variant: &VariantFindings, figures: &Figures) -> Block {
     let mut distribution = |label, of: &Option<Distribution>, behind: &str| {
         facts.extend(of.as_ref().map(|d| (label, (times(d) + behind).into())));
     };
-    distribution("latency", &figures.latency, of_whom);
-    distribution("of failed", &figures.failed_latency, "");
-    distribution("send delay", &figures.send_delay, "");
+    // Percentiles over the many rates of a ramp mean little.
+    if figures.steps.is_empty() {
+        distribution("latency", &figures.latency, of_whom);
+        distribution("of failed", &figures.failed_latency, "");
+        distribution("send delay", &figures.send_delay, "");
+    }
     facts.extend(errors(figures).into_iter().map(|text| ("errors", text)));
     facts.extend([
         ("bytes", bytes(figures).into()),

@@ -59,9 +59,8 @@ fn a_verdict_on_dynamic_code_says_so_in_its_own_line_in_every_output() {
         let builder = builder.claim("old", ("grpc", "rest"), metric, (1.0, 2.0, "ms"));
         outputs(&findings(&builder.build()))
     };
-    let one =
-        "Rest runs on dynamic code and the other does not, so the difference may be due to that.";
-    let both = "Both run on dynamic code, and generated code may differ.";
+    let one = "Only the messages of rest go through dynamic code in rpcgauge, so the difference may be due to that.";
+    let both = "Messages go through dynamic code in rpcgauge, and generated code may differ.";
     for (dynamic, expected) in [(&[1][..], one), (&[0, 1, 2], both)] {
         for text in text_of(dynamic, Metric::LatencyP50) {
             assert_eq!(text.matches(expected).count(), 1, "{text}");

@@ -252,7 +252,7 @@ fn a_keepalive_stands_in_the_plan() {
 fn what_contradicts_is_refused_with_what_to_do() {
     let keys = |keys: &str| refused(&grpc(keys));
     let at = |target: &str, keys: &str| refused(&service(target, keys, "", ""));
-    insta::assert_snapshot!(at("grpc://h:1", ""), @r#"my.toml:4:10: grpc://h:1/ names no method; append one, as in grpc://HOST:PORT/package.Service/Method, or give "method""#);
+    insta::assert_snapshot!(at("grpc://h:1", ""), @r#"my.toml:4:10: grpc://h:1/ names no method; append one, as in grpc://HOST:PORT/package.Service/Method, or give "method" (--method)"#);
     insta::assert_snapshot!(keys("method = \"a.B/C\""), @"my.toml:5:10: the target already names shop.Orders/Get; leave one of the two out");
     insta::assert_snapshot!(at("grpc://h:1", "method = \"nothing\""), @r#"my.toml:5:10: "nothing" is not a gRPC method; write package.Service/Method"#);
     insta::assert_snapshot!(at(HTTP, "method = \"a.B/C\""), @"my.toml:5:10: http://localhost/orders is called over HTTP; the path after its host selects what is called");
