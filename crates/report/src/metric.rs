@@ -326,16 +326,20 @@ pub(crate) fn depends_on_speed(metric: Metric) -> bool {
     }
 }
 
+/// Whether a metric is a figure of the latency.
+pub(crate) fn is_latency(metric: Metric) -> bool {
+    match row(metric).kind {
+        Kind::Quantile(_) => true,
+        Kind::Mean { is_latency } => is_latency,
+        Kind::Goodput | Kind::Bytes(_) | Kind::Cpu(_) | Kind::Memory => false,
+    }
+}
+
 /// Whether a metric would be attributed to the server even if a saturated client determined it. This is false for
 /// stage trials, which also measure the client's work, and for bytes, CPU time and memory, which a saturated client does
 /// not change.
 pub(crate) fn is_about_server(metric: Metric, timing: Timing) -> bool {
-    let timed = match row(metric).kind {
-        Kind::Quantile(_) | Kind::Goodput => true,
-        Kind::Mean { is_latency } => is_latency,
-        Kind::Bytes(_) | Kind::Cpu(_) | Kind::Memory => false,
-    };
-    timing == Timing::Load && timed
+    timing == Timing::Load && (is_latency(metric) || metric == Metric::Goodput)
 }
 
 impl Row {

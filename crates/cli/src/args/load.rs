@@ -82,7 +82,7 @@ impl FromStr for NamedTarget {
 #[derive(Debug, Args)]
 pub(crate) struct VersusArgs {
     /// Compare with this target, alternating in blocks
-    #[arg(long, value_name = "TARGET", value_hint = ValueHint::Url, conflicts_with_all = ["ramp", "find_capacity"], help_heading = heading::COMPARISON)]
+    #[arg(long, value_name = "TARGET", value_hint = ValueHint::Url, conflicts_with = "find_capacity", help_heading = heading::COMPARISON)]
     pub(crate) vs: Option<NamedTarget>,
     /// A header field for calls to the --vs target, to which -H does not apply (repeatable); its
     /// value is never stored
@@ -100,11 +100,12 @@ pub(crate) struct VersusArgs {
     /// The HTTP method of the --vs target instead of -X
     #[arg(long, value_name = "METHOD", requires = "vs", help_heading = heading::COMPARISON)]
     pub(crate) vs_request_method: Option<String>,
-    /// Number of blocks in the comparison; they share the duration and the calls [default: 10]
+    /// Number of blocks in the comparison; they share the duration and the calls, and each runs a whole ramp
+    /// [default: 10; 3 with --ramp]
     #[arg(long, value_name = "N", help_heading = heading::COMPARISON)]
     pub(crate) blocks: Option<u32>,
     /// Exit with 1 if calls to TARGET are slower than those to the --vs target by more than this [5% without a value]
-    #[arg(long, value_name = "SHARE", requires = "vs", num_args = 0..=1, require_equals = true, default_missing_value = "5%", value_parser = parse_allowed, help_heading = heading::COMPARISON)]
+    #[arg(long, value_name = "SHARE", requires = "vs", conflicts_with = "ramp", num_args = 0..=1, require_equals = true, default_missing_value = "5%", value_parser = parse_allowed, help_heading = heading::COMPARISON)]
     pub(crate) fail_if_slower: Option<f64>,
     /// With --fail-if-slower, allow more or less for one latency: p99=20%, p99=off (repeatable)
     #[arg(long, value_name = "METRIC=SHARE", requires = "fail_if_slower", value_parser = parse_exception, value_delimiter = ',', help_heading = heading::COMPARISON)]

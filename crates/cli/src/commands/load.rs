@@ -25,6 +25,9 @@ const DURATION_MS: u64 = 10_000;
 const BLOCKS: u32 = 10;
 /// Minimum number of blocks in a comparison. With fewer, intervals are too wide to be useful.
 const MIN_BLOCKS: u32 = 5;
+/// Default and minimum number of blocks in a comparison during a ramp. Each block takes the time of three ramps, and
+/// the differences of interest are large.
+const RAMP_BLOCKS: u32 = 3;
 /// Maximum number of blocks in a comparison.
 const MAX_BLOCKS: u32 = 1_000;
 /// Minimum duration of a block in a comparison, in ms.
@@ -231,7 +234,7 @@ fn write_pace(text: &mut StudyText, args: &LoadArgs, blocks: u32) {
     let part = |whole: u64| whole.div_ceil(blocks.into());
     text.optional("calls", pace.calls.map(|calls| number(part(calls))));
     let duration = match (pace.duration, pace.calls, blocks) {
-        (None, None, 2..) => Some(DURATION_MS),
+        (None, None, 2..) if pace.ramp.is_none() => Some(DURATION_MS),
         (duration, ..) => duration,
     };
     text.optional("time", duration.map(|ms| format_time(part(ms))));
@@ -249,10 +252,14 @@ fn blocks(args: &LoadArgs) -> Result<u32, Failure> {
             )),
         };
     }
-    let blocks = asked.unwrap_or(BLOCKS);
-    if !(MIN_BLOCKS..=MAX_BLOCKS).contains(&blocks) {
+    let (usual, least) = match args.pace.ramp {
+        None => (BLOCKS, MIN_BLOCKS),
+        Some(_) => (RAMP_BLOCKS, RAMP_BLOCKS),
+    };
+    let blocks = asked.unwrap_or(usual);
+    if !(least..=MAX_BLOCKS).contains(&blocks) {
         return Err(Failure::input(format!(
-            "--blocks: must be from {MIN_BLOCKS} to {MAX_BLOCKS}, not {blocks}"
+            "--blocks: must be from {least} to {MAX_BLOCKS}, not {blocks}"
         )));
     }
     let least = MIN_BLOCK_MS * u64::from(blocks);

@@ -52,6 +52,64 @@ fn a_ramp_is_told_step_by_step_in_every_report() {
 }
 
 #[test]
+fn two_targets_are_compared_in_each_step_of_a_ramp() {
+    let place = Place::new();
+    let (ours, theirs) = (answering(OK), answering(OK));
+    let shown = place
+        .line(&format!(
+            "load ours=http://{}/ --vs theirs=http://{}/ --ramp 100,0,200:200ms --slo errors<=0 --out run",
+            ours.address, theirs.address
+        ))
+        .well();
+    for text in [
+        "ours reached",
+        "theirs reached",
+        "ours is",
+        "In p50 latency, ",
+    ] {
+        assert!(shown.contains(text), "{text}: {shown}");
+    }
+    for target in ["ours", "theirs"] {
+        let met = format!("{target}: errors<=0 met in every step");
+        assert!(shown.contains(&met), "{shown}");
+    }
+    let report = report(&place.path().join("run"));
+    assert_eq!(
+        report["trials"].as_array().map(Vec::len),
+        Some(9),
+        "3 blocks"
+    );
+    assert_eq!(
+        report["comparisons"],
+        serde_json::json!([]),
+        "none over all rates"
+    );
+    let metrics = ["latency-p50", "latency-p99"];
+    for (compared, metric) in report["ramps"]
+        .as_array()
+        .expect("ramps")
+        .iter()
+        .zip(metrics)
+    {
+        assert_eq!(compared["metric"], metric);
+        assert_eq!(compared["steps"].as_array().map(Vec::len), Some(3));
+    }
+    let started = |place: usize| report["ramps"][0]["steps"][place]["blocks"]["used"].clone();
+    assert_eq!([0, 1, 2].map(started), [3, 0, 3], "none in the pause");
+    assert_eq!(report["ramps"][0]["steps"][2]["control"]["of"], "theirs");
+    let of_target = steps(&report).iter().map(|step| step["started"].clone());
+    assert_eq!(
+        of_target.collect::<Vec<_>>(),
+        [60, 0, 120],
+        "over the blocks"
+    );
+    let page = fs::read_to_string(place.path().join("run/report.html")).expect("a page");
+    for drawn in ["ours p50", "theirs p50", "Ramp of theirs"] {
+        assert!(page.contains(drawn), "{drawn}");
+    }
+}
+
+#[test]
 fn a_ramp_of_random_arrivals_ends_with_its_calls() {
     let place = Place::new();
     let service = Service::start(&place, &[]);
@@ -85,6 +143,8 @@ fn what_is_no_ramp_is_refused_in_one_line() {
     run(&["--ramp", "1:1s", "--in-flight", "5"]).refused(&["--ramp", "--in-flight"]);
     run(&["--ramp", "1:1s", "--duration", "5s"]).refused(&["--ramp", "--duration"]);
     run(&["--ramp", "1:1s", "--warmup", "5s"]).refused(&["--warmup", "no separate warm-up"]);
-    run(&["--ramp", "1:1s", "--vs", "http://127.0.0.1:9/"]).refused(&["--ramp", "--vs"]);
+    let vs = ["--ramp", "1:1s", "--vs", "http://127.0.0.1:9/"];
+    run(&[&vs[..], &["--fail-if-slower"]].concat()).refused(&["--ramp", "--fail-if-slower"]);
+    run(&[&vs[..], &["--blocks", "2"]].concat()).refused(&["--blocks", "from 3"]);
     run(&["--poisson"]).refused(&["not provided", "--ramp"]);
 }

@@ -41,6 +41,12 @@ impl Document {
             let times = times.map_or_else(String::new, |times| format!("; {times}"));
             Item::plain(Text::strong(&variant.name).and(text + &times))
         }));
+        let ramps = findings.ramps.iter().filter_map(|compared| {
+            let (_, figures) = findings.variant(&compared.of)?.measured().next()?;
+            let sentence = words::ramp::sentence(compared, &figures.steps);
+            Some(Item::plain(sentence.into()))
+        });
+        items.extend(ramps);
         let asked = findings.comparisons.iter().filter(|one| !one.a_a);
         let mut asked: Vec<&Comparison> = asked.collect();
         // Headlines first, and of each variant its latency.

@@ -17,6 +17,7 @@ mod link;
 mod objective;
 mod parts;
 mod processes;
+mod ramp;
 mod spikes;
 mod stacks;
 mod sweep;
@@ -108,12 +109,14 @@ impl Findings {
         };
         let row = |(t, m)| TrialRow::of(t, m, FloorBeside::of(t, &recorded.floors));
         let rows: Vec<TrialRow> = measured(&all).map(row).collect();
-        let variants = (0..).zip(&plan.variants);
-        let variants = variants.map(|(index, variant)| recorded.variant(index, variant));
-        let mut variants = variants.collect::<Result<Vec<_>, _>>()?;
+        let mut variants = recorded.variants()?;
         parts::fill(plan, &mut variants);
         let blocks = Blocks::new(plan, &variants, &rows)?;
-        let comparisons = plan.pairs.iter().map(|pair| blocks.comparison(pair));
+        let whole = plan
+            .pairs
+            .iter()
+            .filter(|pair| !ramp::is_by_step(plan, pair));
+        let comparisons = whole.map(|pair| blocks.comparison(pair));
         let comparisons = comparisons.collect::<Result<Vec<_>, _>>()?;
         let sweeps = sweep::sweeps(plan, &blocks, &comparisons);
         let claims = plan.claims.iter();
@@ -130,6 +133,7 @@ impl Findings {
             warnings: environment.map(warnings).unwrap_or_default(),
             decisions: decision::decisions(plan, &blocks, &variants),
             comparisons,
+            ramps: ramp::comparisons(plan, &all)?,
             sweeps,
             claims,
             objectives: match capacity {
@@ -214,6 +218,12 @@ struct Recorded<'r> {
 }
 
 impl Recorded<'_> {
+    fn variants(&self) -> Result<Vec<VariantFindings>, ReportError> {
+        let variants = (0..).zip(&self.plan.variants);
+        let variants = variants.map(|(index, variant)| self.variant(index, variant));
+        variants.collect()
+    }
+
     fn variant(&self, index: u32, variant: &Variant) -> Result<VariantFindings, ReportError> {
         let placements = self.plan.placements.iter().filter(|placement| {
             self.plan

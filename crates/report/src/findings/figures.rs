@@ -310,8 +310,8 @@ pub struct StepFindings {
     pub start_ns: u64,
     /// The planned length.
     pub time_ns: u64,
-    /// The actual length: shorter if the load ended within the step, 0 if it ended before the step. Time in which the
-    /// client was stalled is left out.
+    /// The actual length, summed over blocks: shorter if the load ended within the step, 0 if it ended before the step.
+    /// Time in which the client was stalled is left out.
     pub lasted_ns: u64,
     /// Calls that were due in the step.
     pub started: u64,

@@ -43,7 +43,7 @@ use processes::ProcessFindings;
 use stacks::StackFindings;
 use sweep::Sweep;
 use trial::TrialRow;
-use verdict::{ClaimFindings, Comparison};
+use verdict::{ClaimFindings, Comparison, RampComparison};
 
 /// The version of the findings' schema that this program writes.
 pub const SCHEMA: u32 = 1;
@@ -71,6 +71,9 @@ pub struct Findings {
     pub decisions: Vec<Decision>,
     /// The verdicts, in the study's order.
     pub comparisons: Vec<Comparison>,
+    /// The verdicts on latency during a ramp, step by step.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ramps: Vec<RampComparison>,
     /// Variants that differ in message size, and the sizes at which the better one changes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sweeps: Vec<Sweep>,

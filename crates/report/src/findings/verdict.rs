@@ -40,6 +40,24 @@ pub struct Comparison {
     pub combined: Combined,
 }
 
+/// A comparison of the latency of two live services during a ramp: each step has its own verdict.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct RampComparison {
+    /// The pair's name in the study.
+    pub pair: String,
+    /// The question it answers.
+    pub question: String,
+    /// The variant that the verdicts are about.
+    pub of: String,
+    /// The variant that it is compared with.
+    pub against: String,
+    /// The metric that is compared.
+    pub metric: Metric,
+    /// The verdict on each step of the variants' `figures`, in the same order; none in a pause.
+    pub steps: Vec<PlacementVerdict>,
+}
+
 /// The verdict of a comparison over all placements. It can be unconfirmed: resolved under only some of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

@@ -5,7 +5,7 @@ use rpcgauge_study::settings::{Arrivals, Schedule};
 
 use super::*;
 use crate::fixture::{
-    Spec, call, capacity, findings, live, live_schedule, quickstart, ramp, stacks, two,
+    Spec, call, capacity, findings, live, live_schedule, quickstart, ramp, stacks, two, versus_ramp,
 };
 
 fn plain(width: usize) -> Style {
@@ -70,6 +70,11 @@ fn a_load_reads_as_a_result_with_its_objectives_first() {
 #[test]
 fn a_ramp_is_shown_step_by_step() {
     insta::assert_snapshot!(render(&findings(&ramp()), plain(100)));
+}
+
+#[test]
+fn a_ramp_of_two_services_is_shown_side_by_side() {
+    insta::assert_snapshot!(render(&findings(&versus_ramp()), plain(100)));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rpcgauge_study::record::Environment;
 use rpcgauge_study::settings::Placement;
 
-use super::{capital, joined, on};
+use super::{About, capital, joined, on};
 use crate::findings::caution::{Caution, CautionKind as Kind};
 use crate::findings::verdict::{Comparison, Outcome, PlacementVerdict};
 use crate::units;
@@ -277,16 +277,23 @@ pub(crate) fn of_run(
 /// The cautions of comparisons, without duplicates; `None` if there are none. With several placements, each set of
 /// placements that share cautions has its own sentence. A caution about several variants is one clause.
 pub(crate) fn of_comparisons(comparisons: &[&Comparison]) -> Option<String> {
-    let verdicts = comparisons.iter().flat_map(|one| &one.placements);
+    let all = comparisons.iter();
+    let all = all.map(|one| (About::from(*one), &one.placements[..]));
+    of_verdicts(&all.collect::<Vec<_>>())
+}
+
+/// [`of_comparisons`] for the verdicts on several pairs.
+pub(crate) fn of_verdicts(pairs: &[(About<'_>, &[PlacementVerdict])]) -> Option<String> {
+    let verdicts = pairs.iter().flat_map(|(_, verdicts)| *verdicts);
     let placements = distinct(verdicts.map(|verdict| verdict.placement));
     // The placements of each kind of caution, clause (with a placeholder) and subject; in the order of kinds.
     let mut about: BTreeMap<(Kind, String, String), Vec<Placement>> = BTreeMap::new();
-    for comparison in comparisons {
-        for verdict in &comparison.placements {
+    for (pair, verdicts) in pairs {
+        for verdict in *verdicts {
             for caution in verdict.cautions.iter().filter(|c| stands_apart(c, verdict)) {
                 let subject = match caution.kind {
-                    Kind::BlocksLeftOut if comparisons.len() > 1 => {
-                        Some(format!("{} against {}", comparison.of, comparison.against))
+                    Kind::BlocksLeftOut if pairs.len() > 1 => {
+                        Some(format!("{} against {}", pair.of, pair.against))
                     }
                     _ => caution.variant.clone(),
                 };

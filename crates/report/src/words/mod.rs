@@ -8,6 +8,7 @@ mod claim;
 mod crossing;
 pub(crate) mod decision;
 pub(crate) mod objective;
+pub(crate) mod ramp;
 mod ratio;
 mod reason;
 pub(crate) mod spikes;
@@ -29,7 +30,7 @@ pub(crate) use ratio::{Factor, Found, change_phrase, factor_phrase, interval_bes
 pub(crate) use reason::{LONGER, code_mark};
 pub(crate) use verdict::{Line, brief, line, lines};
 
-use crate::findings::verdict::{ClaimFindings, Combined, Comparison};
+use crate::findings::verdict::{ClaimFindings, Combined, Comparison, RampComparison};
 use crate::findings::{Figures, Findings};
 use crate::metric::{better, row};
 use crate::units;
@@ -69,6 +70,19 @@ impl<'a> From<&'a Comparison> for About<'a> {
             metric: c.metric,
             operation: c.operation,
             one_process: c.one_process,
+            said: None,
+        }
+    }
+}
+
+impl<'a> From<&'a RampComparison> for About<'a> {
+    fn from(c: &'a RampComparison) -> Self {
+        Self {
+            of: &c.of,
+            against: &c.against,
+            metric: c.metric,
+            operation: None,
+            one_process: false,
             said: None,
         }
     }

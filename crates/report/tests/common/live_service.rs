@@ -131,6 +131,69 @@ pub fn versus(ratio: f64, noise: f64) -> Sample {
     sample
 }
 
+/// A step with its numbers of due, answered and failed calls, and the latency of most calls.
+fn step((part, (started, answered, failed, ns)): (&RampPart, (u64, u64, u64, u64))) -> Step {
+    let times = |count: u64, ns: u64| {
+        let mut histogram = Unpacked::new(3).expect("three digits");
+        // The slowest call takes ten times as long as the others.
+        for call in 0..count {
+            let slow = if call == 0 { 10 } else { 1 };
+            histogram.record(ns * slow).expect("it grows");
+        }
+        Histogram::from(histogram)
+    };
+    Step {
+        from: part.from,
+        to: part.to,
+        time_ns: part.time_ms * 1_000_000,
+        started,
+        never_sent: 0,
+        answered,
+        answered_within: answered,
+        failed,
+        stalled: 0,
+        latency: times(answered, ns),
+        send_delay: times(started, ns / 10),
+    }
+}
+
+/// Two services called in the same ramp, in three blocks: alike in the first step, and after a pause the first service
+/// takes twice as long.
+pub fn versus_ramp() -> Sample {
+    let mut sample = versus(1.0, 0.0);
+    sample.plan.blocks = 3;
+    sample.plan.warmup = Stop::after_ms(0);
+    sample.plan.trials.retain(|trial| trial.block < 3);
+    sample.trials.retain(|record| record.trial.block < 3);
+    let parts = [100.0, 0.0, 400.0].map(|rate| RampPart {
+        from: rate,
+        to: rate,
+        time_ms: 1_000,
+    });
+    for variant in &mut sample.plan.variants {
+        *live_schedule(variant) = Schedule::Ramp {
+            parts: parts.to_vec(),
+            arrivals: Arrivals::Constant,
+        };
+    }
+    for record in &mut sample.trials {
+        let usual = 1_000_000 + 2_000 * u64::from(record.trial.block);
+        let last = match record.variant.as_str() {
+            "rest" => usual,
+            _ => 2 * usual,
+        };
+        let became = [(100, 100, 0, usual), (0, 0, 0, 0), (400, 400, 0, last)];
+        if let TrialOutcome::Measured(measured) = &mut record.outcome {
+            measured.calls.started = 500;
+            measured.calls.answered = 500;
+            measured.elapsed_ns = 3_000_000_000;
+            measured.client_share = Some(0.1);
+            measured.steps = parts.iter().zip(became).map(step).collect();
+        }
+    }
+    sample
+}
+
 /// The same service called in a ramp: two steps, a pause, and an overload that loses calls.
 pub fn ramp() -> Sample {
     let mut sample = live();
@@ -148,15 +211,6 @@ pub fn ramp() -> Sample {
     sample.plan.objectives = ["p50<5ms", "p99<5ms", "goodput>49"]
         .map(|text| text.parse().expect("an objective"))
         .to_vec();
-    let times = |count: u64, ns: u64| {
-        let mut histogram = Unpacked::new(3).expect("three digits");
-        // The slowest call takes ten times as long as the others.
-        for call in 0..count {
-            let slow = if call == 0 { 10 } else { 1 };
-            histogram.record(ns * slow).expect("it grows");
-        }
-        Histogram::from(histogram)
-    };
     // The numbers of due, answered and failed calls, and the latency of most calls.
     let became = [
         (100, 100, 0, 1_000_000),
@@ -166,22 +220,7 @@ pub fn ramp() -> Sample {
     ];
     if let TrialOutcome::Measured(measured) = &mut sample.trials[0].outcome {
         measured.elapsed_ns = 8_000_000_000;
-        let steps = parts.iter().zip(became);
-        measured.steps = steps
-            .map(|(part, (started, answered, failed, ns))| Step {
-                from: part.from,
-                to: part.to,
-                time_ns: part.time_ms * 1_000_000,
-                started,
-                never_sent: 0,
-                answered,
-                answered_within: answered,
-                failed,
-                stalled: 0,
-                latency: times(answered, ns),
-                send_delay: times(started, ns / 10),
-            })
-            .collect();
+        measured.steps = parts.iter().zip(became).map(step).collect();
     }
     *live_schedule(&mut sample.plan.variants[0]) = Schedule::Ramp {
         parts,

@@ -16,13 +16,15 @@ use crate::plan::order::Rounds;
 use crate::read::{place, value};
 use crate::setting::Key;
 use crate::settings::{
-    HttpVersion, Idle, LiveCall, Placement, Schedule, Settings, Stop, Target, Transport,
+    HttpVersion, Idle, LiveCall, Placement, RampPart, Settings, Stop, Target, Transport,
 };
 
 /// The default maximum warm-up of a live service: long enough for a service that takes about 100 ms per call to settle.
 const MAX_WARMUP_MS: u64 = 5_000;
 /// The default number of blocks of a comparison of live services.
 const DEFAULT_LIVE_BLOCKS: u32 = 10;
+/// The same for a ramp, of which each block runs the whole.
+const DEFAULT_RAMP_BLOCKS: u32 = 3;
 
 /// Where a plan's trials run, how often its headline pairs are checked under other placements, and the bounds of
 /// trials.
@@ -108,6 +110,7 @@ impl Resolver<'_> {
             return Err(self.source.error(place, message));
         }
         self.check_services(combined)?;
+        self.check_ramps(combined)?;
         if let (true, Some(others)) = (is_started, &study.placement.others) {
             let message = "services that a command starts are measured under one placement; leave \"others\" out";
             return Err(self.source.error(others.span(), message));
@@ -117,27 +120,34 @@ impl Resolver<'_> {
                 placements: self.placements()?.into_iter().take(1).collect(),
                 check_rounds: self.check_rounds(),
                 idle: value(&top.idle).unwrap_or(Idle::Held),
-                warmup: self.live_warmup(combined, kept)?,
+                warmup: self.live_warmup(combined)?,
                 capacity: None,
             });
         }
         let capacity = top.capacity.as_ref();
         let capacity = capacity.map(|written| self.search(written, combined));
         let capacity = capacity.transpose()?;
+        let is_ramp = combined.iter().any(|one| !one.ramp().is_empty());
+        let usual = match (kept, is_ramp) {
+            (1, _) => 1,
+            (_, true) => DEFAULT_RAMP_BLOCKS,
+            (_, false) => DEFAULT_LIVE_BLOCKS,
+        };
         let rounds = |group: Option<&str>| match capacity {
             Some(_) => Rounds {
                 invocations: 1,
                 blocks: MAX_TRIALS,
             },
-            None => study.live_rounds(kept, asked, group),
+            None => study.live_rounds(usual, asked, group),
         };
         for one in combined.iter_mut() {
             one.rounds = rounds(one.variant.group.as_deref());
         }
         if let Some(a_a) = &top.a_a
-            && (capacity.is_some() || combined.iter().any(Combined::is_ramp))
+            && capacity.is_some()
         {
-            let message = "a search or a ramp is compared with nothing, not even with itself; leave \"a-a\" out";
+            let message =
+                "a search is compared with nothing, not even with itself; leave \"a-a\" out";
             return Err(self.source.error(a_a.span(), message));
         }
         Ok(Machine {
@@ -146,7 +156,7 @@ impl Resolver<'_> {
             idle: Idle::AsIs,
             warmup: match &capacity {
                 Some(search) => capacity::warmup(search),
-                None => self.live_warmup(combined, kept)?,
+                None => self.live_warmup(combined)?,
             },
             capacity,
         })
@@ -228,11 +238,24 @@ impl Resolver<'_> {
         }
     }
 
+    /// Refuses different ramps: services are compared step by step.
+    fn check_ramps(&self, combined: &[Combined]) -> Result<(), StudyError> {
+        let differing = combined
+            .array_windows()
+            .find(|[one, other]| one.ramp() != other.ramp());
+        let Some([one, other]) = differing else {
+            return Ok(());
+        };
+        let place = other.layer.span(Key::Rate).or(one.layer.span(Key::Rate));
+        let message = "a ramp is compared step by step, so all variants must have the same one; write it in [base]";
+        Err(self.at(place, message))
+    }
+
     /// The default bounds of the warm-up for live services: no longer than the trial. A ramp has no warm-up: its first
     /// part can serve as one, but is measured like the others.
-    fn live_warmup(&self, combined: &[Combined], kept: usize) -> Result<Stop, StudyError> {
+    fn live_warmup(&self, combined: &[Combined]) -> Result<Stop, StudyError> {
         const NONE: Stop = Stop::after_ms(0);
-        if let Some(ramp) = combined.iter().find(|one| one.is_ramp()) {
+        if combined.iter().any(|one| !one.ramp().is_empty()) {
             let warm_ups = self
                 .study
                 .sections()
@@ -243,10 +266,6 @@ impl Resolver<'_> {
                 let message = "a ramp has no separate warm-up; begin the ramp with one, as in \
                     100:5s,100..1000:30s, and leave this out";
                 return Err(self.source.error(warm_up.span(), message));
-            }
-            if kept > 1 {
-                let message = "a ramp cannot be compared; leave the other variants out";
-                return Err(self.at(ramp.layer.span(Key::Rate), message));
             }
             return Ok(NONE);
         }
@@ -333,9 +352,10 @@ fn count(written: &Count) -> Option<u32> {
 }
 
 impl Combined {
-    fn is_ramp(&self) -> bool {
+    /// The parts of its ramp; empty for other schedules.
+    fn ramp(&self) -> &[RampPart] {
         let options = self.variant.settings.target.options();
-        options.is_some_and(|options| matches!(options.schedule, Schedule::Ramp { .. }))
+        options.map_or(&[], |options| options.schedule.ramp())
     }
 
     pub(super) fn live(&self) -> Option<&LiveCall> {
@@ -362,11 +382,7 @@ impl StudyFile {
 
     /// How often a study of live services, or one of its groups, is repeated. It has one invocation, because nothing is
     /// restarted.
-    fn live_rounds(&self, variants: usize, asked: &Overrides, group: Option<&str>) -> Rounds {
-        let usual = match variants {
-            1 => 1,
-            _ => DEFAULT_LIVE_BLOCKS,
-        };
+    fn live_rounds(&self, usual: u32, asked: &Overrides, group: Option<&str>) -> Rounds {
         let whole = Rounds {
             invocations: 1,
             blocks: asked.blocks.or(count(&self.part.blocks)).unwrap_or(usual),

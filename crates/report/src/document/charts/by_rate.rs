@@ -3,9 +3,9 @@
 use rpcgauge_study::objective::{Measure, Objective};
 
 use super::super::chart::{Axis, Chart, Line, Mark, Marks, Plot, Size, Weight};
-use crate::findings::Figures;
 use crate::findings::capacity::CapacityFindings;
 use crate::findings::objective::{Checked, MissedObjective};
+use crate::findings::{Figures, Findings};
 use crate::{distinct, units, words};
 
 const P50: Measure = Measure::Percentile(50.0);
@@ -15,20 +15,30 @@ const P99: Measure = Measure::Percentile(99.0);
 /// Rates that differ by more than this factor are shown on a logarithmic axis.
 const LOG_FROM: f64 = 2.0;
 
-/// The classes of measures that have no class of their own.
+/// The classes of lines that have no class of their own.
 const OTHERS: [&str; 4] = ["s3", "s5", "s6", "s7"];
 
 /// A trial or a step, with its target rate.
 struct Tried<'a> {
+    /// The target that was called, if there are two.
+    target: Option<&'a str>,
     rate: f64,
     p50_ns: Option<f64>,
     p99_ns: Option<f64>,
     checked: &'a Checked,
 }
 
+/// What a line shows.
+#[derive(Clone, Copy, PartialEq)]
+struct Series<'a> {
+    target: Option<&'a str>,
+    measure: Measure,
+}
+
 /// The trials of a search, with the rate that it found.
 pub(in crate::document) fn of_search(found: &CapacityFindings) -> Option<Chart> {
     let tried = found.trials.iter().map(|trial| Tried {
+        target: None,
         rate: trial.rate,
         p50_ns: trial.latency_p50_ns,
         p99_ns: trial.latency_p99_ns,
@@ -42,23 +52,40 @@ pub(in crate::document) fn of_search(found: &CapacityFindings) -> Option<Chart> 
 
 /// The steps of a ramp.
 pub(in crate::document) fn of_ramp(figures: &Figures, objectives: &[Objective]) -> Option<Chart> {
+    let tried = steps(None, figures).collect();
+    ByRate::of(tried, objectives)?.chart("step", None, IN_TABLE)
+}
+
+/// The steps of the targets that are compared in a ramp.
+pub(in crate::document) fn of_ramps(findings: &Findings) -> Option<Chart> {
+    let tried = findings.live().flat_map(|variant| {
+        let figures = variant.measured().map(|(_, figures)| figures);
+        figures.flat_map(|figures| steps(Some(&variant.name), figures))
+    });
+    let objectives = findings.objectives.iter();
+    let objectives = distinct(objectives.map(|found| found.objective.clone()));
+    ByRate::of(tried.collect(), &objectives)?.chart("step", None, IN_TABLE)
+}
+
+const IN_TABLE: &str = "The figures are in the table of steps.";
+
+fn steps<'a>(target: Option<&'a str>, figures: &'a Figures) -> impl Iterator<Item = Tried<'a>> {
     let steps = figures.steps.iter().filter(|step| step.started > 0);
-    let tried = steps.map(|step| Tried {
+    steps.map(move |step| Tried {
+        target,
         rate: (step.from + step.to) / 2.0,
         p50_ns: step.latency.as_ref().map(|latency| latency.p50_ns),
         p99_ns: step.latency.as_ref().and_then(|latency| latency.p99_ns),
         checked: &step.checked,
-    });
-    let said = "The figures are in the table of steps.";
-    ByRate::of(tried.collect(), objectives)?.chart("step", None, said)
+    })
 }
 
 /// Trials or steps with their axes, by rate.
 struct ByRate<'a> {
     tried: Vec<Tried<'a>>,
     objectives: &'a [Objective],
-    /// The measures of latency, each with the class of its line.
-    measures: Vec<(Measure, &'static str)>,
+    /// The lines, each with its class.
+    series: Vec<(Series<'a>, &'static str)>,
     x: Axis,
     y: Axis,
 }
@@ -66,6 +93,7 @@ struct ByRate<'a> {
 impl<'a> ByRate<'a> {
     /// `None` if there are less than two rates, or no latency.
     fn of(mut tried: Vec<Tried<'a>>, objectives: &'a [Objective]) -> Option<Self> {
+        let targets = distinct(tried.iter().map(|tried| tried.target));
         tried.sort_by(|one, other| one.rate.total_cmp(&other.rate));
         let (lowest, highest) = (tried.first()?.rate, tried.last()?.rate);
         if lowest == highest {
@@ -82,17 +110,22 @@ impl<'a> ByRate<'a> {
         let least = times.iter().copied().reduce(f64::min)?;
         let most = times.into_iter().fold(least, f64::max);
         let mut others = OTHERS.into_iter().cycle();
-        let class = |measure| match measure {
+        let mut class = |series: Series<'_>| match series.measure {
+            _ if series.target != targets[0] => others.next().unwrap_or_default(),
             P50 => "s4",
             P90 => "s2",
             P99 => "s1",
             _ => others.next().unwrap_or_default(),
         };
-        let classes: Vec<&str> = measures.iter().copied().map(class).collect();
+        let series = targets.iter().flat_map(|&target| {
+            measures
+                .iter()
+                .map(move |&measure| Series { target, measure })
+        });
         Some(Self {
+            series: series.map(|series| (series, class(series))).collect(),
             tried,
             objectives,
-            measures: measures.into_iter().zip(classes).collect(),
             x: if highest / lowest > LOG_FROM {
                 Axis::log(lowest, highest)
             } else {
@@ -123,20 +156,31 @@ impl<'a> ByRate<'a> {
         Chart::new(Weight::Curves, "Latency by rate", intro, None, vec![plot])
     }
 
-    /// A line for each measure, through the medians at each rate.
+    /// The trials or steps of a line.
+    fn tried(&self, series: Series<'a>) -> impl Iterator<Item = &Tried<'a>> {
+        let tried = self.tried.iter();
+        tried.filter(move |tried| tried.target == series.target)
+    }
+
+    /// A line for each measure and target, through the medians at each rate.
     fn medians(&self) -> Vec<Line> {
-        let line = |(measure, class): &(Measure, &'static str)| {
-            let median = |same: &[Tried<'_>]| {
+        let line = |(series, class): &(Series<'a>, &'static str)| {
+            let median = |same: &[&Tried<'_>]| {
                 let times = same.iter();
-                let times = times.filter_map(|it| it.time(*measure));
+                let times = times.filter_map(|it| it.time(series.measure));
                 let ns = middle(times.collect())?;
                 Some((self.x.place(same[0].rate), self.y.place(ns)))
             };
-            let same = self.tried.chunk_by(|one, other| one.rate == other.rate);
+            let own: Vec<&Tried<'_>> = self.tried(*series).collect();
+            let same = own.chunk_by(|one, other| one.rate == other.rate);
             let points = same.filter_map(median).collect();
-            Line::parts(&(class, name(*measure).into()), [points])
+            let name = match series.target {
+                None => name(series.measure),
+                Some(target) => format!("{target} {}", name(series.measure)),
+            };
+            Line::parts(&(class, name.into()), [points])
         };
-        self.measures.iter().flat_map(line).collect()
+        self.series.iter().flat_map(line).collect()
     }
 
     /// A horizontal line for each objective, and a vertical line at the rate that was found.
@@ -158,10 +202,10 @@ impl<'a> ByRate<'a> {
     /// The figures of each trial or step, by its outcome.
     fn marks(&self) -> Vec<Marks> {
         let of_kind = |mark| {
-            let tried = self.tried.iter().filter(|tried| tried.mark() == mark);
-            let at = tried.flat_map(|tried| {
-                self.measures.iter().filter_map(|(measure, class)| {
-                    let ns = tried.time(*measure)?;
+            let at = self.series.iter().flat_map(|(series, class)| {
+                let tried = self.tried(*series).filter(|tried| tried.mark() == mark);
+                tried.filter_map(|tried| {
+                    let ns = tried.time(series.measure)?;
                     Some((*class, (self.x.place(tried.rate), self.y.place(ns))))
                 })
             });

@@ -8,7 +8,7 @@ mod sizes;
 mod steps;
 mod timeline;
 
-pub(super) use by_rate::{of_ramp, of_search};
+pub(super) use by_rate::{of_ramp, of_ramps, of_search};
 
 use super::chart::{Chart, Weight};
 use super::figures;

@@ -53,7 +53,8 @@ fn notes(cell: &Cell, named: bool) -> impl Iterator<Item = Block> {
 
 /// The sections of capacity searches and ramps.
 pub(super) fn listings(findings: &Findings) -> Vec<Section> {
-    let ramps = findings.variants.iter().flat_map(|variant| {
+    let is_single = findings.live().count() == 1;
+    let ramps = findings.live().flat_map(|variant| {
         let own = findings
             .objectives
             .iter()
@@ -61,8 +62,16 @@ pub(super) fn listings(findings: &Findings) -> Vec<Section> {
         let objectives: Vec<Objective> = own.map(|it| it.objective.clone()).collect();
         let figures = variant.measured().map(|(_, figures)| figures);
         let ramps = figures.filter(|figures| !figures.steps.is_empty());
-        ramps.map(move |figures| ramp::section(figures, &objectives))
+        let (title, shown) = if is_single {
+            ("Ramp".to_owned(), Shown::Always)
+        } else {
+            (format!("Ramp of {}", variant.name), Shown::Folded)
+        };
+        ramps.map(move |figures| ramp::section(title.clone(), shown, figures, &objectives))
     });
     let searches = findings.capacity.iter().map(capacity::section);
-    searches.chain(ramps).collect()
+    searches
+        .chain(ramp::compared(findings))
+        .chain(ramps)
+        .collect()
 }

@@ -9,7 +9,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 
 use super::*;
-use crate::fixture::{capacity, linked, live, ramp, stacks};
+use crate::fixture::{capacity, linked, live, ramp, stacks, versus_ramp};
 use crate::json::render;
 
 const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/report.schema.json");
@@ -154,6 +154,7 @@ fn what_serde_does_not_derive_is_as_the_schema_says() {
     let samples = [
         live(),
         ramp(),
+        versus_ramp(),
         capacity(),
         versus(1.01, 0.2),
         linked(3),

@@ -330,20 +330,31 @@ fn a_ramp_lasts_as_long_as_its_parts_and_has_no_warm_up() {
     assert_eq!((plan.warmup.calls, plan.warmup.time_ms), (None, Some(0)));
     let text = serde_json::to_string(&plan).unwrap();
     assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan);
-    insta::assert_snapshot!(refused(&two("rate = \"1:1s\"", [GRPC, GRPC])), @"my.toml:3:8: a ramp cannot be compared; leave the other variants out");
     for bounds in ["time = \"5s\"", "calls = 10"] {
         let top = format!("warm-up = {{ {bounds} }}");
         insta::allow_duplicates! {
             insta::assert_snapshot!(refused(&service(GRPC, "", ramp, &top)), @"my.toml:2:11: a ramp has no separate warm-up; begin the ramp with one, as in 100:5s,100..1000:30s, and leave this out");
         }
     }
-    insta::assert_snapshot!(refused(&service(GRPC, "", ramp, "a-a = \"base\"")), @r#"my.toml:2:7: a search or a ramp is compared with nothing, not even with itself; leave "a-a" out"#);
     let shown = plan.to_string();
     assert!(
         shown.contains("  warm-up    none\n") && !shown.contains("deadline 10s"),
         "{shown}"
     );
     insta::assert_snapshot!(refused(&service(GRPC, "", &format!("{ramp}\ntime = \"1s\""), "")), @r#"my.toml:9:8: variant "base": "time" does not apply to a ramp, which ends with its last part; leave it out"#);
+}
+
+#[test]
+fn a_ramp_of_two_services_runs_whole_in_each_block() {
+    let ramp = "rate = \"10,20:5s\"";
+    let plan = resolve(&two(ramp, [GRPC, HTTP])).unwrap();
+    assert_eq!(names(&plan), ["a", "b", "a-again"]);
+    assert_eq!((plan.trials.len(), plan.blocks), (9, 3));
+    let stops = plan.variants.iter().map(|it| it.settings.stop.time_ms);
+    assert_eq!(stops.collect::<Vec<_>>(), [Some(10_000); 3]);
+    assert_eq!(plan.warmup.time_ms, Some(0));
+    let other = two(ramp, [GRPC, HTTP]) + "rate = \"10,30:5s\"\n";
+    insta::assert_snapshot!(refused(&other), @r#"my.toml:10:8: a ramp is compared step by step, so all variants must have the same one; write it in [base]"#);
 }
 
 #[test]
@@ -408,7 +419,7 @@ fn what_would_have_no_effect_is_refused() {
     insta::assert_snapshot!(top("idle = \"held\""), @r#"my.toml:2:8: "idle" is for subjects, but live services are called here; leave it out"#);
     insta::assert_snapshot!(top("budget = \"1m\""), @r#"my.toml:2:10: "budget" is for subjects, but live services are called here; leave it out"#);
     insta::assert_snapshot!(search("blocks = 3"), @r#"my.toml:2:10: a search has as many trials as it needs; leave "blocks" out"#);
-    insta::assert_snapshot!(search("a-a = \"base\""), @r#"my.toml:2:7: a search or a ramp is compared with nothing, not even with itself; leave "a-a" out"#);
+    insta::assert_snapshot!(search("a-a = \"base\""), @r#"my.toml:2:7: a search is compared with nothing, not even with itself; leave "a-a" out"#);
     insta::assert_snapshot!(refused(&service(GRPC, "", "threads = 4", "")), @r#"my.toml:7:11: variant "base": "threads" is for subjects, but a live service is called here; leave it out"#);
     insta::assert_snapshot!(refused(&service(HTTP, "include = \"p\"", "", "")), @r#"my.toml:5:11: "include" is for the imports of "proto", and there is no "proto"; leave it out"#);
     insta::assert_snapshot!(refused(&grpc("include = \"p\"\ndescriptor-set = \"s\"")), @r#"my.toml:5:11: "include" is for "proto"; a descriptor set already contains its imports"#);
