@@ -6,6 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
+use rpcgauge_trial::abstract_name;
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with, sockopt,
@@ -18,7 +19,10 @@ use rustix::net::{
 /// Nothing is listening at the path, the path is too long, or the queue stayed full
 /// ([`ErrorKind::TimedOut`]).
 pub fn connect_unix(path: &Path, timeout: Duration) -> io::Result<UnixStream> {
-    let address = SocketAddrUnix::new(path)?;
+    let address = match abstract_name(path) {
+        Some(name) => SocketAddrUnix::new_abstract_name(name)?,
+        None => SocketAddrUnix::new(path)?,
+    };
     let socket = socket_with(
         AddressFamily::UNIX,
         SocketType::STREAM,

@@ -57,7 +57,7 @@ pub enum Address {
     },
     /// A Unix domain socket.
     Unix {
-        /// Its path.
+        /// Its path, or `@` and the name of an abstract socket.
         path: PathBuf,
     },
 }

@@ -2,7 +2,8 @@
 
 use std::fmt;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -65,6 +66,12 @@ const UNIX: &str = "unix:";
 /// including the terminating zero (unix(7)).
 pub const MAX_SOCKET_PATH_BYTES: usize = 107;
 
+/// The name of the abstract socket that a path stands for if it begins with `@`, as in `/proc/net/unix`; `None` for a
+/// path in the file system.
+pub fn abstract_name(path: &Path) -> Option<&[u8]> {
+    path.as_os_str().as_bytes().strip_prefix(b"@")
+}
+
 /// Where a server listens, written as `127.0.0.1:41234`, `[::1]:41234` or `unix:/path`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(
@@ -76,7 +83,7 @@ pub const MAX_SOCKET_PATH_BYTES: usize = 107;
 pub enum Address {
     /// An IP address and port.
     Tcp(SocketAddr),
-    /// A Unix domain socket's path.
+    /// A Unix domain socket's path, or its [`abstract_name`] after `@`.
     Unix(PathBuf),
 }
 

@@ -15,7 +15,7 @@ mod stage;
 
 pub use bounds::{MAX_IN_FLIGHT, MAX_MS, MAX_RATE, OutOfBounds, is_rate};
 pub use calls::{Calls, Cpu, Ending, LateCalls, Payload, Stalls, Timeline, TimelineSlice, Warmup};
-pub use connection::{Address, ConnectionUse, Keepalive, MAX_SOCKET_PATH_BYTES};
+pub use connection::{Address, ConnectionUse, Keepalive, MAX_SOCKET_PATH_BYTES, abstract_name};
 pub use failure::{ErrorSample, ErrorSamples, FailureKind, Fault};
 pub use link::{
     Calibration, Congestion, DEFAULT_MTU, Direction, DirectionCounts, Lateness, Link, LinkCounts,

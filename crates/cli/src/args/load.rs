@@ -128,7 +128,7 @@ pub(crate) struct ServiceArgs {
     /// What a response must be for its call to succeed: status = 404, body contains "ok", $.status = "ok" (repeatable)
     #[arg(long, value_name = "EXPECTATION", help_heading = heading::SERVICE)]
     pub(crate) expect: Vec<Expectation>,
-    /// Connect to this Unix domain socket; the target's host is then only sent to the server
+    /// Connect to this Unix domain socket, or abstract socket (@NAME); the target's host is then only sent to the server
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath, help_heading = heading::SERVICE)]
     pub(crate) unix_socket: Option<PathBuf>,
     /// The HTTP version [default: 2 for gRPC, otherwise 1.1]

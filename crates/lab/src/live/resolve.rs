@@ -11,7 +11,7 @@ use rpcgauge_load as load;
 use rpcgauge_study::settings::{LiveCall, LiveService};
 use rpcgauge_study::system::sentence;
 use rpcgauge_study::url;
-use rpcgauge_trial::{Address, MAX_SOCKET_PATH_BYTES};
+use rpcgauge_trial::{Address, MAX_SOCKET_PATH_BYTES, abstract_name};
 
 use super::LiveError;
 
@@ -74,7 +74,7 @@ fn no_socket(path: &Path, error: &io::Error) -> String {
         );
     }
     let is_other = |file: fs::Metadata| !file.file_type().is_socket();
-    if fs::metadata(path).is_ok_and(is_other) {
+    if abstract_name(path).is_none() && fs::metadata(path).is_ok_and(is_other) {
         return "this is not a socket; give the path that the service listens on".to_owned();
     }
     format!("{}; is the service running there?", sentence(error))

@@ -1,9 +1,10 @@
 //! A live service: turns its merged layers into settings.
 
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 
 use rpcgauge_message::data::Order;
-use rpcgauge_trial::RampPart;
+use rpcgauge_trial::{RampPart, abstract_name};
 use toml::Spanned;
 
 use super::Resolver;
@@ -168,8 +169,14 @@ impl Resolver<'_> {
             );
             return wrong(url.span(), message);
         }
-        if let Some(path) = &written.unix_socket {
-            target = target.over_unix_socket(&self.context.loader.path(path.get_ref()));
+        if let Some(written) = &written.unix_socket {
+            let written = written.get_ref();
+            // The name of an abstract socket is not relative to the study's folder.
+            let path = match abstract_name(Path::new(&**written)) {
+                Some(_) => PathBuf::from(&**written),
+                None => self.context.loader.path(written),
+            };
+            target = target.over_unix_socket(&path);
         }
         if !target.scheme.is_grpc() {
             return Ok(target);

@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
+use std::thread;
 
-use super::{HELLO, OK, Service, answering, bodies, figures, keeping, proto, short};
+use super::{HELLO, OK, Service, answer_each, answering, bodies, figures, keeping, proto, short};
 use crate::common::{Place, json, report, trial_lines};
 
 #[test]
@@ -74,6 +77,34 @@ fn a_unix_socket_is_called_under_the_targets_name() {
         .run(&short(&target, &["--unix-socket", "hello.sock"]))
         .well();
     assert!(shown.contains("grpc://hello.test:1"), "{shown}");
+}
+
+#[test]
+fn an_abstract_socket_is_called_by_its_name() {
+    let place = Place::new();
+    let name = format!("rpcgauge test {}", std::process::id());
+    let address = SocketAddr::from_abstract_name(&name).expect("a name");
+    let listener = UnixListener::bind_addr(&address).expect("a listener");
+    thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            thread::spawn(move || answer_each(stream, |_| OK));
+        }
+    });
+    let socket = format!("@{name}");
+    let shown = place
+        .run(&short("http://hello.test/", &["--unix-socket", &socket]))
+        .well();
+    assert!(
+        shown.contains(&format!("http://hello.test/ over {socket}")),
+        "{shown}"
+    );
+    let report = report(&place.path().join("run"));
+    assert_eq!(figures(&report)["calls"]["answered"], 50);
+    let nobody = format!("{socket} is not there");
+    let refused = ["--unix-socket", &nobody, "--out", "nothing"];
+    place
+        .run(&[&["load", "http://hello.test/"], &refused[..]].concat())
+        .refused(&[&nobody, "is the service running there?"]);
 }
 
 #[test]

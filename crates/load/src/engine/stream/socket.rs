@@ -2,13 +2,15 @@
 
 use std::io::{self, IoSlice};
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix;
 use std::time::Duration;
 
 use mio::event::Source;
 use mio::net::{TcpStream, UnixStream};
 use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
-use rpcgauge_trial::{Address, Keepalive};
+use rpcgauge_trial::{Address, Keepalive, abstract_name};
 use rustix::io::Errno;
 use rustix::net::{
     RecvFlags, SendAncillaryBuffer, SendFlags, getpeername, recv, send, sendmsg, sockopt,
@@ -44,7 +46,13 @@ impl Socket {
                 }
                 OwnedFd::from(stream)
             }
-            Address::Unix(path) => OwnedFd::from(UnixStream::connect(path)?),
+            Address::Unix(path) => {
+                let address = match abstract_name(path) {
+                    Some(name) => unix::net::SocketAddr::from_abstract_name(name)?,
+                    None => unix::net::SocketAddr::from_pathname(path)?,
+                };
+                OwnedFd::from(UnixStream::connect_addr(&address)?)
+            }
         };
         Ok(Socket { fd, waits: false })
     }
