@@ -86,20 +86,20 @@ impl Client {
     /// More may follow once they are consumed.
     #[inline]
     pub fn output(&self) -> &[u8] {
-        either!(&self.inner, c => c.output.first())
+        either!(&self.inner, c => c.output().first())
     }
 
     /// Whether [`Client::output`] is everything that can be written now. This is the case if all
     /// bodies are short.
     #[inline]
     pub fn is_output_in_one_piece(&self) -> bool {
-        either!(&self.inner, c => c.output.is_in_one_piece())
+        either!(&self.inner, c => c.output().is_in_one_piece())
     }
 
     /// Fills `slices` with the output, in order, for one vectored write. Returns the number of
     /// slices filled.
     pub fn output_slices<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
-        either!(&self.inner, c => c.output.slices(slices))
+        either!(&self.inner, c => c.output().slices(slices))
     }
 
     /// Reports that the transport accepted the first `n` bytes of the output. This can queue more
@@ -167,20 +167,20 @@ impl Client {
     /// fields that exist only for the measurement [`Client::count_received_marks`].
     #[inline]
     pub fn traffic(&self) -> &Traffic {
-        either!(&self.inner, c => &c.traffic)
+        either!(&self.inner, c => c.traffic())
     }
 
     /// Moves `n` received body bytes to overhead: the message prefixes that
     /// [`crate::grpc::UnaryResponse`] found.
     #[inline]
     pub fn count_received_prefix(&mut self, n: u64) {
-        either!(&mut self.inner, c => c.traffic.received.body_to_overhead(n));
+        either!(&mut self.inner, c => c.traffic_mut().received.body_to_overhead(n));
     }
 
     /// Moves `n` received header bytes to marks: fields that the server sends for the measurement,
     /// with their size from [`crate::Fields::iter_wire_bytes`].
     #[inline]
     pub fn count_received_marks(&mut self, n: u64) {
-        either!(&mut self.inner, c => c.traffic.received.header_to_marks(n));
+        either!(&mut self.inner, c => c.traffic_mut().received.header_to_marks(n));
     }
 }

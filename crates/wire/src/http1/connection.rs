@@ -25,8 +25,8 @@ use crate::traffic::{ByteCount, Traffic};
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(super) limits: Limits,
-    pub(crate) output: Output,
-    pub(crate) traffic: Traffic,
+    output: Output,
+    pub(super) traffic: Traffic,
     pub(super) call: Call,
     /// Counts the bytes in `output`, in the order head, prefix of a higher layer (overhead), body.
     unsent: ByteCount,
@@ -126,6 +126,21 @@ impl Connection {
     #[inline]
     pub(crate) fn in_flight(&self) -> usize {
         usize::from(!self.is_idle())
+    }
+
+    #[inline]
+    pub(crate) fn output(&self) -> &Output {
+        &self.output
+    }
+
+    #[inline]
+    pub(crate) fn traffic(&self) -> &Traffic {
+        &self.traffic
+    }
+
+    #[inline]
+    pub(crate) fn traffic_mut(&mut self) -> &mut Traffic {
+        &mut self.traffic
     }
 
     #[inline]

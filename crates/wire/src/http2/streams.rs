@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 
+use super::receive_window::ReceiveWindow;
 use crate::event::Token;
 
 /// One call in flight.
@@ -25,10 +26,8 @@ pub(super) struct Stream {
     pub(super) prefix_left: u64,
     /// Whether the stream was removed from the send queue until its window opens.
     pub(super) blocked: bool,
-    /// Number of bytes that the server may send.
-    pub(super) receive_window: i64,
-    /// Bytes received since the last WINDOW_UPDATE that was sent.
-    pub(super) unannounced: u32,
+    /// What the server may still send.
+    pub(super) receive_window: ReceiveWindow,
     pub(super) head_method: bool,
     pub(super) first_byte_seen: bool,
     /// Whether the final head has arrived.

@@ -1,53 +1,52 @@
 //! Bodies: DATA frames and the receive windows that they consume (RFC 9113 §6.1, §6.9).
 
 use super::heads::check_end;
-use super::{Reading, note_first_byte};
+use super::{Reading, Receiver, note_first_byte};
 use crate::error::{Failure, LimitExceeded};
 use crate::event::{Event, Sink};
-use crate::http2::connection::Connection;
+use crate::http2::calls::Calls;
 use crate::http2::error::Http2Violation;
 use crate::http2::frame::{self, END_STREAM, FrameHeader, PADDED};
 use crate::http2::streams::Stream;
 
-impl Connection {
+impl Receiver {
+    #[inline]
     pub(super) fn begin_data<S: Sink>(
         &mut self,
+        calls: &mut Calls,
         header: FrameHeader,
         bytes: &mut &[u8],
         sink: &mut S,
     ) -> Result<(), Failure> {
-        self.check_call_stream(&header, "DATA")?;
+        calls.check_opened(&header, "DATA")?;
         if header.has(PADDED) && header.length == 0 {
             return Err(Http2Violation::FrameLength("DATA").into());
         }
-        let length = i64::from(header.length);
-        if length > self.receiver.window {
+        if !calls.window.take(header.length) {
             return Err(Http2Violation::FlowControl.into());
         }
-        self.receiver.window -= length;
-        match self.streams.get(header.stream) {
-            None => self.check_closed(header.stream)?,
+        match calls.streams.get(header.stream) {
+            None => calls.check_closed(header.stream)?,
             Some(stream) => {
                 note_first_byte(stream, sink);
-                if length > stream.receive_window {
-                    self.fail_stream(header.stream, Http2Violation::FlowControl, sink);
+                if !stream.receive_window.take(header.length) {
+                    calls.fail_stream(header.stream, Http2Violation::FlowControl, sink);
                 } else if !stream.head_seen {
-                    self.fail_stream(header.stream, Http2Violation::DataBeforeHead, sink);
-                } else {
-                    stream.receive_window -= length;
+                    calls.fail_stream(header.stream, Http2Violation::DataBeforeHead, sink);
                 }
             }
         }
         if header.has(PADDED) {
-            self.receiver.reading = Some(Reading::PadLength(header));
+            self.reading = Some(Reading::PadLength(header));
             return Ok(());
         }
-        self.read_data(header, header.length, 0, bytes, sink);
+        self.read_data(calls, header, header.length, 0, bytes, sink);
         Ok(())
     }
 
     pub(super) fn read_data<S: Sink>(
         &mut self,
+        calls: &mut Calls,
         header: FrameHeader,
         data: u32,
         padding: u32,
@@ -58,61 +57,51 @@ impl Connection {
         let (piece, rest) = bytes.split_at(n);
         let skipped = (padding as usize).min(rest.len());
         *bytes = &rest[skipped..];
-        self.traffic.received.body += n as u64;
-        self.traffic.received.overhead += skipped as u64;
+        calls.traffic.received.body += n as u64;
+        calls.traffic.received.overhead += skipped as u64;
         let (data, padding) = (data - n as u32, padding - skipped as u32);
-        let max_body = self.limits.max_body_bytes;
+        let max_body = calls.limits.max_body_bytes;
         if n > 0
-            && let Some(stream) = self.streams.get(header.stream)
+            && let Some(stream) = calls.streams.get(header.stream)
             && let Err(failure) = body(stream, piece, max_body, sink)
         {
-            self.fail_stream(header.stream, failure, sink);
+            calls.fail_stream(header.stream, failure, sink);
         }
         if data > 0 || padding > 0 {
-            self.receiver.reading = Some(Reading::Data {
+            self.reading = Some(Reading::Data {
                 header,
                 data,
                 padding,
             });
         } else {
-            self.receiver.reading = None;
-            self.finish_data(header, sink);
+            self.reading = None;
+            finish_data(calls, header, sink);
         }
     }
+}
 
-    /// Called when a complete DATA frame was read. Returns its bytes to the windows, and ends the
-    /// call if the frame ends the stream.
-    fn finish_data<S: Sink>(&mut self, header: FrameHeader, sink: &mut S) {
-        self.announce_window(header.length);
-        let Some(stream) = self.streams.get(header.stream) else {
-            return;
-        };
-        if header.has(END_STREAM) {
-            match check_end(stream, true) {
-                Ok(()) => self.complete(header.stream, sink),
-                Err(failure) => self.fail_stream(header.stream, failure, sink),
-            }
-            return;
-        }
-        stream.unannounced += header.length;
-        // Updates are batched. When half of the window is used, the server still has the other
-        // half.
-        if stream.unannounced > 0 && stream.unannounced >= self.limits.stream_window / 2 {
-            let increment = std::mem::take(&mut stream.unannounced);
-            stream.receive_window += i64::from(increment);
-            self.reply(|out| frame::write_window_update(out, header.stream, increment));
-        }
+/// Called when a complete DATA frame was read. Returns its bytes to the windows, and ends the call
+/// if the frame ends the stream.
+#[inline]
+fn finish_data<S: Sink>(calls: &mut Calls, header: FrameHeader, sink: &mut S) {
+    let (length, id) = (header.length, header.stream);
+    let size = calls.limits.connection_window;
+    if let Some(increment) = calls.window.give_back(length, size) {
+        calls.reply(|out| frame::write_window_update(out, 0, increment));
     }
-
-    #[inline]
-    fn announce_window(&mut self, received: u32) {
-        let receiver = &mut self.receiver;
-        receiver.unannounced += received;
-        if receiver.unannounced >= self.limits.connection_window / 2 {
-            let increment = std::mem::take(&mut receiver.unannounced);
-            receiver.window += i64::from(increment);
-            self.reply(|out| frame::write_window_update(out, 0, increment));
+    let Some(stream) = calls.streams.get(id) else {
+        return;
+    };
+    if header.has(END_STREAM) {
+        match check_end(stream, true) {
+            Ok(()) => calls.complete(id, sink),
+            Err(failure) => calls.fail_stream(id, failure, sink),
         }
+        return;
+    }
+    let size = calls.limits.stream_window;
+    if let Some(increment) = stream.receive_window.give_back(length, size) {
+        calls.reply(|out| frame::write_window_update(out, id, increment));
     }
 }
 

@@ -1,28 +1,29 @@
 //! Heads and trailers: HEADERS and CONTINUATION.
 
-use super::OpenBlock;
+use super::{OpenBlock, Receiver};
 use crate::error::{Failure, LimitExceeded};
 use crate::event::{Event, Sink};
-use crate::http2::connection::Connection;
-use crate::http2::error::{ErrorCode, Http2Violation};
+use crate::http2::calls::Calls;
+use crate::http2::error::Http2Violation;
 use crate::http2::frame::{END_HEADERS, END_STREAM, FrameHeader};
 use crate::http2::received_blocks::ReceivedBlock;
 use crate::http2::streams::Stream;
 use crate::limits::Limits;
 
-impl Connection {
+impl Receiver {
     pub(super) fn headers<S: Sink>(
         &mut self,
+        calls: &mut Calls,
         header: FrameHeader,
         fragment: &[u8],
         sink: &mut S,
     ) -> Result<(), Failure> {
         let end_stream = header.has(END_STREAM);
         if header.has(END_HEADERS) {
-            return self.block(header.stream, end_stream, fragment, sink);
+            return self.block(calls, header.stream, end_stream, fragment, sink);
         }
-        self.check_block_size(fragment.len())?;
-        self.receiver.block = Some(OpenBlock {
+        check_block_size(&calls.limits, fragment.len())?;
+        self.block = Some(OpenBlock {
             stream: header.stream,
             end_stream,
             bytes: fragment.to_vec(),
@@ -33,91 +34,70 @@ impl Connection {
 
     pub(super) fn continuation<S: Sink>(
         &mut self,
+        calls: &mut Calls,
         header: FrameHeader,
         payload: &[u8],
         sink: &mut S,
     ) -> Result<(), Failure> {
-        let Some(mut block) = self.receiver.block.take() else {
+        let Some(mut block) = self.block.take() else {
             return Err(Http2Violation::UnexpectedContinuation.into());
         };
         block.continuations += 1;
-        if block.continuations > self.limits.max_continuations {
-            return Err(LimitExceeded::Continuations(self.limits.max_continuations).into());
+        if block.continuations > calls.limits.max_continuations {
+            return Err(LimitExceeded::Continuations(calls.limits.max_continuations).into());
         }
-        self.check_block_size(block.bytes.len() + payload.len())?;
+        check_block_size(&calls.limits, block.bytes.len() + payload.len())?;
         block.bytes.extend_from_slice(payload);
         if header.has(END_HEADERS) {
-            return self.block(block.stream, block.end_stream, &block.bytes, sink);
+            return self.block(calls, block.stream, block.end_stream, &block.bytes, sink);
         }
-        self.receiver.block = Some(block);
+        self.block = Some(block);
         Ok(())
-    }
-
-    fn check_block_size(&self, length: usize) -> Result<(), LimitExceeded> {
-        let max = self.limits.max_head_bytes;
-        if length > max {
-            Err(LimitExceeded::HeadBytes(max))
-        } else {
-            Ok(())
-        }
     }
 
     /// Processes a complete field block. It is decoded even if its stream is closed, to keep the
     /// table in sync.
     fn block<S: Sink>(
         &mut self,
+        calls: &mut Calls,
         id: u32,
         end_stream: bool,
         block: &[u8],
         sink: &mut S,
     ) -> Result<(), Failure> {
-        self.check_block_size(block.len())?;
+        check_block_size(&calls.limits, block.len())?;
         let block = self
             .blocks
             .decode(&mut self.decoder, block)
             .map_err(|error| Failure::Violation(error.into()))?;
-        let Some(stream) = self.streams.get(id) else {
-            return self.check_closed(id);
+        let Some(stream) = calls.streams.get(id) else {
+            return calls.check_closed(id);
         };
-        let max_fields = self.limits.max_fields;
+        let max_fields = calls.limits.max_fields;
         let result = if block.fields().is_over_limit() {
-            Err(LimitExceeded::HeaderListBytes(self.limits.max_header_list_bytes).into())
+            Err(LimitExceeded::HeaderListBytes(calls.limits.max_header_list_bytes).into())
         } else if block.fields().fields().len() > max_fields {
             Err(LimitExceeded::Fields(max_fields).into())
         } else if stream.head_seen {
             trailers(stream, block, end_stream, sink)
         } else {
-            head(stream, block, end_stream, &self.limits, sink)
+            head(stream, block, end_stream, &calls.limits, sink)
         };
         match result {
-            Err(failure) => self.fail_stream(id, failure, sink),
-            Ok(()) if end_stream => self.complete(id, sink),
+            Err(failure) => calls.fail_stream(id, failure, sink),
+            Ok(()) if end_stream => calls.complete(id, sink),
             Ok(()) => {}
         }
         Ok(())
     }
+}
 
-    /// Checks a frame on a closed stream. It is allowed if the client closed the stream, since the
-    /// server may not have received the reset yet.
-    pub(super) fn check_closed(&self, id: u32) -> Result<(), Failure> {
-        if self.may_be_reset(id) {
-            Ok(())
-        } else {
-            Err(Http2Violation::ClosedStream.into())
-        }
-    }
-
-    pub(super) fn complete<S: Sink>(&mut self, id: u32, sink: &mut S) {
-        let Some(stream) = self.remove(id) else {
-            return;
-        };
-        if stream.is_sending() {
-            // The server does not need the rest of the request (RFC 9113 §8.1).
-            self.reset(id, ErrorCode::CANCEL);
-        }
-        sink.take(Event::Complete {
-            token: stream.token,
-        });
+fn check_block_size(limits: &Limits, length: usize) -> Result<(), LimitExceeded> {
+    let max = limits.max_head_bytes;
+    if length > max {
+        Err(LimitExceeded::HeadBytes(max))
+    } else {
+        Ok(())
     }
 }
 

@@ -8,13 +8,16 @@ mod bodies;
 mod control;
 mod heads;
 
-use super::connection::Connection;
+use super::calls::Calls;
 use super::error::Http2Violation;
 use super::frame::settings::DEFAULT_WINDOW;
 use super::frame::{self, ACK, FrameHeader, HEADER_LENGTH, headers, kind};
+use super::hpack::Decoder;
+use super::received_blocks::ReceivedBlocks;
 use super::streams::Stream;
 use crate::error::Failure;
 use crate::event::{Event, Sink};
+use crate::limits::Limits;
 
 /// The receiving side of a connection.
 #[derive(Debug)]
@@ -26,10 +29,10 @@ pub(super) struct Receiver {
     partial: Vec<u8>,
     /// The field block that the next CONTINUATION must continue.
     block: Option<OpenBlock>,
-    /// Number of bytes that the server may still send on the connection.
-    window: i64,
-    /// Bytes received since the last WINDOW_UPDATE that was sent.
-    unannounced: u32,
+    decoder: Decoder,
+    blocks: ReceivedBlocks,
+    /// The last stream named by the server's GOAWAY.
+    last_processed: Option<u32>,
     /// The initial window of a new stream, in bytes.
     pub(super) initial_window: i64,
     settings_seen: bool,
@@ -61,51 +64,53 @@ struct OpenBlock {
 }
 
 impl Receiver {
-    pub(super) fn new(connection_window: u32, stream_window: u32) -> Receiver {
+    pub(super) fn new(limits: &Limits) -> Receiver {
         Receiver {
             reading: None,
             partial: Vec::new(),
             block: None,
-            window: i64::from(connection_window),
-            unannounced: 0,
+            decoder: Decoder::new(),
+            blocks: ReceivedBlocks::new(limits.max_header_list_bytes),
+            last_processed: None,
             // Until the server has received our SETTINGS, it uses the default window, which may be
             // larger.
-            initial_window: i64::from(stream_window.max(DEFAULT_WINDOW)),
+            initial_window: i64::from(limits.stream_window.max(DEFAULT_WINDOW)),
             settings_seen: false,
             settings_acknowledged: false,
         }
     }
-}
 
-impl Connection {
     /// Takes a frame, or a part of one, off the front of `bytes`, which must not be empty.
+    #[inline]
     pub(super) fn receive<S: Sink>(
         &mut self,
+        calls: &mut Calls,
         bytes: &mut &[u8],
         sink: &mut S,
     ) -> Result<(), Failure> {
-        match self.receiver.reading {
-            None => self.read_header(bytes, sink),
-            Some(reading) => self.go_on_reading(reading, bytes, sink),
+        match self.reading {
+            None => self.read_header(calls, bytes, sink),
+            Some(reading) => self.go_on_reading(calls, reading, bytes, sink),
         }
     }
 
     /// Continues with a frame that did not arrive in one piece with its header.
     fn go_on_reading<S: Sink>(
         &mut self,
+        calls: &mut Calls,
         reading: Reading,
         bytes: &mut &[u8],
         sink: &mut S,
     ) -> Result<(), Failure> {
         match reading {
-            Reading::Payload(header) => self.read_payload(header, bytes, sink),
+            Reading::Payload(header) => self.read_payload(calls, header, bytes, sink),
             Reading::PadLength(header) => {
                 let padding = u32::from(bytes[0]);
                 *bytes = &bytes[1..];
-                self.traffic.received.overhead += 1;
+                calls.traffic.received.overhead += 1;
                 let data = header.length - 1;
                 let data = data.checked_sub(padding).ok_or(Http2Violation::Padding)?;
-                self.read_data(header, data, padding, bytes, sink);
+                self.read_data(calls, header, data, padding, bytes, sink);
                 Ok(())
             }
             Reading::Data {
@@ -113,26 +118,32 @@ impl Connection {
                 data,
                 padding,
             } => {
-                self.read_data(header, data, padding, bytes, sink);
+                self.read_data(calls, header, data, padding, bytes, sink);
                 Ok(())
             }
             Reading::Skip { left } => {
                 let n = (left as usize).min(bytes.len());
                 *bytes = &bytes[n..];
-                self.traffic.received.overhead += n as u64;
+                calls.traffic.received.overhead += n as u64;
                 let left = left - n as u32;
-                self.receiver.reading = (left > 0).then_some(Reading::Skip { left });
+                self.reading = (left > 0).then_some(Reading::Skip { left });
                 Ok(())
             }
         }
     }
 
-    fn read_header<S: Sink>(&mut self, bytes: &mut &[u8], sink: &mut S) -> Result<(), Failure> {
-        let partial = &mut self.receiver.partial;
+    #[inline]
+    fn read_header<S: Sink>(
+        &mut self,
+        calls: &mut Calls,
+        bytes: &mut &[u8],
+        sink: &mut S,
+    ) -> Result<(), Failure> {
+        let partial = &mut self.partial;
         let n = (HEADER_LENGTH - partial.len()).min(bytes.len());
         let (new, rest) = bytes.split_at(n);
         *bytes = rest;
-        self.traffic.received.overhead += n as u64;
+        calls.traffic.received.overhead += n as u64;
         let whole: [u8; HEADER_LENGTH] = match new.try_into() {
             Ok(whole) => whole,
             Err(_) => {
@@ -145,7 +156,7 @@ impl Connection {
             }
         };
         let header = FrameHeader::read(whole);
-        if !self.receiver.settings_seen {
+        if !self.settings_seen {
             if whole.starts_with(b"HTTP/") {
                 return Err(Http2Violation::Http1Response.into());
             }
@@ -153,18 +164,18 @@ impl Connection {
                 return Err(Http2Violation::Preface.into());
             }
         }
-        if header.length > self.limits.max_frame_size {
+        if header.length > calls.limits.max_frame_size {
             return Err(Http2Violation::FrameTooLong.into());
         }
-        if self.receiver.block.is_some() || header.kind == kind::CONTINUATION {
+        if self.block.is_some() || header.kind == kind::CONTINUATION {
             self.check_continuation(&header)?;
         }
-        self.begin_frame(header, bytes, sink)
+        self.begin_frame(calls, header, bytes, sink)
     }
 
     /// Checks that no other frame interrupts a field block (RFC 9113 §4.3).
     fn check_continuation(&self, header: &FrameHeader) -> Result<(), Http2Violation> {
-        match (&self.receiver.block, header.kind) {
+        match (&self.block, header.kind) {
             (Some(block), kind::CONTINUATION) if block.stream == header.stream => Ok(()),
             (Some(_), _) => Err(Http2Violation::BlockInterrupted),
             (None, kind::CONTINUATION) => Err(Http2Violation::UnexpectedContinuation),
@@ -172,17 +183,19 @@ impl Connection {
         }
     }
 
+    #[inline]
     fn begin_frame<S: Sink>(
         &mut self,
+        calls: &mut Calls,
         header: FrameHeader,
         bytes: &mut &[u8],
         sink: &mut S,
     ) -> Result<(), Failure> {
         match header.kind {
-            kind::DATA => return self.begin_data(header, bytes, sink),
+            kind::DATA => return self.begin_data(calls, header, bytes, sink),
             kind::HEADERS => {
-                self.check_call_stream(&header, "HEADERS")?;
-                if let Some(stream) = self.streams.get(header.stream) {
+                calls.check_opened(&header, "HEADERS")?;
+                if let Some(stream) = calls.streams.get(header.stream) {
                     note_first_byte(stream, sink);
                 }
             }
@@ -190,7 +203,7 @@ impl Connection {
             unknown if unknown > kind::CONTINUATION => {
                 // An unknown type is skipped (RFC 9113 §5.5).
                 if header.length > 0 {
-                    self.receiver.reading = Some(Reading::Skip {
+                    self.reading = Some(Reading::Skip {
                         left: header.length,
                     });
                 }
@@ -201,38 +214,23 @@ impl Connection {
         match bytes.split_at_checked(header.length as usize) {
             Some((payload, rest)) => {
                 *bytes = rest;
-                self.count_payload(&header, payload.len());
-                self.frame(header, payload, sink)
+                self.count_payload(calls, &header, payload.len());
+                self.frame(calls, header, payload, sink)
             }
             None => {
-                self.receiver.reading = Some(Reading::Payload(header));
+                self.reading = Some(Reading::Payload(header));
                 Ok(())
             }
         }
     }
 
     /// Counts received payload bytes, even if the frame never completes.
-    fn count_payload(&mut self, header: &FrameHeader, n: usize) {
-        let received = &mut self.traffic.received;
+    fn count_payload(&mut self, calls: &mut Calls, header: &FrameHeader, n: usize) {
+        let received = &mut calls.traffic.received;
         match header.kind {
             kind::HEADERS | kind::CONTINUATION => received.header += n as u64,
             _ => received.overhead += n as u64,
         }
-    }
-
-    /// Checks that a call's frame is on a stream that the client opened.
-    pub(super) fn check_call_stream(
-        &self,
-        header: &FrameHeader,
-        name: &'static str,
-    ) -> Result<(), Http2Violation> {
-        if header.stream == 0 {
-            return Err(Http2Violation::FrameStream(name));
-        }
-        if header.stream.is_multiple_of(2) || header.stream >= self.next_stream {
-            return Err(Http2Violation::IdleStream);
-        }
-        Ok(())
     }
 
     /// Checks that a connection's frame is on stream 0.
@@ -249,70 +247,73 @@ impl Connection {
 
     fn read_payload<S: Sink>(
         &mut self,
+        calls: &mut Calls,
         header: FrameHeader,
         bytes: &mut &[u8],
         sink: &mut S,
     ) -> Result<(), Failure> {
         let length = header.length as usize;
-        let have = self.receiver.partial.len();
+        let have = self.partial.len();
         let n = (length - have).min(bytes.len());
         let (new, rest) = bytes.split_at(n);
         *bytes = rest;
-        self.count_payload(&header, n);
+        self.count_payload(calls, &header, n);
         if have == 0 && n == length {
-            self.receiver.reading = None;
-            return self.frame(header, new, sink);
+            self.reading = None;
+            return self.frame(calls, header, new, sink);
         }
-        self.receiver.partial.extend_from_slice(new);
+        self.partial.extend_from_slice(new);
         if have + n < length {
             return Ok(());
         }
-        self.receiver.reading = None;
-        let mut payload = std::mem::take(&mut self.receiver.partial);
-        let result = self.frame(header, &payload, sink);
+        self.reading = None;
+        let mut payload = std::mem::take(&mut self.partial);
+        let result = self.frame(calls, header, &payload, sink);
         payload.clear();
-        self.receiver.partial = payload;
+        self.partial = payload;
         result
     }
 
     /// Processes a complete frame other than DATA. Its bytes are already counted.
     fn frame<S: Sink>(
         &mut self,
+        calls: &mut Calls,
         header: FrameHeader,
         payload: &[u8],
         sink: &mut S,
     ) -> Result<(), Failure> {
         if header.kind != kind::HEADERS {
-            return self.other_frame(header, payload, sink);
+            return self.other_frame(calls, header, payload, sink);
         }
         let fragment = headers::fragment(&header, payload)?;
         let around = payload.len() - fragment.len();
-        self.traffic.received.header_to_overhead(around as u64);
-        self.headers(header, fragment, sink)
+        calls.traffic.received.header_to_overhead(around as u64);
+        self.headers(calls, header, fragment, sink)
     }
 
     /// Processes a frame that is neither DATA nor HEADERS.
     fn other_frame<S: Sink>(
         &mut self,
+        calls: &mut Calls,
         header: FrameHeader,
         payload: &[u8],
         sink: &mut S,
     ) -> Result<(), Failure> {
         match header.kind {
-            kind::CONTINUATION => self.continuation(header, payload, sink),
-            kind::PRIORITY => self.priority(header, payload, sink),
-            kind::RST_STREAM => self.rst_stream(header, payload, sink),
-            kind::SETTINGS => self.settings(header, payload),
+            kind::CONTINUATION => self.continuation(calls, header, payload, sink),
+            kind::PRIORITY => self.priority(calls, header, payload, sink),
+            kind::RST_STREAM => self.rst_stream(calls, header, payload, sink),
+            kind::SETTINGS => self.settings(calls, header, payload),
             kind::PING => {
                 Self::check_stream_zero(&header, "PING")?;
                 let payload = frame::read_ping(payload)?;
                 if !header.has(ACK) {
-                    self.reply(|out| frame::write_ping(out, ACK, payload));
+                    calls.reply(|out| frame::write_ping(out, ACK, payload));
                 }
                 Ok(())
             }
-            kind::GOAWAY => self.goaway(header, payload, sink),
-            kind::WINDOW_UPDATE => self.window_update(header, payload, sink),
+            kind::GOAWAY => self.goaway(calls, header, payload, sink),
+            kind::WINDOW_UPDATE => self.window_update(calls, header, payload, sink),
             _ => Ok(()),
         }
     }

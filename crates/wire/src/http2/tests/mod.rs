@@ -394,7 +394,7 @@ fn table_size_changes_in_mid_flight_are_followed() {
 fn after_the_last_stream_number_no_call_is_started() {
     const LAST: u32 = (1 << 31) - 1;
     let mut connection = super::Connection::new(Limits::default());
-    connection.next_stream = LAST - 2;
+    connection.calls.next_stream = LAST - 2;
     connection.input(&Frame::settings(&[]).bytes(), &mut |_: Event<'_>| ());
     for token in [1, 2] {
         assert_eq!(connection.start(&head(), &body(), token), Ok(()));
