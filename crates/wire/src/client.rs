@@ -4,8 +4,8 @@ use std::io::IoSlice;
 
 use bytes::Bytes;
 
-use crate::error::StartError;
-use crate::event::{Sink, Token};
+use crate::error::{SendError, StartError};
+use crate::event::{Exchange, Sink, Token};
 use crate::limits::Limits;
 use crate::request::Head;
 use crate::traffic::Traffic;
@@ -60,6 +60,61 @@ impl Client {
     #[inline]
     pub fn start(&mut self, head: &Head, body: &Bytes, token: Token) -> Result<(), StartError> {
         either!(&mut self.inner, c => c.start(head, body, token))
+    }
+
+    /// Opens an exchange and queues its head, with the first message unless `first` is empty. If the
+    /// message is the `last` one, or if there is none and `last` is true, the request ends there.
+    /// Unlike for [`Client::start`], [`Limits::max_body_bytes`] does not apply to the response, and
+    /// received bytes must be released: see [`Client::release`].
+    ///
+    /// # Errors
+    /// See [`StartError`]. On error, nothing is queued.
+    pub fn open(
+        &mut self,
+        head: &Head,
+        first: &Bytes,
+        last: bool,
+        token: Token,
+    ) -> Result<Exchange, StartError> {
+        either!(&mut self.inner, c => c.open(head, first, last, token))
+    }
+
+    /// Queues the next message of an exchange, as [`Client::start`] does a body. An empty message
+    /// sends nothing; with `last`, it ends the request (half-close).
+    ///
+    /// # Errors
+    /// See [`SendError`]. On error, nothing is queued.
+    pub fn send(
+        &mut self,
+        exchange: Exchange,
+        message: &Bytes,
+        last: bool,
+    ) -> Result<(), SendError> {
+        either!(&mut self.inner, c => c.send(exchange, message, last))
+    }
+
+    /// Whether a part of the exchange's last message waits for the server's flow control, or for
+    /// earlier output to be written. This can change with [`Client::input`] and
+    /// [`Client::consume_output`].
+    pub fn is_waiting(&self, exchange: Exchange) -> bool {
+        either!(&self.inner, c => c.is_waiting(exchange))
+    }
+
+    /// Returns `bytes` of the received body to the windows, so that the server may send as many
+    /// again. Then check [`Client::output`]. The end of an exchange returns all of its bytes.
+    pub fn release(&mut self, exchange: Exchange, bytes: usize) {
+        either!(&mut self.inner, c => c.release(exchange, bytes));
+    }
+
+    /// How many bytes may be passed to [`Client::input`] now. HTTP/2 always takes all, because its
+    /// windows bound what the server sends. HTTP/1.1 takes less while received bytes of an exchange
+    /// are not released; whoever leaves the rest in the transport slows down the server.
+    #[inline]
+    pub fn input_room(&self) -> usize {
+        match &self.inner {
+            Inner::Http1(connection) => connection.input_room(),
+            Inner::Http2(_) => usize::MAX,
+        }
     }
 
     /// How many more calls can be started now; 0 once the connection is closing.

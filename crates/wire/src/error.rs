@@ -159,6 +159,20 @@ pub enum StartError {
     },
 }
 
+/// Why a message was not accepted. Nothing was queued.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the error messages describe the variants")]
+pub enum SendError {
+    /// The server may end an exchange before the client has sent its last message.
+    #[error("the exchange has ended")]
+    Ended,
+    #[error("the exchange's last message was sent before")]
+    AfterLast,
+    /// See [`crate::Client::is_waiting`].
+    #[error("an earlier message of the exchange is still waiting to be sent")]
+    Waiting,
+}
+
 /// Why a request's head is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the error messages describe the variants")]

@@ -6,6 +6,11 @@ use crate::error::{Closing, Failure};
 /// among the calls in flight on one connection.
 pub type Token = u64;
 
+/// A call whose messages are sent and received one by one: see [`crate::Client::open`]. The
+/// connection never uses it again for another exchange.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Exchange(pub(crate) u32);
+
 /// Something the server sent, in the order received. Borrows from the bytes just read.
 ///
 /// A call's events are, in this order: `FirstByte`, any number of `Interim`, `Head`, any number of

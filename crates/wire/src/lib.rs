@@ -38,6 +38,48 @@
 //! ```
 //!
 //! For gRPC, feed a call's events to a [`grpc::UnaryResponse`], which yields the call's status.
+//!
+//! # Exchanges of messages
+//!
+//! [`Client::start`] sends a whole request, and the client makes room for the response as fast as
+//! it reads. If either side sends several messages, use [`Client::open`] instead. It returns an
+//! [`Exchange`]; the events are the same, with the token as before:
+//!
+//! - [`Client::send`] sends one more message, or ends the request. HTTP/2 sends a message in DATA
+//!   frames, HTTP/1.1 in a chunk. A message for which the server's flow control has no room is kept,
+//!   and [`Client::is_waiting`] returns true until all of it is in the output; until then, no other
+//!   message is accepted.
+//! - Received bytes stay in the exchange's window until the caller returns them with
+//!   [`Client::release`]. A caller that releases a message when it has processed it slows down the
+//!   server, which can never send more than [`Limits::stream_window`] bytes ahead. The parts of a
+//!   message that may be longer than the window must be released as they arrive.
+//! - HTTP/1.1 has no flow control of its own, so do not read more than [`Client::input_room`].
+//!
+//! ```
+//! use rpcgauge_wire::grpc::{self, Piece};
+//! use rpcgauge_wire::{Client, Event, Limits, Protocol};
+//!
+//! let head = grpc::head("/pkg.Service/Talk", "localhost", None).build()?;
+//! let mut client = Client::new(Protocol::Http2, Limits::default());
+//! let exchange = client.open(&head, &bytes::Bytes::new(), false, 1)?;
+//! client.send(exchange, &grpc::frame_message(b"first", false)?, false)?;
+//! client.send(exchange, &grpc::frame_message(b"last", false)?, true)?;
+//!
+//! let mut response = grpc::Response::default();
+//! let mut messages = 0;
+//! # let from_server = b"\0\0\0\x04\0\0\0\0\0\0\0\x01\x01\x04\0\0\0\x01\x88\
+//! #     \0\0\x0c\0\0\0\0\0\x01\0\0\0\0\x02hi\0\0\0\0\0";
+//! client.input(from_server, &mut |event: Event<'_>| {
+//!     if let Event::Body { token: 1, mut data } = event {
+//!         while let Ok(Some(piece)) = response.next(&mut data) {
+//!             messages += usize::from(piece == Piece::End);
+//!         }
+//!     }
+//! });
+//! assert_eq!(messages, 2);
+//! client.release(exchange, 12);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod client;
 mod codes;
@@ -49,14 +91,17 @@ mod request;
 #[cfg(test)]
 mod testing;
 mod traffic;
+mod unsent;
 
 pub mod grpc;
 pub mod http1;
 pub mod http2;
 
 pub use client::{Client, Protocol};
-pub use error::{Closing, Failure, LimitExceeded, PrepareError, Stage, StartError, Violation};
-pub use event::{Event, Fields, Sink, Token};
+pub use error::{
+    Closing, Failure, LimitExceeded, PrepareError, SendError, Stage, StartError, Violation,
+};
+pub use event::{Event, Exchange, Fields, Sink, Token};
 pub use http2::ErrorCode;
 pub use limits::Limits;
 pub use request::{Head, HeadBuilder};

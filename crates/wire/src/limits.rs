@@ -17,7 +17,8 @@ pub struct Limits {
     pub max_fields: usize,
     /// Interim (1xx) responses before the final one. Default 16.
     pub max_interim_responses: u32,
-    /// Bytes of one response body after transfer decoding. Default 1 GiB.
+    /// Bytes of one response body after transfer decoding, except in an exchange of messages
+    /// ([`crate::Client::open`]). Default 1 GiB.
     pub max_body_bytes: u64,
     /// Bytes of one HTTP/1.1 chunk size line, with its extensions. Default 256.
     pub max_chunk_line_bytes: usize,
@@ -32,9 +33,9 @@ pub struct Limits {
     /// Maximum HTTP/2 calls in flight before the server's SETTINGS arrive. Default 1, so that no
     /// call is refused only because the server's limit is still unknown.
     pub max_calls_before_settings: u32,
-    /// Receive window of each HTTP/2 stream, in bytes (SETTINGS_INITIAL_WINDOW_SIZE). Default 16
-    /// MiB. The client consumes data as soon as it reads it, so it never needs to slow a server
-    /// down.
+    /// Receive window of each HTTP/2 stream, in bytes (SETTINGS_INITIAL_WINDOW_SIZE), and of an
+    /// HTTP/1.1 exchange. Default 16 MiB. The response to [`crate::Client::start`] is consumed as
+    /// soon as it is read, so it never needs to slow a server down.
     pub stream_window: u32,
     /// Receive window of the whole HTTP/2 connection, in bytes. Default 64 MiB.
     pub connection_window: u32,

@@ -10,6 +10,10 @@ use bytes::Bytes;
 /// short copy is cheaper than another entry in a vectored write.
 pub(crate) const COPY_BELOW: usize = 4096;
 
+/// Body bytes are queued only while less than this many bytes are unwritten. A cancelled call then
+/// leaves little behind, and calls share the connection.
+pub(crate) const ENOUGH_QUEUED: usize = 256 * 1024;
+
 /// A buffer with more capacity than this, in bytes, is freed when it becomes empty. Otherwise it is
 /// compacted once at least this much of it is written.
 const KEEP_CAPACITY: usize = 64 * 1024;
@@ -149,7 +153,10 @@ impl Output {
     /// Drops all output, including unwritten bytes.
     #[inline]
     pub(crate) fn clear(&mut self) {
-        self.by_reference.clear();
+        // Mostly empty, and clearing an empty queue is not free.
+        if !self.by_reference.is_empty() {
+            self.by_reference.clear();
+        }
         self.gathered.clear();
         self.written = 0;
         self.pending = 0;

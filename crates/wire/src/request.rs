@@ -29,7 +29,7 @@ pub struct Head {
     pub(crate) close: bool,
     /// Number of bytes at the start of each body that frame a higher layer's message. They are
     /// counted as overhead.
-    pub(crate) body_prefix: u64,
+    pub(crate) body_prefix: u32,
 }
 
 impl Head {
@@ -67,7 +67,7 @@ pub struct HeadBuilder {
     pub(crate) http2_content_length: bool,
     close: bool,
     /// See [`Head`].
-    pub(crate) body_prefix: u64,
+    pub(crate) body_prefix: u32,
 }
 
 /// Fields that the protocol itself sets, or that belong to one connection and are forbidden in

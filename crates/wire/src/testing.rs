@@ -2,7 +2,7 @@
 
 use crate::client::{Client, Protocol};
 use crate::event::Token;
-use crate::event::{Event, Fields};
+use crate::event::{Event, FieldRange, Fields};
 use crate::limits::Limits;
 
 /// The events of a connection, one per line. Consecutive body pieces of a call are joined, so the
@@ -69,6 +69,30 @@ fn list(fields: &Fields<'_>) -> String {
         .iter()
         .map(|(name, value)| format!(" {}={}", show(name), show(value)))
         .collect()
+}
+
+/// Calls `use_fields` with the given fields.
+pub(crate) fn with_fields<T>(
+    fields: &[(&str, &str)],
+    use_fields: impl FnOnce(&Fields<'_>) -> T,
+) -> T {
+    let mut text = Vec::new();
+    let mut ranges = Vec::new();
+    for (name, value) in fields {
+        let name_start = text.len() as u32;
+        text.extend_from_slice(name.as_bytes());
+        let value_start = text.len() as u32;
+        text.extend_from_slice(value.as_bytes());
+        let value_end = text.len() as u32;
+        ranges.push(FieldRange {
+            name_start,
+            name_end: value_start,
+            value_start,
+            value_end,
+            wire_bytes: value_end - name_start,
+        });
+    }
+    use_fields(&Fields::new(&text, &ranges))
 }
 
 /// A client and the events that it has reported.

@@ -36,7 +36,7 @@ pub fn head(path: &str, authority: &str, subtype: Option<&str>) -> HeadBuilder {
         .field("content-type", content_type)
         .field("te", "trailers");
     head.http2_content_length = false;
-    head.body_prefix = PREFIX_LENGTH as u64;
+    head.body_prefix = PREFIX_LENGTH as u32;
     head
 }
 

@@ -1,4 +1,4 @@
-//! Parses a unary response, from its head to its status.
+//! Parses a response, from its head to its status.
 
 use super::code::Code;
 use super::deframer::{Deframer, Piece};
@@ -15,7 +15,7 @@ pub enum StatusSource {
     Client(GrpcViolation),
 }
 
-/// How a unary call ended.
+/// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outcome<'a> {
     /// The status.
@@ -30,12 +30,12 @@ pub struct Outcome<'a> {
 /// reused.
 const KEPT_TEXT: usize = 1024;
 
-/// Tracks one unary response through its events. [`UnaryResponse::reset`] makes it reusable and
-/// keeps its memory.
+/// Tracks one response with any number of messages through its events. For a response with exactly
+/// one, see [`super::UnaryResponse`].
 ///
-/// It stores no message: [`UnaryResponse::body`] returns the payload bytes of each chunk.
+/// It stores no message: [`Response::next`] returns their pieces as they arrive.
 #[derive(Debug, Clone)]
-pub struct UnaryResponse {
+pub struct Response {
     max_message_bytes: u32,
     deframer: Deframer,
     http_status: u16,
@@ -43,30 +43,27 @@ pub struct UnaryResponse {
     has_encoding: bool,
     /// Whether the head has a `grpc-status` but does not end the stream.
     status_in_open_head: bool,
-    /// Whether the message is compressed; `None` before its prefix arrives.
-    compressed: Option<bool>,
     prefixes: u64,
     code: Option<Code>,
     text: String,
     violation: Option<GrpcViolation>,
 }
 
-impl Default for UnaryResponse {
+impl Default for Response {
     fn default() -> Self {
-        UnaryResponse::new(DEFAULT_MAX_MESSAGE_BYTES)
+        Response::new(DEFAULT_MAX_MESSAGE_BYTES)
     }
 }
 
-impl UnaryResponse {
-    /// Creates a response with a message of up to `max_message_bytes`.
-    pub fn new(max_message_bytes: u32) -> UnaryResponse {
-        UnaryResponse {
+impl Response {
+    /// Creates a response with messages of up to `max_message_bytes` each.
+    pub fn new(max_message_bytes: u32) -> Response {
+        Response {
             max_message_bytes,
             deframer: Deframer::new(max_message_bytes),
             http_status: 0,
             has_encoding: false,
             status_in_open_head: false,
-            compressed: None,
             prefixes: 0,
             code: None,
             text: String::new(),
@@ -74,14 +71,14 @@ impl UnaryResponse {
         }
     }
 
-    /// Prepares for the next call.
+    /// Prepares for the next call. Keeps its memory.
     #[inline]
     pub fn reset(&mut self) {
         self.forget_message();
         let text = std::mem::take(&mut self.text);
-        *self = UnaryResponse {
+        *self = Response {
             text,
-            ..UnaryResponse::new(self.max_message_bytes)
+            ..Response::new(self.max_message_bytes)
         };
     }
 
@@ -100,7 +97,7 @@ impl UnaryResponse {
     ///
     /// # Errors
     /// The response is not gRPC with this subtype. The caller may cancel the call, since the rest
-    /// of the response does not matter. [`UnaryResponse::finish`] reports the same violation again.
+    /// of the response does not matter. [`Response::finish`] reports the same violation again.
     #[inline]
     pub fn head(
         &mut self,
@@ -128,35 +125,27 @@ impl UnaryResponse {
         check_content_type(content_type, subtype).or_else(|violation| self.refuse(violation))
     }
 
-    /// Processes [`crate::Event::Body`] and returns its message bytes, which may be empty.
+    /// Takes the next piece of a message off the front of `data`, which is from
+    /// [`crate::Event::Body`]. `None` once `data` is used up.
     ///
     /// # Errors
-    /// The body violates a rule, or the message exceeds the limit. See also
-    /// [`UnaryResponse::head`].
+    /// The body violates a rule, or a message exceeds the limit. See also [`Response::head`].
     #[inline]
-    pub fn body<'a>(&mut self, mut data: &'a [u8]) -> Result<&'a [u8], GrpcViolation> {
+    pub fn next<'a>(&mut self, data: &mut &'a [u8]) -> Result<Option<Piece<'a>>, GrpcViolation> {
         if let Some(violation) = self.violation {
             return Err(violation);
         }
-        let mut payload: &[u8] = &[];
-        loop {
-            match self.deframer.next(&mut data) {
-                Ok(None) => return Ok(payload),
-                Ok(Some(Piece::Start { compressed, .. })) => {
-                    self.prefixes += PREFIX_LENGTH as u64;
-                    if self.compressed.is_some() {
-                        return self.refuse(GrpcViolation::ManyMessages);
-                    }
-                    if compressed && !self.has_encoding {
-                        return self.refuse(GrpcViolation::UnnamedCompression);
-                    }
-                    self.compressed = Some(compressed);
-                }
-                Ok(Some(Piece::Payload(bytes))) => payload = bytes,
-                Ok(Some(Piece::End)) => {}
-                Err(violation) => return self.refuse(violation),
+        let piece = match self.deframer.next(data) {
+            Ok(piece) => piece,
+            Err(violation) => return self.refuse(violation),
+        };
+        if let Some(Piece::Start { compressed, .. }) = piece {
+            self.prefixes += PREFIX_LENGTH as u64;
+            if compressed && !self.has_encoding {
+                return self.refuse(GrpcViolation::UnnamedCompression);
             }
         }
+        Ok(piece)
     }
 
     /// Processes [`crate::Event::Trailers`].
@@ -209,12 +198,6 @@ impl UnaryResponse {
         self.status_in_open_head && self.code.is_none()
     }
 
-    /// Whether the message is compressed; false before its prefix arrives.
-    #[inline]
-    pub fn is_compressed(&self) -> bool {
-        self.compressed == Some(true)
-    }
-
     /// Bytes of message prefixes so far, for [`crate::Client::count_received_prefix`].
     #[inline]
     pub fn prefix_bytes(&self) -> u64 {
@@ -222,7 +205,7 @@ impl UnaryResponse {
     }
 
     /// The violation, if any, that only shows at the end of the response.
-    fn check_end(&self) -> Option<GrpcViolation> {
+    pub(super) fn check_end(&self) -> Option<GrpcViolation> {
         if self.code.is_none() {
             Some(if self.status_in_open_head {
                 GrpcViolation::StatusInOpenHead
@@ -231,8 +214,6 @@ impl UnaryResponse {
             })
         } else if !self.deframer.is_between_messages() {
             Some(GrpcViolation::Truncated)
-        } else if self.compressed.is_none() {
-            Some(GrpcViolation::NoMessage)
         } else {
             None
         }
@@ -251,7 +232,7 @@ impl UnaryResponse {
         self.violation.get_or_insert(violation);
     }
 
-    fn refuse<T>(&mut self, violation: GrpcViolation) -> Result<T, GrpcViolation> {
+    pub(super) fn refuse<T>(&mut self, violation: GrpcViolation) -> Result<T, GrpcViolation> {
         let first = *self.violation.get_or_insert(violation);
         Err(first)
     }
@@ -260,7 +241,10 @@ impl UnaryResponse {
 /// Accepts `application/grpc`, alone or followed by `+` and the requested subtype. Parameters are
 /// ignored. A response without a subtype is accepted for any, since servers omit it in practice.
 #[inline]
-fn check_content_type(value: Option<&[u8]>, subtype: Option<&str>) -> Result<(), GrpcViolation> {
+pub(super) fn check_content_type(
+    value: Option<&[u8]>,
+    subtype: Option<&str>,
+) -> Result<(), GrpcViolation> {
     const GRPC: &[u8] = b"application/grpc";
     let value = value.unwrap_or_default();
     // Fast path for nearly every response.
@@ -290,4 +274,83 @@ fn check_content_type(value: Option<&[u8]>, subtype: Option<&str>) -> Result<(),
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::grpc::frame_message;
+    use crate::testing::with_fields;
+
+    /// The messages of a response with `body`, with their compressed flags, and its outcome.
+    type Seen = (Vec<(bool, Vec<u8>)>, Code, StatusSource);
+
+    fn seen(body: &[u8], cut: usize) -> Seen {
+        let head = [
+            ("content-type", "application/grpc"),
+            ("grpc-encoding", "gzip"),
+        ];
+        let mut response = Response::new(100);
+        with_fields(&head, |fields| response.head(200, fields, false, None)).unwrap();
+        let mut messages = Vec::new();
+        let mut open = (false, Vec::new());
+        for mut piece in body.chunks(cut) {
+            while let Ok(Some(piece)) = response.next(&mut piece) {
+                match piece {
+                    Piece::Start { compressed, .. } => open = (compressed, Vec::new()),
+                    Piece::Payload(bytes) => open.1.extend_from_slice(bytes),
+                    Piece::End => messages.push(std::mem::take(&mut open)),
+                }
+            }
+        }
+        with_fields(&[("grpc-status", "0")], |fields| response.trailers(fields));
+        let outcome = response.finish();
+        (messages, outcome.code, outcome.source)
+    }
+
+    #[test]
+    fn a_response_has_any_number_of_messages() {
+        let messages = [
+            (false, b"a".to_vec()),
+            (true, b"".to_vec()),
+            (false, b"bc".to_vec()),
+        ];
+        for count in 0..=3 {
+            let messages = &messages[..count];
+            let body: Vec<u8> = messages
+                .iter()
+                .flat_map(|(compressed, text)| frame_message(text, *compressed).unwrap())
+                .collect();
+            let expected = (messages.to_vec(), Code::OK, StatusSource::Server);
+            assert_eq!(seen(&body, 1), expected);
+        }
+    }
+
+    #[test]
+    fn the_messages_before_a_violation_count() {
+        let whole = b"\0\0\0\0\x01a";
+        let too_large = GrpcViolation::MessageTooLarge {
+            length: 101,
+            limit: 100,
+        };
+        for (tail, violation) in [
+            (&b"\0\0\0\0\x02b"[..], GrpcViolation::Truncated),
+            (b"\0\0\0", GrpcViolation::Truncated),
+            (b"\0\0\0\0\x65", too_large),
+            (b"\x02\0\0\0\0", GrpcViolation::Flag),
+        ] {
+            let (messages, code, source) = seen(&[whole, tail].concat(), 3);
+            assert_eq!(messages, [(false, b"a".to_vec())]);
+            assert_eq!(
+                (code, source),
+                (violation.code(), StatusSource::Client(violation))
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_cuts_make_no_difference(body in prop::collection::vec(0u8..9, 0..60), cut in 1usize..20) {
+            prop_assert_eq!(seen(&body, cut), seen(&body, usize::MAX));
+        }
+    }
+}

@@ -15,12 +15,13 @@ use bytes::Bytes;
 use super::chunked::Chunked;
 use super::head::LastHead;
 use super::section::EndFinder;
-use crate::error::{Closing, Failure, Stage, StartError};
-use crate::event::{Event, FieldRange, Sink, Token};
+use crate::error::{Closing, Failure, SendError, Stage, StartError};
+use crate::event::{Event, Exchange, FieldRange, Sink, Token};
 use crate::limits::Limits;
-use crate::output::Output;
+use crate::output::{ENOUGH_QUEUED, Output};
 use crate::request::{Decimal, Head};
-use crate::traffic::{ByteCount, Traffic};
+use crate::traffic::Traffic;
+use crate::unsent::Unsent;
 
 #[derive(Debug)]
 pub(crate) struct Connection {
@@ -28,8 +29,10 @@ pub(crate) struct Connection {
     output: Output,
     pub(super) traffic: Traffic,
     pub(super) call: Call,
-    /// Counts the bytes in `output`, in the order head, prefix of a higher layer (overhead), body.
-    unsent: ByteCount,
+    /// The bytes in `output`, by purpose.
+    unsent: Unsent,
+    /// How many exchanges were opened.
+    exchanges: u32,
     /// Whether no more calls can be started.
     pub(super) closing: bool,
     /// The received bytes of an incomplete head or trailer section.
@@ -50,7 +53,22 @@ pub(super) struct Call {
     pub(super) close: bool,
     pub(super) first_byte_seen: bool,
     pub(super) interim: u32,
-    pub(super) body_bytes: u64,
+    /// Body bytes that are within the limit.
+    pub(super) body_room: u64,
+    /// What only an exchange of messages has.
+    pub(super) exchange: Option<Messages>,
+}
+
+/// The messages of an exchange.
+#[derive(Debug)]
+pub(super) struct Messages {
+    name: Exchange,
+    /// Whether the request goes on.
+    more: bool,
+    /// Number of bytes at the start of each message that frame a higher layer's message.
+    prefix: u32,
+    /// Received bytes that the caller has not released.
+    pub(super) held: usize,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -73,7 +91,8 @@ impl Connection {
             output: Output::default(),
             traffic: Traffic::default(),
             call: Call::default(),
-            unsent: ByteCount::default(),
+            unsent: Unsent::default(),
+            exchanges: 0,
             closing: false,
             partial: Vec::new(),
             finder: EndFinder::default(),
@@ -89,6 +108,44 @@ impl Connection {
         body: &Bytes,
         token: Token,
     ) -> Result<(), StartError> {
+        let call = Call {
+            token,
+            body_room: self.limits.max_body_bytes,
+            ..Call::default()
+        };
+        self.begin(head, Some(body), call)
+    }
+
+    pub(crate) fn open(
+        &mut self,
+        head: &Head,
+        first: &Bytes,
+        last: bool,
+        token: Token,
+    ) -> Result<Exchange, StartError> {
+        let name = Exchange(self.exchanges.wrapping_add(1));
+        let call = Call {
+            token,
+            body_room: u64::MAX,
+            exchange: Some(Messages {
+                name,
+                more: !last,
+                prefix: head.body_prefix,
+                held: 0,
+            }),
+            ..Call::default()
+        };
+        self.begin(head, last.then_some(first), call)?;
+        self.exchanges = name.0;
+        if !last {
+            self.chunk(first, head.body_prefix);
+        }
+        Ok(name)
+    }
+
+    /// Starts `call`, with the rest of its fields to be filled in. Without a body, chunks follow.
+    #[inline]
+    fn begin(&mut self, head: &Head, body: Option<&Bytes>, call: Call) -> Result<(), StartError> {
         if self.closing {
             return Err(StartError::Closing);
         }
@@ -97,6 +154,9 @@ impl Connection {
         }
         let header = self.output.append(|out| {
             out.extend_from_slice(&head.http1);
+            let Some(body) = body else {
+                return out.extend_from_slice(b"transfer-encoding: chunked\r\n\r\n");
+            };
             if head.states_length(body.len()) {
                 out.extend_from_slice(b"content-length: ");
                 out.extend_from_slice(Decimal::new(body.len() as u64).as_bytes());
@@ -104,18 +164,103 @@ impl Connection {
             }
             out.extend_from_slice(b"\r\n");
         });
-        self.output.body(body, 0, body.len());
-        self.unsent.header += header as u64;
-        self.unsent.body += body.len() as u64;
-        self.unsent.body_to_overhead(head.body_prefix);
+        match body {
+            // A single entry, because most requests are like this.
+            Some(body) if head.body_prefix == 0 => {
+                self.output.body(body, 0, body.len());
+                self.unsent.push(0, header, body.len());
+            }
+            _ => {
+                self.unsent.push(0, header, 0);
+                if let Some(body) = body {
+                    self.write_body(body, head.body_prefix);
+                }
+            }
+        }
         self.call = Call {
-            token,
             state: State::Head,
             head_method: head.is_head_method,
             close: head.close,
-            ..Call::default()
+            ..call
         };
         Ok(())
+    }
+
+    pub(crate) fn send(
+        &mut self,
+        exchange: Exchange,
+        message: &Bytes,
+        last: bool,
+    ) -> Result<(), SendError> {
+        let is_waiting = self.is_waiting(exchange);
+        let messages = self.messages(exchange).ok_or(SendError::Ended)?;
+        if !messages.more {
+            return Err(SendError::AfterLast);
+        }
+        if is_waiting && !message.is_empty() {
+            return Err(SendError::Waiting);
+        }
+        messages.more = !last;
+        let prefix = messages.prefix;
+        self.chunk(message, prefix);
+        if last {
+            self.framing(b"0\r\n\r\n");
+        }
+        Ok(())
+    }
+
+    /// Queues a message as a chunk (RFC 9112 §7.1), unless it is empty, which would end the body.
+    fn chunk(&mut self, message: &Bytes, prefix: u32) {
+        if message.is_empty() {
+            return;
+        }
+        self.framing(format!("{:x}\r\n", message.len()).as_bytes());
+        self.write_body(message, prefix);
+        self.framing(b"\r\n");
+    }
+
+    /// Queues a body or message, of which the first `prefix` bytes are overhead.
+    #[inline]
+    fn write_body(&mut self, body: &Bytes, prefix: u32) {
+        self.output.body(body, 0, body.len());
+        let of_prefix = body.len().min(prefix as usize);
+        self.unsent.push(of_prefix, 0, body.len() - of_prefix);
+    }
+
+    fn framing(&mut self, bytes: &[u8]) {
+        self.output.copy(bytes);
+        self.unsent.overhead(bytes.len());
+    }
+
+    /// The messages of an exchange, unless it has ended.
+    fn messages(&mut self, exchange: Exchange) -> Option<&mut Messages> {
+        let is_idle = self.is_idle();
+        let messages = self.call.exchange.as_mut();
+        messages.filter(|messages| messages.name == exchange && !is_idle)
+    }
+
+    pub(crate) fn is_waiting(&self, exchange: Exchange) -> bool {
+        let messages = self.call.exchange.as_ref();
+        messages.is_some_and(|messages| messages.name == exchange)
+            && !self.is_idle()
+            && self.output.len() >= ENOUGH_QUEUED
+    }
+
+    pub(crate) fn release(&mut self, exchange: Exchange, bytes: usize) {
+        if let Some(messages) = self.messages(exchange) {
+            messages.held = messages.held.saturating_sub(bytes);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn input_room(&self) -> usize {
+        match &self.call.exchange {
+            Some(messages) if !self.is_idle() => {
+                let window = usize::try_from(self.limits.stream_window).unwrap_or(usize::MAX);
+                window.saturating_sub(messages.held)
+            }
+            _ => usize::MAX,
+        }
     }
 
     #[inline]
@@ -146,16 +291,7 @@ impl Connection {
     #[inline]
     pub(crate) fn consume_output(&mut self, n: usize) {
         self.output.consume(n);
-        let (sent, unsent) = (&mut self.traffic.sent, &mut self.unsent);
-        let header = unsent.header.min(n as u64);
-        let overhead = unsent.overhead.min(n as u64 - header);
-        let body = n as u64 - header - overhead;
-        sent.header += header;
-        sent.overhead += overhead;
-        sent.body += body;
-        unsent.header -= header;
-        unsent.overhead -= overhead;
-        unsent.body -= body;
+        self.unsent.written(n, &mut self.traffic.sent);
     }
 
     #[inline]
@@ -225,7 +361,8 @@ impl Connection {
         sink.take(Event::Complete { token });
         // If the response arrived before the whole request was sent, the server cannot tell the
         // rest from another request.
-        let unsent = self.output.len() > 0;
+        let exchange = self.call.exchange.as_ref();
+        let unsent = self.output.len() > 0 || exchange.is_some_and(|messages| messages.more);
         if (self.call.close || unsent) && !self.closing {
             let reason = if unsent {
                 Closing::ClientCloses
@@ -260,6 +397,6 @@ impl Connection {
     /// Drops unwritten output, so that it is never counted as sent.
     fn drop_output(&mut self) {
         self.output.clear();
-        self.unsent = ByteCount::default();
+        self.unsent.clear();
     }
 }

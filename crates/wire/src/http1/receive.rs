@@ -42,7 +42,7 @@ impl Connection {
     fn check_chunk(&self) -> Result<(), Failure> {
         let max = self.limits.max_body_bytes;
         match self.call.state {
-            State::Chunked(Chunked::Data { left }) if left > max - self.call.body_bytes => {
+            State::Chunked(Chunked::Data { left }) if left > self.call.body_room => {
                 Err(LimitExceeded::BodyBytes(max).into())
             }
             _ => Ok(()),
@@ -51,10 +51,12 @@ impl Connection {
 
     fn body<S: Sink>(&mut self, data: &[u8], sink: &mut S) -> Result<(), Failure> {
         let call = &mut self.call;
-        let max = self.limits.max_body_bytes;
-        let room = usize::try_from(max - call.body_bytes).unwrap_or(usize::MAX);
+        let room = usize::try_from(call.body_room).unwrap_or(usize::MAX);
         let within = &data[..data.len().min(room)];
-        call.body_bytes += within.len() as u64;
+        call.body_room -= within.len() as u64;
+        if let Some(messages) = &mut call.exchange {
+            messages.held += within.len();
+        }
         self.traffic.received.body += within.len() as u64;
         if !within.is_empty() {
             sink.take(Event::Body {
@@ -63,7 +65,7 @@ impl Connection {
             });
         }
         if within.len() < data.len() {
-            Err(LimitExceeded::BodyBytes(max).into())
+            Err(LimitExceeded::BodyBytes(self.limits.max_body_bytes).into())
         } else {
             Ok(())
         }
@@ -180,9 +182,9 @@ impl Connection {
             _ => {}
         }
         let bodiless = call.head_method || matches!(status, 204 | 304);
-        let max = self.limits.max_body_bytes;
-        if !bodiless && matches!(head.framing, Framing::Length(stated) if stated > max) {
-            return Err(LimitExceeded::BodyBytes(max).into());
+        let room = call.body_room;
+        if !bodiless && matches!(head.framing, Framing::Length(stated) if stated > room) {
+            return Err(LimitExceeded::BodyBytes(self.limits.max_body_bytes).into());
         }
         let end = bodiless || head.framing == Framing::Length(0);
         call.close |= head.close || (!bodiless && head.framing == Framing::UntilClose);

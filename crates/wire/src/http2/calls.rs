@@ -3,17 +3,19 @@
 
 use std::collections::VecDeque;
 
+use bytes::Bytes;
+
 use super::error::{ErrorCode, Http2Violation, code_for};
 use super::frame::{self, FrameHeader};
 use super::receive_window::ReceiveWindow;
 use super::send::Sender;
 use super::streams::{Stream, Streams};
-use super::unsent::Unsent;
-use crate::error::{Closing, Failure, LimitExceeded};
+use crate::error::{Closing, Failure, LimitExceeded, SendError};
 use crate::event::{Event, Sink};
 use crate::limits::Limits;
 use crate::output::Output;
 use crate::traffic::Traffic;
+use crate::unsent::Unsent;
 
 /// How many of the streams reset by the client are remembered. The server may have sent frames on
 /// them before it received the reset. On other closed streams a frame is an error.
@@ -99,11 +101,48 @@ impl Calls {
         Ok(())
     }
 
+    /// Returns received bytes to the connection's window.
+    #[inline]
+    pub(super) fn give_back(&mut self, bytes: u32) {
+        let size = self.limits.connection_window;
+        if let Some(increment) = self.window.give_back(bytes, size) {
+            self.reply(|out| frame::write_window_update(out, 0, increment));
+        }
+    }
+
+    /// Returns the received bytes of a stream that the caller has released to both windows.
+    pub(super) fn release(&mut self, id: u32, bytes: usize) {
+        let Some(stream) = self.streams.get(id) else {
+            return;
+        };
+        let Some(held) = &mut stream.held else {
+            return;
+        };
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX).min(*held);
+        *held -= bytes;
+        let size = self.limits.stream_window;
+        if let Some(increment) = stream.receive_window.give_back(bytes, size) {
+            self.reply(|out| frame::write_window_update(out, id, increment));
+        }
+        self.give_back(bytes);
+    }
+
+    pub(super) fn send(&mut self, id: u32, message: &Bytes, last: bool) -> Result<(), SendError> {
+        let stream = self.streams.get(id).ok_or(SendError::Ended)?;
+        self.sender
+            .send_message(stream, message, last, &mut self.output, &mut self.unsent)?;
+        self.pump();
+        Ok(())
+    }
+
     /// Removes a call that has ended.
     #[inline]
     pub(super) fn remove(&mut self, id: u32) -> Option<Stream> {
         let stream = self.streams.remove(id)?;
         self.sender.forget(&stream);
+        if let Some(held) = stream.held {
+            self.give_back(held);
+        }
         Some(stream)
     }
 
@@ -113,8 +152,9 @@ impl Calls {
             return;
         };
         if stream.is_sending() {
-            // The server does not need the rest of the request (RFC 9113 §8.1).
-            self.reset(id, ErrorCode::CANCEL);
+            // The server does not need the rest of the request (RFC 9113 §8.1). The stream is not
+            // remembered: the server has ended it, so no frame of the server can be underway.
+            self.reply(|out| frame::write_rst_stream(out, id, ErrorCode::CANCEL));
         }
         sink.take(Event::Complete {
             token: stream.token,
@@ -138,20 +178,23 @@ impl Calls {
         }
     }
 
-    /// Ends the calls on streams above `last`.
+    /// Ends the calls on streams above `last`. Returns the number of bytes that they held.
     pub(super) fn fail_above<S: Sink>(
         &mut self,
         last: u32,
         sink: &mut S,
         why: impl Fn(&Stream) -> Failure,
-    ) {
+    ) -> u32 {
+        let mut held = 0;
         for stream in self.streams.remove_above(last) {
             self.sender.forget(&stream);
+            held += stream.held.unwrap_or(0);
             sink.take(Event::Failed {
                 token: stream.token,
                 failure: why(&stream),
             });
         }
+        held
     }
 
     /// Reports, once, that no more calls can be started.

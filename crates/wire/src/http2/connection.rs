@@ -16,8 +16,8 @@ use super::frame::{self, settings};
 use super::receive::Receiver;
 use super::receive_window::ReceiveWindow;
 use super::streams::Stream;
-use crate::error::{Closing, Failure, Stage, StartError};
-use crate::event::{Sink, Token};
+use crate::error::{Closing, Failure, SendError, Stage, StartError};
+use crate::event::{Exchange, Sink, Token};
 use crate::limits::Limits;
 use crate::output::Output;
 use crate::request::Head;
@@ -74,6 +74,34 @@ impl Connection {
         body: &Bytes,
         token: Token,
     ) -> Result<(), StartError> {
+        let stream = Stream {
+            token,
+            body_room: self.calls.limits.max_body_bytes,
+            ..Stream::default()
+        };
+        self.begin(head, body, stream).map(|_| ())
+    }
+
+    pub(crate) fn open(
+        &mut self,
+        head: &Head,
+        first: &Bytes,
+        last: bool,
+        token: Token,
+    ) -> Result<Exchange, StartError> {
+        let stream = Stream {
+            token,
+            more: !last,
+            held: Some(0),
+            body_room: u64::MAX,
+            ..Stream::default()
+        };
+        self.begin(head, first, stream).map(Exchange)
+    }
+
+    /// Starts a call on `stream`, with the rest of its fields to be filled in. Returns its number.
+    #[inline]
+    fn begin(&mut self, head: &Head, body: &Bytes, stream: Stream) -> Result<u32, StartError> {
         let room = self.capacity();
         let calls = &mut self.calls;
         if calls.closing || self.dead {
@@ -82,7 +110,7 @@ impl Connection {
         if room == 0 {
             return Err(StartError::Full);
         }
-        let stated = head.http2_content_length && head.states_length(body.len());
+        let stated = !stream.more && head.http2_content_length && head.states_length(body.len());
         let length = stated.then_some(body.len() as u64);
         calls.sender.check_size(head, length)?;
         let id = calls.next_stream;
@@ -91,21 +119,39 @@ impl Connection {
         calls.closing = calls.next_stream > LAST_STREAM;
         let mut stream = Stream {
             id,
-            token,
             send_window: i64::from(calls.sender.initial_window),
             receive_window: ReceiveWindow::new(self.receiver.initial_window),
+            prefix: head.body_prefix,
             prefix_left: head.body_prefix,
             head_method: head.is_head_method,
-            ..Stream::default()
+            ..stream
         };
+        let end = body.is_empty() && !stream.more;
         let (output, unsent) = (&mut calls.output, &mut calls.unsent);
         calls
             .sender
-            .write_head(head, length, id, body.is_empty(), output, unsent);
+            .write_head(head, length, id, end, output, unsent);
         calls.sender.start_body(&mut stream, body, output, unsent);
         calls.streams.insert(stream);
         calls.pump();
-        Ok(())
+        Ok(id)
+    }
+
+    pub(crate) fn send(
+        &mut self,
+        exchange: Exchange,
+        message: &Bytes,
+        last: bool,
+    ) -> Result<(), SendError> {
+        self.calls.send(exchange.0, message, last)
+    }
+
+    pub(crate) fn is_waiting(&self, exchange: Exchange) -> bool {
+        self.calls.streams.is_waiting(exchange.0)
+    }
+
+    pub(crate) fn release(&mut self, exchange: Exchange, bytes: usize) {
+        self.calls.release(exchange.0, bytes);
     }
 
     #[inline]

@@ -12,7 +12,6 @@ mod received_blocks;
 mod response;
 mod send;
 mod streams;
-mod unsent;
 
 pub(crate) use connection::Connection;
 pub use error::{ErrorCode, Http2Violation};

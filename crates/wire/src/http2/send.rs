@@ -10,14 +10,10 @@ use super::frame::{END_HEADERS, END_STREAM, HEADER_LENGTH, kind, write_header};
 use super::head_blocks::HeadBlocks;
 use super::hpack::ENTRY_OVERHEAD;
 use super::streams::{Stream, Streams};
-use super::unsent::Unsent;
-use crate::error::StartError;
-use crate::output::Output;
+use crate::error::{SendError, StartError};
+use crate::output::{ENOUGH_QUEUED, Output};
 use crate::request::{Decimal, Head};
-
-/// Body bytes are queued only while less than this many bytes are unwritten. A cancelled call then
-/// leaves little behind, and calls share the connection.
-const ENOUGH_QUEUED: usize = 256 * 1024;
+use crate::unsent::Unsent;
 
 /// The sending side of a connection.
 #[derive(Debug)]
@@ -67,7 +63,7 @@ impl Sender {
     /// Removes a stream that has ended.
     #[inline]
     pub(super) fn forget(&mut self, stream: &Stream) {
-        if stream.is_sending() {
+        if stream.is_waiting() {
             self.take_back(stream.id);
         }
     }
@@ -115,7 +111,7 @@ impl Sender {
             let flags = end_stream | end_headers(rest);
             write_header(out, first.len(), kind::HEADERS, flags, stream);
             out.extend_from_slice(first);
-            unsent.head(HEADER_LENGTH, first.len());
+            unsent.push(HEADER_LENGTH, first.len(), 0);
             while !rest.is_empty() {
                 let (part, after) = rest.split_at(rest.len().min(max));
                 write_header(
@@ -126,7 +122,7 @@ impl Sender {
                     stream,
                 );
                 out.extend_from_slice(part);
-                unsent.head(HEADER_LENGTH, part.len());
+                unsent.push(HEADER_LENGTH, part.len(), 0);
                 rest = after;
             }
         });
@@ -152,6 +148,37 @@ impl Sender {
             self.sending += 1;
             self.queue.push_back(stream.id);
         }
+    }
+
+    /// Sends another message.
+    pub(super) fn send_message(
+        &mut self,
+        stream: &mut Stream,
+        message: &Bytes,
+        last: bool,
+        output: &mut Output,
+        unsent: &mut Unsent,
+    ) -> Result<(), SendError> {
+        if !stream.more {
+            return Err(SendError::AfterLast);
+        }
+        if !message.is_empty() {
+            if stream.is_waiting() {
+                return Err(SendError::Waiting);
+            }
+            stream.more = !last;
+            stream.sent = 0;
+            stream.prefix_left = stream.prefix;
+            self.start_body(stream, message, output, unsent);
+        } else if last {
+            stream.more = false;
+            // If a message waits, its end will have END_STREAM.
+            if !stream.is_waiting() {
+                output.append(|out| write_header(out, 0, kind::DATA, END_STREAM, stream.id));
+                unsent.overhead(HEADER_LENGTH);
+            }
+        }
+        Ok(())
     }
 
     /// Sends bodies in turn, one frame each, as the windows and [`ENOUGH_QUEUED`] allow.
@@ -196,17 +223,21 @@ impl Sender {
         unsent: &mut Unsent,
     ) {
         let end = stream.sent + n;
-        let flags = if end == body.len() { END_STREAM } else { 0 };
+        let flags = if end == body.len() && !stream.more {
+            END_STREAM
+        } else {
+            0
+        };
         output.append(|out| write_header(out, n, kind::DATA, flags, stream.id));
         output.body(body, stream.sent, end);
         stream.sent = end;
         stream.send_window -= n as i64;
         self.window -= n as i64;
-        let of_prefix = stream.prefix_left.min(n as u64);
+        // Cannot truncate: a frame has less than 2^24 bytes.
+        let of_prefix = stream.prefix_left.min(n as u32);
         stream.prefix_left -= of_prefix;
-        // Cannot truncate: it is at most `n`.
         let of_prefix = of_prefix as usize;
-        unsent.data(HEADER_LENGTH + of_prefix, n - of_prefix);
+        unsent.push(HEADER_LENGTH + of_prefix, 0, n - of_prefix);
     }
 
     /// Increases the connection's window.

@@ -8,7 +8,8 @@ use crate::event::Token;
 /// One call in flight.
 ///
 /// ```text
-///   sending:    body waits for windows ──► body sent (END_STREAM)
+///   sending:    body waits for windows ──► body sent (END_STREAM unless `more`)
+///                        ▲───────────────── next message ◄──┘
 ///   receiving:  Head ──► Body ──► removed on END_STREAM
 /// ```
 #[derive(Debug, Default)]
@@ -18,16 +19,23 @@ pub(super) struct Stream {
     /// Number of bytes that the client may send. Negative after the setting was lowered (RFC 9113
     /// §6.9.2).
     pub(super) send_window: i64,
-    /// The body, while part of it is unsent.
+    /// The body, or the current message of an exchange, while part of it is unsent.
     pub(super) body: Option<Bytes>,
     /// Number of bytes of `body` that are sent.
     pub(super) sent: usize,
-    /// Unsent bytes at the start of the body that frame a higher layer's message.
-    pub(super) prefix_left: u64,
+    /// Whether more messages may follow `body`.
+    pub(super) more: bool,
+    /// Number of bytes at the start of each body or message that frame a higher layer's message.
+    pub(super) prefix: u32,
+    /// How many of them are unsent.
+    pub(super) prefix_left: u32,
     /// Whether the stream was removed from the send queue until its window opens.
     pub(super) blocked: bool,
     /// What the server may still send.
     pub(super) receive_window: ReceiveWindow,
+    /// Received bytes of an exchange that the caller has not released; `None` for a call whose
+    /// bytes return to the windows by themselves.
+    pub(super) held: Option<u32>,
     pub(super) head_method: bool,
     pub(super) first_byte_seen: bool,
     /// Whether the final head has arrived.
@@ -35,13 +43,19 @@ pub(super) struct Stream {
     pub(super) interim: u32,
     /// Body bytes still to come; `None` if the head has no content-length.
     pub(super) body_left: Option<u64>,
-    pub(super) body_bytes: u64,
+    /// Body bytes that are within the limit.
+    pub(super) body_room: u64,
 }
 
 impl Stream {
-    /// Whether part of the request's body is unsent.
-    pub(super) fn is_sending(&self) -> bool {
+    /// Whether a part of the body or message waits to be sent.
+    pub(super) fn is_waiting(&self) -> bool {
         self.body.is_some()
+    }
+
+    /// Whether END_STREAM has not been sent.
+    pub(super) fn is_sending(&self) -> bool {
+        self.more || self.is_waiting()
     }
 }
 
@@ -94,6 +108,12 @@ impl Streams {
             self.recent = self.index[at];
         }
         self.slots[self.recent.1 as usize].as_mut()
+    }
+
+    pub(super) fn is_waiting(&self, id: u32) -> bool {
+        let slot = self.find(id).map(|at| self.index[at].1 as usize);
+        slot.and_then(|slot| self.slots[slot].as_ref())
+            .is_some_and(Stream::is_waiting)
     }
 
     #[inline]

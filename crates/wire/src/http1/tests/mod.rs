@@ -1,5 +1,6 @@
 //! Whole HTTP/1.1 conversations.
 
+mod exchanges;
 mod hostile;
 
 use bytes::Bytes;

@@ -8,6 +8,7 @@ use crate::http2::calls::Calls;
 use crate::http2::error::Http2Violation;
 use crate::http2::frame::{self, END_STREAM, FrameHeader, PADDED};
 use crate::http2::streams::Stream;
+use crate::limits::Limits;
 
 impl Receiver {
     #[inline]
@@ -60,12 +61,17 @@ impl Receiver {
         calls.traffic.received.body += n as u64;
         calls.traffic.received.overhead += skipped as u64;
         let (data, padding) = (data - n as u32, padding - skipped as u32);
-        let max_body = calls.limits.max_body_bytes;
         if n > 0
             && let Some(stream) = calls.streams.get(header.stream)
-            && let Err(failure) = body(stream, piece, max_body, sink)
         {
-            calls.fail_stream(header.stream, failure, sink);
+            if let Some(held) = &mut stream.held {
+                *held += n as u32;
+                stream.receive_window.withhold(n as u32);
+                calls.window.withhold(n as u32);
+            }
+            if let Err(failure) = body(stream, piece, &calls.limits, sink) {
+                calls.fail_stream(header.stream, failure, sink);
+            }
         }
         if data > 0 || padding > 0 {
             self.reading = Some(Reading::Data {
@@ -85,10 +91,7 @@ impl Receiver {
 #[inline]
 fn finish_data<S: Sink>(calls: &mut Calls, header: FrameHeader, sink: &mut S) {
     let (length, id) = (header.length, header.stream);
-    let size = calls.limits.connection_window;
-    if let Some(increment) = calls.window.give_back(length, size) {
-        calls.reply(|out| frame::write_window_update(out, 0, increment));
-    }
+    calls.give_back(length);
     let Some(stream) = calls.streams.get(id) else {
         return;
     };
@@ -108,13 +111,13 @@ fn finish_data<S: Sink>(calls: &mut Calls, header: FrameHeader, sink: &mut S) {
 fn body<S: Sink>(
     stream: &mut Stream,
     data: &[u8],
-    max_body: u64,
+    limits: &Limits,
     sink: &mut S,
 ) -> Result<(), Failure> {
     let stated = stream.body_left.unwrap_or(u64::MAX);
-    let room = stated.min(max_body - stream.body_bytes);
+    let room = stated.min(stream.body_room);
     let within = &data[..data.len().min(usize::try_from(room).unwrap_or(usize::MAX))];
-    stream.body_bytes += within.len() as u64;
+    stream.body_room -= within.len() as u64;
     if let Some(left) = &mut stream.body_left {
         *left -= within.len() as u64;
     }
@@ -129,6 +132,6 @@ fn body<S: Sink>(
     } else if room == stated {
         Err(Http2Violation::LengthMismatch.into())
     } else {
-        Err(LimitExceeded::BodyBytes(max_body).into())
+        Err(LimitExceeded::BodyBytes(limits.max_body_bytes).into())
     }
 }

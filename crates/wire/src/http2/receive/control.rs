@@ -95,7 +95,8 @@ impl Receiver {
             return Err(Http2Violation::GoAwayIncreased.into());
         }
         self.last_processed = Some(last);
-        calls.fail_above(last, sink, |_| Failure::GoneAway { code });
+        let held = calls.fail_above(last, sink, |_| Failure::GoneAway { code });
+        calls.give_back(held);
         calls.close(Closing::GoAway { code }, sink);
         Ok(())
     }

@@ -130,9 +130,9 @@ fn head<S: Sink>(
     } else {
         head.content_length
     };
-    let max_body = limits.max_body_bytes;
-    if stream.body_left.is_some_and(|stated| stated > max_body) {
-        return Err(LimitExceeded::BodyBytes(max_body).into());
+    let room = stream.body_room;
+    if stream.body_left.is_some_and(|stated| stated > room) {
+        return Err(LimitExceeded::BodyBytes(limits.max_body_bytes).into());
     }
     if end_stream {
         check_end(stream, true)?;

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use proptest::prelude::*;
 
 use super::script::{Frame, Server};
-use crate::{Head, Limits};
+use crate::{Exchange, Head, Limits, SendError};
 
 fn head() -> Head {
     Head::builder("POST", "/", "a").build().unwrap()
@@ -230,6 +230,8 @@ fn until_settings_are_acknowledged_the_default_window_holds() {
 #[derive(Debug, Clone)]
 enum Step {
     Start(usize),
+    Open(usize),
+    Send(usize, usize, bool),
     WidenConnection(u32),
     WidenStream(u32, u32),
     InitialWindow(u32),
@@ -240,6 +242,9 @@ enum Step {
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         (0usize..60_000).prop_map(Step::Start),
+        (0usize..60_000).prop_map(Step::Open),
+        (0usize..12, 0usize..60_000, any::<bool>())
+            .prop_map(|(n, length, last)| Step::Send(n, length, last)),
         (1u32..60_000).prop_map(Step::WidenConnection),
         (0u32..12, 1u32..60_000).prop_map(|(n, by)| Step::WidenStream(n, by)),
         (0u32..100_000).prop_map(Step::InitialWindow),
@@ -253,8 +258,43 @@ struct Account {
     connection: i64,
     initial: i64,
     largest_frame: usize,
-    /// For each stream: its window, the received bytes, and the length of the whole body.
-    streams: HashMap<u32, (i64, Vec<u8>, usize)>,
+    streams: HashMap<u32, Receiving>,
+    exchanges: Vec<(Exchange, u32)>,
+}
+
+/// What the server expects on a stream.
+struct Receiving {
+    window: i64,
+    received: Vec<u8>,
+    /// The body, or the messages so far.
+    expected: Vec<u8>,
+    /// Whether no message may follow.
+    last: bool,
+    ended: bool,
+}
+
+impl Account {
+    /// Reads the client's frames.
+    fn read(&mut self, frames: Vec<Frame>) -> Result<(), TestCaseError> {
+        for frame in frames {
+            if frame.name() != "DATA" {
+                continue;
+            }
+            let n = frame.payload.len();
+            prop_assert!(n <= self.largest_frame);
+            self.connection -= n as i64;
+            let stream = self.streams.get_mut(&frame.stream).unwrap();
+            stream.window -= n as i64;
+            prop_assert!(self.connection >= 0);
+            prop_assert!(n == 0 || stream.window >= 0);
+            stream.received.extend_from_slice(&frame.payload);
+            prop_assert!(!stream.ended);
+            stream.ended = frame.flags & 1 == 1;
+            let is_whole = stream.received == stream.expected;
+            prop_assert_eq!(stream.ended, is_whole && stream.last);
+        }
+        Ok(())
+    }
 }
 
 fn pattern(token: u64, length: usize) -> Bytes {
@@ -277,34 +317,58 @@ proptest! {
             initial: 65_535,
             largest_frame: 16_384,
             streams: HashMap::new(),
+            exchanges: Vec::new(),
         };
         let mut token = 0;
         let mut cancelled = Vec::new();
         for step in steps {
             // Frames that the client queued before it received a change follow the old state, so
             // the server reads everything before it changes its windows.
-            for frame in server.frames() {
-                if frame.name() != "DATA" {
-                    continue;
-                }
-                let n = frame.payload.len();
-                prop_assert!(n <= account.largest_frame);
-                account.connection -= n as i64;
-                let (window, body, length) = account.streams.get_mut(&frame.stream).unwrap();
-                *window -= n as i64;
-                prop_assert!(account.connection >= 0);
-                prop_assert!(n == 0 || *window >= 0);
-                body.extend_from_slice(&frame.payload);
-                prop_assert_eq!(frame.flags & 1 == 1, body.len() == *length);
-            }
+            account.read(server.frames())?;
             match step {
-                Step::Start(length) => {
-                    if server.played.client.capacity() > 0 {
-                        server.start(&head(), &pattern(token, length), token);
-                        let stream = token as u32 * 2 + 1;
-                        account.streams.insert(stream, (account.initial, Vec::new(), length));
-                        token += 1;
+                Step::Start(length) | Step::Open(length) => {
+                    if server.played.client.capacity() == 0 {
+                        continue;
                     }
+                    let body = pattern(token, length);
+                    let stream = token as u32 * 2 + 1;
+                    let is_open = matches!(step, Step::Open(_));
+                    if is_open {
+                        let client = &mut server.played.client;
+                        let exchange = client.open(&head(), &body, false, token).unwrap();
+                        account.exchanges.push((exchange, stream));
+                    } else {
+                        server.start(&head(), &body, token);
+                    }
+                    account.streams.insert(stream, Receiving {
+                        window: account.initial,
+                        received: Vec::new(),
+                        expected: body.to_vec(),
+                        last: !is_open,
+                        ended: !is_open && length == 0,
+                    });
+                    token += 1;
+                }
+                Step::Send(which, length, last) => {
+                    let Some((exchange, stream)) = account.exchanges.get(which) else {
+                        continue;
+                    };
+                    let is_waiting = server.played.client.is_waiting(*exchange);
+                    let message = pattern(which as u64, length);
+                    let result = server.send(*exchange, &message, last);
+                    let of_stream = account.streams.get_mut(stream).unwrap();
+                    let refused = if cancelled.contains(stream) {
+                        Err(SendError::Ended)
+                    } else if of_stream.last {
+                        Err(SendError::AfterLast)
+                    } else if is_waiting && length > 0 {
+                        Err(SendError::Waiting)
+                    } else {
+                        of_stream.expected.extend_from_slice(&message);
+                        of_stream.last = last;
+                        Ok(())
+                    };
+                    prop_assert_eq!(result, refused);
                 }
                 Step::WidenConnection(by) => {
                     account.connection += i64::from(by);
@@ -312,15 +376,15 @@ proptest! {
                 }
                 Step::WidenStream(which, by) => {
                     let stream = which * 2 + 1;
-                    if let Some((window, ..)) = account.streams.get_mut(&stream) {
-                        *window += i64::from(by);
+                    if let Some(of_stream) = account.streams.get_mut(&stream) {
+                        of_stream.window += i64::from(by);
                         server.input(&Frame::window_update(stream, by).bytes());
                     }
                 }
                 Step::InitialWindow(size) => {
                     let change = i64::from(size) - account.initial;
                     account.initial += change;
-                    account.streams.values_mut().for_each(|(window, ..)| *window += change);
+                    account.streams.values_mut().for_each(|stream| stream.window += change);
                     server.settings(&[(4, size)]);
                 }
                 Step::FrameSize(size) => {
@@ -334,24 +398,20 @@ proptest! {
                 }
             }
         }
-        for frame in server.frames().into_iter().filter(|f| f.name() == "DATA") {
-            account.streams.get_mut(&frame.stream).unwrap().1.extend_from_slice(&frame.payload);
-        }
+        account.read(server.frames())?;
         // Open all windows, so that each call that was not cancelled is sent in full.
+        account.connection = i64::MAX;
+        account.streams.values_mut().for_each(|stream| stream.window = i64::MAX);
         server.settings(&[(4, 10_000_000)]);
         server.input(&Frame::window_update(0, 100_000_000).bytes());
-        for frame in server.frames() {
-            if frame.name() == "DATA" {
-                account.streams.get_mut(&frame.stream).unwrap().1.extend_from_slice(&frame.payload);
-            }
-        }
+        account.read(server.frames())?;
         prop_assert!(server.played.client.is_all_sent());
-        for (stream, (_, body, length)) in account.streams {
-            let whole = pattern(u64::from(stream / 2), length);
-            if cancelled.contains(&stream) {
-                prop_assert!(whole.starts_with(&body));
+        for (number, stream) in account.streams {
+            if cancelled.contains(&number) {
+                prop_assert!(stream.expected.starts_with(&stream.received));
             } else {
-                prop_assert_eq!(body, whole);
+                prop_assert!(stream.received == stream.expected);
+                prop_assert_eq!(stream.ended, stream.last);
             }
         }
         prop_assert_eq!(server.played.client.traffic().sent.total(), server.played.taken);

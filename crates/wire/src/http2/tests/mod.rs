@@ -1,5 +1,6 @@
 //! Whole HTTP/2 conversations with a scripted server.
 
+mod exchanges;
 mod flow;
 mod hostile;
 mod limits;

@@ -10,7 +10,7 @@ fn head() -> Head {
     Head::builder("POST", "/", "a").build().unwrap()
 }
 
-/// Three calls, the first with a body that waits for the window.
+/// Three calls, the first with a body that waits for the window, the second an exchange.
 fn with_calls() -> Server {
     let limits = Limits {
         stream_window: 70_000,
@@ -22,7 +22,10 @@ fn with_calls() -> Server {
     };
     let mut server = Server::ready_with(limits);
     server.start(&head(), &Bytes::from(vec![0; 100_000]), 1);
-    server.start(&head(), &Bytes::from_static(b"x"), 2);
+    let exchange = server.open(&head(), 2);
+    server
+        .send(exchange, &Bytes::from_static(b"x"), false)
+        .unwrap();
     server.start(&head(), &Bytes::new(), 3);
     server.frames();
     server

@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::super::hpack::{DecodedFields, Decoder, Encoder, FieldList};
 use crate::testing::Played;
-use crate::{Head, Limits, Protocol, StartError, Token};
+use crate::{Exchange, Head, Limits, Protocol, SendError, StartError, Token};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Frame {
@@ -129,6 +129,21 @@ impl Server {
         token: Token,
     ) -> Result<(), StartError> {
         self.played.client.start(head, body, token)
+    }
+
+    /// Opens an exchange without a message.
+    pub(super) fn open(&mut self, head: &Head, token: Token) -> Exchange {
+        let client = &mut self.played.client;
+        client.open(head, &Bytes::new(), false, token).unwrap()
+    }
+
+    pub(super) fn send(
+        &mut self,
+        exchange: Exchange,
+        message: &Bytes,
+        last: bool,
+    ) -> Result<(), SendError> {
+        self.played.client.send(exchange, message, last)
     }
 
     pub(super) fn input(&mut self, bytes: &[u8]) -> Vec<String> {

@@ -1,27 +1,7 @@
-use super::super::frame_message;
+use super::super::response::check_content_type;
+use super::super::{Code, StatusSource, frame_message};
 use super::*;
-use crate::event::FieldRange;
-
-/// Calls `use_fields` with the given fields.
-fn with_fields<T>(fields: &[(&str, &str)], use_fields: impl FnOnce(&Fields<'_>) -> T) -> T {
-    let mut text = Vec::new();
-    let mut ranges = Vec::new();
-    for (name, value) in fields {
-        let name_start = text.len() as u32;
-        text.extend_from_slice(name.as_bytes());
-        let value_start = text.len() as u32;
-        text.extend_from_slice(value.as_bytes());
-        let value_end = text.len() as u32;
-        ranges.push(FieldRange {
-            name_start,
-            name_end: value_start,
-            value_start,
-            value_end,
-            wire_bytes: value_end - name_start,
-        });
-    }
-    use_fields(&Fields::new(&text, &ranges))
-}
+use crate::testing::with_fields;
 
 const GRPC: (&str, &str) = ("content-type", "application/grpc");
 

@@ -6,39 +6,27 @@ use std::collections::VecDeque;
 
 use crate::traffic::ByteCount;
 
-/// The frames in the output, in order, and the sum of their bytes.
+/// The parts of the output, in order, and the sum of their bytes.
 #[derive(Debug, Default)]
-pub(super) struct Unsent {
-    frames: VecDeque<Queued>,
+pub(crate) struct Unsent {
+    parts: VecDeque<Queued>,
     sum: ByteCount,
 }
 
-/// The unwritten part of a frame: overhead (frame header, message prefix), then a payload of either
-/// header or body bytes.
+/// The unwritten bytes of a part: overhead (such as a frame header and a message prefix), then header
+/// bytes, then body bytes.
 #[derive(Debug)]
 struct Queued {
     overhead: u32,
     header: u32,
-    body: u32,
+    body: u64,
 }
 
 impl Unsent {
-    /// Adds a HEADERS or CONTINUATION frame with a fragment of `block` bytes.
-    #[inline]
-    pub(super) fn head(&mut self, overhead: usize, block: usize) {
-        self.push(overhead, block, 0);
-    }
-
-    /// Adds a DATA frame with `body` bytes of payload after the overhead.
-    #[inline]
-    pub(super) fn data(&mut self, overhead: usize, body: usize) {
-        self.push(overhead, 0, body);
-    }
-
-    /// Adds bytes of control frames. Consecutive ones share an entry, so a flood of replies needs
-    /// no memory here.
-    pub(super) fn overhead(&mut self, bytes: usize) {
-        if let Some(last) = self.frames.back_mut()
+    /// Adds bytes of overhead alone. Consecutive ones share an entry, so a flood of replies needs no
+    /// memory here.
+    pub(crate) fn overhead(&mut self, bytes: usize) {
+        if let Some(last) = self.parts.back_mut()
             && (last.header, last.body) == (0, 0)
             && let Some(longer) = last.overhead.checked_add(bytes as u32)
         {
@@ -49,50 +37,56 @@ impl Unsent {
         }
     }
 
+    /// Adds a part with bytes of each purpose, in this order.
     #[inline]
-    fn push(&mut self, overhead: usize, header: usize, body: usize) {
+    pub(crate) fn push(&mut self, overhead: usize, header: usize, body: usize) {
         self.sum.overhead += overhead as u64;
         self.sum.header += header as u64;
         self.sum.body += body as u64;
-        self.frames.push_back(Queued {
+        self.parts.push_back(Queued {
             overhead: overhead as u32,
             header: header as u32,
-            body: body as u32,
+            body: body as u64,
         });
     }
 
     /// Counts the first `n` bytes as sent.
     #[inline]
-    pub(super) fn written(&mut self, n: usize, sent: &mut ByteCount) {
-        let mut left = n as u64;
-        if left == self.sum.total() {
+    pub(crate) fn written(&mut self, n: usize, sent: &mut ByteCount) {
+        if n as u64 == self.sum.total() {
             *sent += self.sum;
-            return self.clear();
+            self.clear();
+        } else {
+            self.written_partly(n as u64, sent);
         }
-        let mut count = |queued: &mut u32, unsent: &mut u64, sent: &mut u64| {
-            let taken = u64::from(*queued).min(left);
-            *queued -= taken as u32;
+    }
+
+    fn written_partly(&mut self, mut left: u64, sent: &mut ByteCount) {
+        let mut count = |queued: u64, unsent: &mut u64, sent: &mut u64| {
+            let taken = queued.min(left);
             *unsent -= taken;
             *sent += taken;
             left -= taken;
-            *queued == 0
+            queued - taken
         };
         let sum = &mut self.sum;
-        while let Some(frame) = self.frames.front_mut() {
-            let is_whole = count(&mut frame.overhead, &mut sum.overhead, &mut sent.overhead)
-                && count(&mut frame.header, &mut sum.header, &mut sent.header)
-                && count(&mut frame.body, &mut sum.body, &mut sent.body);
-            if !is_whole {
+        while let Some(part) = self.parts.front_mut() {
+            // Cannot truncate: they only decrease.
+            part.overhead =
+                count(part.overhead.into(), &mut sum.overhead, &mut sent.overhead) as u32;
+            part.header = count(part.header.into(), &mut sum.header, &mut sent.header) as u32;
+            part.body = count(part.body, &mut sum.body, &mut sent.body);
+            if (part.overhead, part.header, part.body) != (0, 0, 0) {
                 return;
             }
-            self.frames.pop_front();
+            self.parts.pop_front();
         }
     }
 
     /// Drops everything, because it will not be written.
     #[inline]
-    pub(super) fn clear(&mut self) {
-        self.frames.clear();
+    pub(crate) fn clear(&mut self) {
+        self.parts.clear();
         self.sum = ByteCount::default();
     }
 }
@@ -132,8 +126,8 @@ mod tests {
                     let Some((kind, overhead, payload)) = frames.next() else { continue };
                     wire.extend(vec![OVERHEAD; overhead]);
                     match kind {
-                        0 => unsent.head(overhead, payload),
-                        1 => unsent.data(overhead, payload),
+                        0 => unsent.push(overhead, payload, 0),
+                        1 => unsent.push(overhead, 0, payload),
                         _ => unsent.overhead(overhead),
                     }
                     let class = [HEADER, BODY].get(usize::from(kind));
@@ -152,12 +146,12 @@ mod tests {
     #[test]
     fn a_flood_of_replies_is_one_entry() {
         let mut unsent = Unsent::default();
-        unsent.head(9, 30);
+        unsent.push(9, 30, 0);
         for _ in 0..100_000 {
             unsent.overhead(17);
         }
-        assert_eq!(unsent.frames.len(), 2);
+        assert_eq!(unsent.parts.len(), 2);
         unsent.overhead(u32::MAX as usize);
-        assert_eq!(unsent.frames.len(), 3, "too large for one entry");
+        assert_eq!(unsent.parts.len(), 3, "too large for one entry");
     }
 }
