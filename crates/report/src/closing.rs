@@ -28,8 +28,23 @@ pub fn closing(findings: &Findings) -> Option<String> {
             "longer (more invocations and blocks, or a longer --budget)"
         };
         text += &format!("{MOSTLY_OPEN}, or measure {more}");
+    } else if let Some((count, longer)) = settled_by(findings) {
+        let open = units::counted(count, "open comparison");
+        text += &format!(
+            ". A run, or a --budget, {}× as long would probably settle {open}",
+            units::number(longer)
+        );
     }
     Some(text)
+}
+
+/// How many comparisons a longer run would settle, and how many times as long it would have to be.
+fn settled_by(findings: &Findings) -> Option<(u64, f64)> {
+    let own = findings.comparisons.iter().filter(|one| !one.a_a);
+    let own = own.filter_map(|one| one.placements.first());
+    let longer: Vec<f64> = own.filter_map(words::times_as_long).collect();
+    let most = longer.iter().copied().max_by(f64::total_cmp)?;
+    Some((longer.len() as u64, most))
 }
 
 /// A comparison's answer, to append to a number.
@@ -48,7 +63,7 @@ const MOSTLY_OPEN: &str = ". Most are not resolved: stop other programs, check w
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::findings::verdict::Combined;
+    use crate::findings::verdict::{Combined, More, Outcome, Unresolved};
     use crate::fixture::{findings, quickstart, two};
 
     #[test]
@@ -69,6 +84,23 @@ mod tests {
         let text = closing(&findings).unwrap();
         assert!(text.starts_with("1 comparison: 1 better on "), "{text}");
         assert!(text.ends_with(" only"), "{text}");
+    }
+
+    #[test]
+    fn a_longer_run_is_advised_for_what_it_would_settle() {
+        let mut findings = quickstart::findings().clone();
+        let verdict = &mut findings.comparisons[0].placements[0];
+        let run = verdict.estimate.as_ref().unwrap().independent();
+        verdict.outcome = Outcome::NotResolved {
+            reason: Unresolved::NotBeyondAa,
+            more: Some(More {
+                invocations: run as usize / 2,
+                blocks: 5,
+            }),
+        };
+        let text = closing(&findings).unwrap();
+        let advice = "A run, or a --budget, 1.50× as long would probably settle 1 open comparison";
+        assert!(text.ends_with(advice), "{text}");
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub(crate) use claim::{
 };
 pub(crate) use crossing::{crossing, crossing_lines, found as crossing_found, within_group};
 pub(crate) use ratio::{Factor, Found, change_phrase, factor_phrase, interval_beside};
-pub(crate) use reason::{LONGER, code_mark};
+pub(crate) use reason::{LONGER, code_mark, times_as_long};
 pub(crate) use verdict::{Line, brief, line, lines};
 
 use crate::findings::verdict::{ClaimFindings, Combined, Comparison, RampComparison};

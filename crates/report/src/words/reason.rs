@@ -192,6 +192,22 @@ fn unresolved(why: Unresolved, about: About<'_>, verdict: &PlacementVerdict) -> 
 /// The report advises a longer run up to this many times the length of this one.
 const SENSIBLE_TIMES: u64 = 20;
 
+/// How many times as long a run would resolve a comparison that fresh starts left open; `None` if it is not open, or if
+/// that would be impractical.
+pub(crate) fn times_as_long(verdict: &PlacementVerdict) -> Option<f64> {
+    let Outcome::NotResolved { more, .. } = verdict.outcome else {
+        return None;
+    };
+    let run = verdict.estimate.as_ref()?.independent();
+    let further = more.filter(|more| more.invocations > 0)?.invocations as u64;
+    let is_practical = further <= run.saturating_mul(SENSIBLE_TIMES);
+    is_practical.then(|| longer(further, run))
+}
+
+fn longer(further: u64, run: u64) -> f64 {
+    1.0 + further as f64 / run.max(1) as f64
+}
+
 /// How much more to measure to resolve the comparison; `run` is the number of independent units in this run.
 fn help(about: About<'_>, more: More, run: u64) -> String {
     let (invocations, blocks) = (more.invocations as u64, more.blocks as u64);
@@ -210,7 +226,7 @@ fn help(about: About<'_>, more: More, run: u64) -> String {
         let blocks = units::counted(blocks, "more block");
         return format!("about {blocks} of this length ({LONGER}) would settle it");
     }
-    let longer = 1.0 + invocations as f64 / run.max(1) as f64;
+    let longer = longer(invocations, run);
     let run = if about.is_of_app() {
         "a run"
     } else {
