@@ -84,8 +84,8 @@ pub(crate) fn own_workload(
 /// A resolved study and its text.
 pub(crate) struct Resolved {
     pub(crate) plan: Plan,
-    /// The inputs of calls to live services, by variant name.
-    pub(crate) services: BTreeMap<String, ServiceInputs>,
+    /// The inputs of calls to live services, by variant name, for each of its different calls.
+    pub(crate) services: BTreeMap<String, Vec<ServiceInputs>>,
     /// The study's text; `None` if the run directory must not contain it.
     pub(crate) text: Option<String>,
 }

@@ -15,6 +15,7 @@ use rpcgauge_study::resolve::inputs::{ServiceInputs, Template};
 use rpcgauge_study::resolve::loader::FileLoader;
 use rpcgauge_study::resolve::{Overrides, ResolveContext};
 use rpcgauge_study::settings::{LiveCall, LiveService, LiveWire, Messages, Stop, Target};
+use rpcgauge_study::url::Url;
 use rustix::process::{Resource, getrlimit};
 
 use crate::args::LimitArgs;
@@ -26,8 +27,14 @@ use crate::study_text::StudyText;
 pub(crate) struct Prepared<'r> {
     variant: &'r Variant,
     live: &'r LiveCall,
-    inputs: &'r ServiceInputs,
     tls: Option<Tls>,
+    /// For each of its different calls ([`LiveCall::each_call`]).
+    calls: Vec<PreparedCall<'r>>,
+}
+
+/// What one of the different calls to a service sends.
+struct PreparedCall<'r> {
+    inputs: &'r ServiceInputs,
     data: Option<Source>,
 }
 
@@ -38,8 +45,8 @@ struct Source {
     name: String,
 }
 
-/// What determines the texts of calls: messages, their form, and header fields with placeholders.
-type SourceKey<'r> = (&'r Messages, Form, Vec<&'r (String, String)>);
+/// What determines the texts of calls: their seed, messages, their form, and header fields with placeholders.
+type SourceKey<'r> = (u64, Messages, Form, Vec<&'r (String, String)>);
 
 /// Resolves the study that the options of a command describe. Its text is not stored, since its messages may be secret.
 pub(crate) fn resolve(
@@ -81,24 +88,38 @@ pub(crate) fn prepare(study: &Resolved) -> Result<Vec<Prepared<'_>>, Failure> {
     // Variants with the same messages share one source.
     let mut read: Vec<(SourceKey<'_>, Source)> = Vec::new();
     let prepared = called.map(|(variant, live, inputs)| {
-        let service = &live.service;
-        let form = form(service, inputs);
-        let fields = inputs.headers_with_placeholders(true).collect();
-        let key = (&service.messages, form, fields);
-        let data = match read.iter().find(|(known, _)| *known == key) {
-            Some((_, source)) => Some(source.clone()),
-            None => source(service, inputs, form, plan.seed)?,
-        };
-        read.extend(data.clone().map(|data| (key, data)));
+        // The calls of a mix have seeds of their own. With the same seed, they would use the same random values.
+        let services = (plan.seed..).zip(live.service.each_call());
+        let calls = services.zip(inputs).map(|((seed, service), inputs)| {
+            let data = shared_source(&mut read, &service, inputs, seed)?;
+            Ok(PreparedCall { inputs, data })
+        });
         Ok(Prepared {
             variant,
             live,
-            inputs,
-            tls: lab::tls(service).map_err(Failure::input)?,
-            data,
+            tls: lab::tls(&live.service).map_err(Failure::input)?,
+            calls: calls.collect::<Result<_, Failure>>()?,
         })
     });
     prepared.collect()
+}
+
+/// The texts of calls, which are read once for all calls with the same texts.
+fn shared_source<'r>(
+    read: &mut Vec<(SourceKey<'r>, Source)>,
+    service: &LiveService,
+    inputs: &'r ServiceInputs,
+    seed: u64,
+) -> Result<Option<Source>, Failure> {
+    let form = form(service, inputs);
+    let fields = inputs.headers_with_placeholders(true).collect();
+    let key = (seed, service.messages.clone(), form, fields);
+    if let Some((_, source)) = read.iter().find(|(known, _)| *known == key) {
+        return Ok(Some(source.clone()));
+    }
+    let data = source(service, inputs, form, seed)?;
+    read.extend(data.clone().map(|data| (key, data)));
+    Ok(data)
 }
 
 /// Resolves each service's address and tests it with one call. The services that have a command are all started for that,
@@ -134,36 +155,11 @@ fn uncallable(error: LiveError) -> Failure {
 
 impl Prepared<'_> {
     fn find(&self, live: LiveCall, plan: &Plan, stop: &AtomicBool) -> Result<Live, Failure> {
-        let fixed = self.inputs.headers_with_placeholders(false);
-        let inputs = LiveInputs {
-            headers: fixed.cloned().collect(),
-            tls: self.tls.clone(),
-            ..LiveInputs::default()
-        };
-        let has_text = |source: &Source| source.data.has_text();
-        let needs_types =
-            self.data.as_ref().is_some_and(has_text) || !live.service.expect.is_empty();
-        let reflected = match &self.inputs.schema {
-            None if needs_types && live.wire == LiveWire::Grpc => {
-                let mut inputs = inputs.clone();
-                inputs.headers.extend(self.fields_of_first_call()?);
-                Some(lab::reflect(&live, &inputs, stop).map_err(uncallable)?)
-            }
-            _ => None,
-        };
-        let schema = self.inputs.schema.as_ref().or(reflected.as_ref());
-        let method = self.method(schema)?;
-        let inputs = LiveInputs {
-            texts: self.data.as_ref().map(|source| Texts {
-                data: Arc::clone(&source.data),
-                message_type: method.as_ref().map(|method| method.request.clone()),
-                fields: self.field_names().collect(),
-                source: source.name.clone(),
-            }),
-            response_type: method.map(|method| method.response),
-            ..inputs
-        };
         let (live, measured) = self.largest(live, plan);
+        let each = live.each_call();
+        let inputs = each.iter().zip(&self.calls);
+        let inputs = inputs.map(|(live, call)| call.inputs(live, self.tls.clone(), stop));
+        let inputs: Vec<LiveInputs> = inputs.collect::<Result<_, _>>()?;
         let extent = Extent {
             warmup: plan.warmup(self.variant),
             measured,
@@ -192,6 +188,61 @@ impl Prepared<'_> {
         })
     }
 
+    /// The variant's largest trial and when it stops. All trials share the texts, so this trial
+    /// determines how many are needed. The number is unknown for a search without a highest rate,
+    /// and for a trial in slices, which skips calls.
+    fn largest(&self, mut live: LiveCall, plan: &Plan) -> (LiveCall, Stop) {
+        let settings = &self.variant.settings;
+        let stop = match plan.capacity.map(|search| (search, search.highest)) {
+            None if plan.slice(settings).is_none() => settings.stop,
+            Some((search, Some(highest))) => {
+                live.set_rate(highest);
+                Stop::after_ms(search.trial_ms(highest))
+            }
+            None | Some((_, None)) => Stop::default(),
+        };
+        (live, stop)
+    }
+}
+
+impl PreparedCall<'_> {
+    fn inputs(
+        &self,
+        live: &LiveCall,
+        tls: Option<Tls>,
+        stop: &AtomicBool,
+    ) -> Result<LiveInputs, Failure> {
+        let fixed = self.inputs.headers_with_placeholders(false);
+        let inputs = LiveInputs {
+            headers: fixed.cloned().collect(),
+            tls,
+            ..LiveInputs::default()
+        };
+        let has_text = |source: &Source| source.data.has_text();
+        let needs_types =
+            self.data.as_ref().is_some_and(has_text) || !live.service.expect.is_empty();
+        let reflected = match &self.inputs.schema {
+            None if needs_types && live.wire == LiveWire::Grpc => {
+                let mut inputs = inputs.clone();
+                inputs.headers.extend(self.fields_of_first_call()?);
+                Some(lab::reflect(live, &inputs, stop).map_err(uncallable)?)
+            }
+            _ => None,
+        };
+        let schema = self.inputs.schema.as_ref().or(reflected.as_ref());
+        let method = method(&live.service.url, schema)?;
+        Ok(LiveInputs {
+            texts: self.data.as_ref().map(|source| Texts {
+                data: Arc::clone(&source.data),
+                message_type: method.as_ref().map(|method| method.request.clone()),
+                fields: self.field_names().collect(),
+                source: source.name.clone(),
+            }),
+            response_type: method.map(|method| method.response),
+            ..inputs
+        })
+    }
+
     fn field_names(&self) -> impl Iterator<Item = String> {
         let fields = self.inputs.headers_with_placeholders(true);
         fields.map(|(name, _)| name.clone())
@@ -208,32 +259,15 @@ impl Prepared<'_> {
         let names = self.field_names();
         Ok(names.zip(writer.fields().iter().cloned()).collect())
     }
+}
 
-    /// The gRPC method and its types, if a schema is known.
-    fn method(&self, schema: Option<&Schema>) -> Result<Option<Method>, Failure> {
-        let url = &self.live.service.url;
-        let found = schema.zip(url.method()).map(|(schema, method)| {
-            let found = schema.method(method);
-            found.map_err(|error| Failure::input(format!("{url}: {error}")))
-        });
-        found.transpose()
-    }
-
-    /// The variant's largest trial and when it stops. All trials share the texts, so this trial
-    /// determines how many are needed. The number is unknown for a search without a highest rate,
-    /// and for a trial in slices, which skips calls.
-    fn largest(&self, mut live: LiveCall, plan: &Plan) -> (LiveCall, Stop) {
-        let settings = &self.variant.settings;
-        let stop = match plan.capacity.map(|search| (search, search.highest)) {
-            None if plan.slice(settings).is_none() => settings.stop,
-            Some((search, Some(highest))) => {
-                live.set_rate(highest);
-                Stop::after_ms(search.trial_ms(highest))
-            }
-            None | Some((_, None)) => Stop::default(),
-        };
-        (live, stop)
-    }
+/// The gRPC method and its types, if a schema is known.
+fn method(url: &Url, schema: Option<&Schema>) -> Result<Option<Method>, Failure> {
+    let found = schema.zip(url.method()).map(|(schema, method)| {
+        let found = schema.method(method);
+        found.map_err(|error| Failure::input(format!("{url}: {error}")))
+    });
+    found.transpose()
 }
 
 fn source(
@@ -367,7 +401,7 @@ mod tests {
         let prepared = prepare(&resolved).unwrap();
         let first = |one: &Prepared<'_>| {
             let mut text = String::new();
-            let data = &one.data.as_ref().unwrap().data;
+            let data = &one.calls[0].data.as_ref().unwrap().data;
             data.writer().unwrap().text(0, &mut text).unwrap();
             text
         };

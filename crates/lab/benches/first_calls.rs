@@ -96,7 +96,7 @@ fn goes_round(
             let hooks = load::Hooks {
                 settling: Box::new(|_| load::Settling::GoOn),
                 measuring: Box::new(|_| ()),
-                check: None,
+                checks: Vec::new(),
                 progress: None,
             };
             let bodies = load::Bodies::PerCall(calls);

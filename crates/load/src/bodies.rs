@@ -102,6 +102,17 @@ pub struct Body {
     pub fields: Vec<(String, String)>,
 }
 
+/// Generates request bodies.
+pub type BodyIterator = Box<dyn Iterator<Item = Result<Body, CodecError>> + Send>;
+
+/// The bodies of a call of a mix.
+pub enum MixBodies {
+    /// At least one body; used in rotation.
+    Prepared(Vec<Body>),
+    /// Bodies that are each used once.
+    Streamed(BodyIterator),
+}
+
 /// The source of request bodies, which also determines how responses are treated.
 pub enum Bodies<'a> {
     /// Bodies that were prepared in advance and are used in rotation. The status, headers and length of a
@@ -123,7 +134,10 @@ pub enum Bodies<'a> {
     /// [`crate::Measurement::bodies_late`]. The figures then reflect the iterator's speed, not the server's.
     /// If an item is an error, its call fails with kind `encode`. The trial is complete when the iterator
     /// ends. After the trial, the thread still finishes the bodies that it is generating.
-    Streamed(Box<dyn Iterator<Item = Result<Body, CodecError>> + Send>),
+    Streamed(BodyIterator),
+    /// The bodies of each call of [`crate::Trial::mix`]. If all are prepared, this is like
+    /// [`Bodies::Prepared`]; otherwise one thread generates all of them, as for [`Bodies::Streamed`].
+    Mixed(Vec<MixBodies>),
     /// Each call encodes and decodes, and both are timed. The first response of the warm-up is verified, as
     /// is the last response of each slice and of the trial.
     PerCall(&'a mut dyn Codec),

@@ -41,7 +41,10 @@ mod warmup;
 
 pub mod floor;
 
-pub use bodies::{Bodies, Body, Checked, Codec, CodecError, MessageCheck, ResponseCheck, ToCheck};
+pub use bodies::{
+    Bodies, Body, BodyIterator, Checked, Codec, CodecError, MessageCheck, MixBodies, ResponseCheck,
+    ToCheck,
+};
 pub use clock::now as monotonic_ns;
 pub use engine::{Counted, Hooks, Session, measure, measure_with};
 pub use error::LoadError;
@@ -51,10 +54,10 @@ pub use progress::{IntervalTimes, ProgressHook, TrialProgress};
 pub use rpcgauge_wire::{ByteCount, Limits, Protocol, Traffic};
 pub use secrets::without_values;
 pub use slow::{SLOW_FACTOR, SlowCall, SlowCalls, Usual};
-pub use steps::StepFigures;
+pub use steps::{CallFigures, StepFigures};
 pub use timeline::TimelineRecorder;
 pub use tls::{Identity, Roots, Tls, TlsError, TlsSettings};
-pub use trial::{CallStyle, Endpoint, Expect, Request, Trial};
+pub use trial::{CallStyle, Endpoint, Expect, MixCall, Request, Trial};
 pub use unix::connect_unix;
 pub use warmup::{Settling, WarmupBounds};
 

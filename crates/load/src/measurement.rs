@@ -10,7 +10,7 @@ use rpcgauge_wire::Traffic;
 
 use crate::Histogram;
 use crate::slow::SlowCalls;
-use crate::steps::StepFigures;
+use crate::steps::{CallFigures, StepFigures};
 
 /// Time in each stage of the successful calls, ns. A stage that no call went through is absent.
 pub type Stages = BTreeMap<Stage, Histogram>;
@@ -51,6 +51,9 @@ pub struct Measurement {
     pub slow: SlowCalls,
     /// The figures of a ramp's steps; empty for other schedules.
     pub steps: Vec<StepFigures>,
+    /// The figures of each call of [`crate::Trial::mix`]. Calls that ended before they began are divided among
+    /// them by weight.
+    pub mix: Vec<CallFigures>,
     /// Bytes on the connections from the first measured call until the end of the last one. What TLS adds,
     /// including handshakes, is overhead: the bytes on the socket minus the plaintext bytes. At a rate, this
     /// includes what late calls of the warm-up carried; a closed loop waits for those first. For a session,

@@ -127,7 +127,7 @@ impl Recorder {
         self.start.get_or_insert(due);
         self.account.calls.started += 1;
         if let Some(step) = self.step(due) {
-            step.started += 1;
+            step.calls.started += 1;
         }
     }
 
@@ -152,7 +152,7 @@ impl Recorder {
     pub(crate) fn sent(&mut self, due: u64) {
         self.account.sent += 1;
         if let Some(step) = self.step(due) {
-            step.sent += 1;
+            step.calls.sent += 1;
         }
     }
 
@@ -160,7 +160,7 @@ impl Recorder {
     pub(crate) fn not_sent(&mut self, due: u64) {
         self.account.sent -= 1;
         if let Some(step) = self.step(due) {
-            step.sent -= 1;
+            step.calls.sent -= 1;
         }
     }
 
@@ -176,8 +176,7 @@ impl Recorder {
             slow.succeeded(due, latency);
         }
         if let Some(step) = self.step(due) {
-            step.answered += 1;
-            record(&mut step.latency, latency);
+            step.calls.succeeded(latency);
         }
         if let Some(step) = self.step(done) {
             step.answered_within += 1;
@@ -194,8 +193,7 @@ impl Recorder {
         }
         self.timeline.failed(self.offset(due), 1);
         if let Some(step) = self.step(due) {
-            step.failed += 1;
-            step.stalled += u64::from(kind == FailureKind::ClientStalled);
+            step.calls.failed(kind);
         }
         *self.account.calls.failed.entry(kind).or_default() += 1;
         self.errors.add(kind, text);

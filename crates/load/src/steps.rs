@@ -1,31 +1,59 @@
-//! The figures of a ramp, step by step.
+//! The figures of a part of the calls: those of each step of a ramp, or of each call of a mix.
 
-use rpcgauge_trial::{RampPart, RampStep, Schedule};
+use std::collections::BTreeMap;
+
+use rpcgauge_trial::{FailureKind, RampPart, RampStep, Schedule};
 
 use crate::Histogram;
 use crate::clock::nanos;
-use crate::histogram::small_histogram;
+use crate::histogram::{record, small_histogram};
 
-/// The calls that were due in one step of a ramp, by outcome, and the calls that succeeded during the step.
+/// Some of a trial's calls, by outcome.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CallFigures {
+    /// Calls that were due.
+    pub started: u64,
+    /// How many of them were passed to the transport.
+    pub sent: u64,
+    /// How many of them succeeded.
+    pub answered: u64,
+    /// How many of them failed, by kind.
+    pub failed: BTreeMap<FailureKind, u64>,
+    /// Latency of those that succeeded, ns.
+    pub latency: Histogram,
+}
+
+impl CallFigures {
+    pub(crate) fn new() -> CallFigures {
+        CallFigures {
+            started: 0,
+            sent: 0,
+            answered: 0,
+            failed: BTreeMap::new(),
+            latency: small_histogram(),
+        }
+    }
+
+    pub(crate) fn succeeded(&mut self, latency_ns: u64) {
+        self.answered += 1;
+        record(&mut self.latency, latency_ns);
+    }
+
+    pub(crate) fn failed(&mut self, kind: FailureKind) {
+        *self.failed.entry(kind).or_default() += 1;
+    }
+}
+
+/// The calls that were due in one step of a ramp, and the calls that succeeded during the step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepFigures {
     /// The step.
     pub step: RampStep,
-    /// Calls that were due in the step.
-    pub started: u64,
-    /// How many of the started calls were passed to the transport.
-    pub sent: u64,
-    /// How many of the started calls succeeded.
-    pub answered: u64,
+    /// The calls that were due in it.
+    pub calls: CallFigures,
     /// Calls that succeeded during the step, whenever they were due.
     pub answered_within: u64,
-    /// How many of the started calls failed.
-    pub failed: u64,
-    /// How many of the failed calls failed because the client was stalled.
-    pub stalled: u64,
-    /// Latency of the started calls that succeeded, ns.
-    pub latency: Histogram,
-    /// How long after its due time each started call began, or failed before it could begin, ns.
+    /// How long after its due time each of its calls began, or failed before it could begin, ns.
     pub send_delay: Histogram,
 }
 
@@ -44,13 +72,8 @@ impl StepRecorder {
             end = end.saturating_add(nanos(step.time));
             let figures = StepFigures {
                 step,
-                started: 0,
-                sent: 0,
-                answered: 0,
+                calls: CallFigures::new(),
                 answered_within: 0,
-                failed: 0,
-                stalled: 0,
-                latency: small_histogram(),
                 send_delay: small_histogram(),
             };
             (end, figures)
@@ -94,10 +117,11 @@ mod tests {
         let mut recorder = StepRecorder::new(&ramp);
         for due_us in [0, 999, 1_000, 9_999, 10_000, 11_000, 15_999, 16_000] {
             if let Some(step) = recorder.at(due_us * 1_000) {
-                step.started += 1;
+                step.calls.started += 1;
             }
         }
-        let started: Vec<u64> = recorder.figures.iter().map(|step| step.started).collect();
+        let started = recorder.figures.iter().map(|step| step.calls.started);
+        let started: Vec<u64> = started.collect();
         assert_eq!(
             started,
             [2, 1, 0, 0, 0, 0, 0, 0, 0, 1, 1, 2],

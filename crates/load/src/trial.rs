@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use rpcgauge_trial::{
-    Address, ConnectionUse, DeadlineFrom, Keepalive, MAX_IN_FLIGHT, Schedule, Stop, Timing,
+    Address, ConnectionUse, DeadlineFrom, Keepalive, MAX_IN_FLIGHT, MixOrder, Schedule, Stop,
+    Timing,
 };
 use rpcgauge_wire::{Head, Limits, PrepareError, Protocol, grpc};
 
@@ -108,18 +109,32 @@ impl Default for Expect {
     }
 }
 
+/// One of the calls that a trial mixes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MixCall {
+    /// Its share of the calls is its weight divided by the sum of all weights. 1 to [`MixOrder::MAX_WEIGHT`].
+    pub weight: u32,
+    /// The head of its requests. The kind of call is that of the trial; only the HTTP method may differ.
+    pub request: Request,
+    /// The required HTTP status, instead of [`Expect::status`].
+    pub status: Option<u16>,
+}
+
 /// How one variant is called and timed.
 #[derive(Debug, Clone)]
 pub struct Trial {
     /// The server to call.
     pub endpoint: Endpoint,
-    /// The head of every request.
+    /// The head of every request without a mix.
     pub request: Request,
+    /// The calls to mix, each with its own requests; empty for calls that are all the same. The order is that
+    /// of a [`MixOrder`].
+    pub mix: Vec<MixCall>,
     /// The requirements for its responses.
     pub expect: Expect,
     /// When calls are due.
     pub schedule: Schedule,
-    /// The seed of random arrivals, which makes them repeatable.
+    /// The seed of random arrivals and of the order of a mix, which makes them repeatable.
     pub seed: u64,
     /// Number of concurrent connections, 1 to [`MAX_IN_FLIGHT`]. Connections that an HTTP/2 server is about
     /// to close (GOAWAY) may continue in addition until their calls have ended. A closed loop with
@@ -164,6 +179,7 @@ impl Trial {
         Trial {
             endpoint,
             request,
+            mix: Vec::new(),
             expect: Expect::default(),
             schedule: Schedule::Closed { in_flight: 1 },
             seed: 0,
@@ -186,12 +202,42 @@ impl Trial {
         }
     }
 
+    /// The head of all requests, or of those of a call of the mix.
+    pub(crate) fn request_of(&self, mix_call: usize) -> &Request {
+        let call = self.mix.get(mix_call);
+        call.map_or(&self.request, |call| &call.request)
+    }
+
+    /// The required HTTP status of all responses, or of those to a call of the mix.
+    #[inline]
+    pub(crate) fn status_of(&self, mix_call: usize) -> Option<u16> {
+        let call = self.mix.get(mix_call);
+        call.map_or(self.expect.status, |call| call.status)
+    }
+
+    /// The different heads of requests: those of the mix, or one.
+    pub fn all_requests(&self) -> impl Iterator<Item = &Request> {
+        (0..self.mix.len().max(1)).map(|mix_call| self.request_of(mix_call))
+    }
+
+    /// The order of the mix. A `salt` other than 0 gives another order with the same proportions.
+    pub(crate) fn mix_order(&self, salt: u64) -> MixOrder {
+        let weights = self.mix.iter().map(|call| call.weight);
+        // Otherwise the order would use the same random numbers as the arrivals.
+        const SALT: u64 = 0x6d69_7865_6420_6361;
+        MixOrder::new(weights, self.seed ^ SALT.wrapping_add(salt))
+    }
+
     /// The head of a request that has `fields` in addition.
-    pub(crate) fn head(&self, fields: &[(String, String)]) -> Result<Head, PrepareError> {
+    pub(crate) fn head(
+        &self,
+        mix_call: usize,
+        fields: &[(String, String)],
+    ) -> Result<Head, PrepareError> {
         // HTTP/1.1 has a header field for this.
         let close = self.connection_use == ConnectionUse::PerCall
             && self.endpoint.protocol == Protocol::Http1;
-        self.request
+        self.request_of(mix_call)
             .prepare(fields, close, self.endpoint.tls.is_some())
     }
 
@@ -224,6 +270,16 @@ impl Trial {
         }
         if self.timing == Timing::Stages && self.schedule != (Schedule::Closed { in_flight: 1 }) {
             return refuse("stage timing", "a closed loop with one call in flight");
+        }
+        let weights = 1..=MixOrder::MAX_WEIGHT;
+        if self.mix.iter().any(|call| !weights.contains(&call.weight)) {
+            return refuse("the weight of a call", "1 to 1,000");
+        }
+        if self.mix.len() > MixOrder::MAX_CALLS {
+            return refuse("the number of calls in a mix", "at most 100");
+        }
+        if self.timing == Timing::Stages && !self.mix.is_empty() {
+            return refuse("stage timing", "without a mix of calls");
         }
         if self.timing == Timing::Stages && self.connections != 1 {
             return refuse("the number of connections of a stage trial", "1");

@@ -29,7 +29,7 @@ fn a_call_without_a_connection_is_not_sent() {
         };
         let measurement = run(&trial, &[b"x"]);
         assert_sums_hold(&measurement);
-        assert_eq!(measurement.steps[0].sent, 0, "{connection_use:?}");
+        assert_eq!(measurement.steps[0].calls.sent, 0, "{connection_use:?}");
     }
 }
 

@@ -208,10 +208,10 @@ fn checked(address: Address) -> Measurement {
         }
     };
     let hooks = Hooks {
-        check: Some(ResponseCheck {
+        checks: vec![Some(ResponseCheck {
             of: Checked::All,
             check: Box::new(check),
-        }),
+        })],
         ..hooks()
     };
     let body = Body {

@@ -119,6 +119,9 @@ pub struct TrialFigures {
     /// The steps of a ramp; empty for other schedules.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Step>,
+    /// The calls of a mix; empty if all calls are the same.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mix: Vec<MixFigures>,
     /// The number of all requests sent, including the warm-up, calls that slices leave out, and retries; absent if
     /// another client calls, and in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -305,6 +308,25 @@ pub struct Step {
     pub latency: Histogram,
     /// How long after its due time each call began; for a call that failed before it began, how long it waited.
     pub send_delay: Histogram,
+}
+
+/// The outcomes of one of the calls of a mix.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MixFigures {
+    /// The name of the call.
+    pub name: String,
+    /// Calls that were due. Those that ended before they began are divided among the mix by weight.
+    pub started: u64,
+    /// How many of these calls were never sent.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub never_sent: u64,
+    /// How many of these calls succeeded.
+    pub answered: u64,
+    /// How many of these calls failed, by kind.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub failed: BTreeMap<FailureKind, u64>,
+    /// Latency of the calls that succeeded, from due to completed.
+    pub latency: Histogram,
 }
 
 /// Bytes on the connections, by direction.

@@ -7,7 +7,9 @@ mod written;
 
 use std::fmt;
 
-pub use live::{AtEnd, LiveService, Messages, RowsSource, StartCommand, TemplateSource, TlsChoice};
+pub use live::{
+    AtEnd, LiveService, Messages, MixCall, RowsSource, StartCommand, TemplateSource, TlsChoice,
+};
 pub use target::{CallOptions, CodecWork, LiveCall, SubjectCall, Target};
 pub use wire::{LiveWire, Wire};
 

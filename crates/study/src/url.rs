@@ -139,6 +139,26 @@ impl Url {
         Some(self)
     }
 
+    /// Returns the URL with another path and query.
+    ///
+    /// # Errors
+    /// What is wrong with the path, in one line.
+    pub fn with_path(self, path: &str) -> Result<Self, String> {
+        if !path.starts_with('/') {
+            return Err(format!(
+                "\"{path}\" is not a path: write it like /orders; every call goes to the host of the target"
+            ));
+        }
+        let url = format!("{}://{}{path}", self.scheme.as_str(), self.authority);
+        let url: Self = url
+            .parse()
+            .map_err(|error: FormError| format!("\"{path}\" is not a path: {}", error.what()))?;
+        Ok(Self {
+            address: self.address,
+            ..url
+        })
+    }
+
     /// The full name of the gRPC method, `package.Service/Method`, if the URL names one.
     pub fn method(&self) -> Option<&str> {
         let name = self.path.strip_prefix('/')?;

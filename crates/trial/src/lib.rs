@@ -8,6 +8,7 @@ mod calls;
 mod connection;
 mod failure;
 mod link;
+mod mix;
 mod ramp;
 mod random;
 mod schedule;
@@ -21,6 +22,7 @@ pub use link::{
     Calibration, Congestion, DEFAULT_MTU, Direction, DirectionCounts, Lateness, Link, LinkCounts,
     LinkRate, Loss, MAX_LATENESS_NS, MAX_OFF_NS, MAX_OPPORTUNITIES, Queue, Trace, TraceError,
 };
+pub use mix::MixOrder;
 pub use ramp::{RampPart, RampStep};
 pub use random::Random;
 pub use schedule::{Arrivals, DeadlineFrom, Schedule, Slice, Stop};

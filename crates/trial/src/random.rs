@@ -33,7 +33,7 @@ impl Random {
 
     /// A number below `bound`, by multiply and shift. For up to 2^32 items, the bias is below
     /// 2^-32.
-    fn below(&mut self, bound: usize) -> usize {
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
         ((u128::from(self.0.next_u64()) * bound as u128) >> 64) as usize
     }
 }

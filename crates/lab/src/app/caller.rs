@@ -149,6 +149,10 @@ impl<'a> Caller<'a> {
             let held = holds(self.check, response.carried).map(drop);
             held.map_err(|error| (FailureKind::Check, load::CodecError(error)))
         };
+        let check = (!self.check.holds.is_empty()).then(|| load::ResponseCheck {
+            of: load::Checked::All,
+            check: Box::new(check),
+        });
         let hooks = load::Hooks {
             settling: Box::new(|_| load::Settling::GoOn),
             // If watching has failed, nobody receives this, and the trial is stopped as well.
@@ -156,10 +160,7 @@ impl<'a> Caller<'a> {
                 let _ = edges.send(begins);
             }),
             progress: None,
-            check: (!self.check.holds.is_empty()).then(|| load::ResponseCheck {
-                of: load::Checked::All,
-                check: Box::new(check),
-            }),
+            checks: check.map(Some).into_iter().collect(),
         };
         let bodies = load::Bodies::Prepared {
             bodies: vec![self.body.clone()],

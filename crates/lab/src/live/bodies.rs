@@ -34,19 +34,16 @@ pub(crate) enum LiveBodies {
 
 impl LiveBodies {
     /// The bodies for one trial.
-    pub(crate) fn for_trial<'a>(&self) -> Result<load::Bodies<'a>, String> {
+    pub(crate) fn for_trial(&self) -> Result<load::MixBodies, String> {
         Ok(match self {
-            Self::Ready(bodies) => load::Bodies::Prepared {
-                bodies: bodies.to_vec(),
-                verifier: None,
-            },
+            Self::Ready(bodies) => load::MixBodies::Prepared(bodies.to_vec()),
             Self::Ahead(recipe) => {
                 let mut maker = Maker::new(recipe).map_err(|error| error.to_string())?;
                 let made = move |call| maker.body(call);
                 let sendable = |made: Result<load::Body, LiveError>| {
                     made.map_err(|error| load::CodecError(without_value(&error.to_string())))
                 };
-                load::Bodies::Streamed(Box::new((0..).map(made).map(sendable)))
+                load::MixBodies::Streamed(Box::new((0..).map(made).map(sendable)))
             }
         })
     }
@@ -59,6 +56,24 @@ pub(super) struct Made {
     pub(super) probe: load::Body,
 }
 
+/// Which share of a trial's calls use the bodies: those of a call of a mix, or all.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Share {
+    pub(super) weight: u32,
+    /// The sum of all weights.
+    pub(super) all: u32,
+}
+
+impl Share {
+    pub(super) const WHOLE: Self = Self { weight: 1, all: 1 };
+
+    /// The maximum number of calls in this share of `calls`, which may end within a cycle of the mix.
+    fn of(self, calls: u64) -> u64 {
+        let cycles = calls / u64::from(self.all) + 1;
+        cycles.saturating_mul(self.weight.into()).min(calls)
+    }
+}
+
 /// Builds every distinct body once if they all fit into memory; otherwise checks the texts. This can take
 /// several seconds.
 ///
@@ -68,6 +83,7 @@ pub(super) fn make(
     options: &CallOptions,
     texts: Option<&Texts>,
     extent: &Extent,
+    share: Share,
     stop: &AtomicBool,
 ) -> Result<Made, LiveError> {
     let Some(texts) = texts else {
@@ -89,7 +105,7 @@ pub(super) fn make(
     });
     let mut maker = Maker::new(&recipe)?;
     let distinct = texts.data.distinct();
-    let calls = max_calls(&options.schedule, extent);
+    let calls = max_calls(&options.schedule, extent).map(|calls| share.of(calls));
     let probe = maker.body(match (distinct, calls) {
         (None, Some(calls)) => calls,
         _ => 0,

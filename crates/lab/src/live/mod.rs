@@ -31,7 +31,7 @@ use rpcgauge_study::expectation::Expectation;
 use rpcgauge_study::settings::{LiveCall, LiveService};
 use rpcgauge_trial::{Address, Stop};
 
-use bodies::LiveBodies;
+use bodies::{LiveBodies, Share};
 pub use reflection::reflect;
 pub use resolve::tls;
 pub use started::StartedService;
@@ -113,36 +113,134 @@ impl Extent {
 /// A live service that has answered a first call, and the calls to it.
 #[derive(Clone)]
 pub struct Live {
+    /// All calls or, with a mix, what its calls share.
     pub(crate) calls: CallSpec,
-    pub(crate) bodies: LiveBodies,
+    bodies: LiveBodies,
+    mix: Vec<Mixed>,
+}
+
+/// A call of a mix.
+#[derive(Clone)]
+struct Mixed {
+    weight: u32,
+    calls: CallSpec,
+    bodies: LiveBodies,
 }
 
 impl Live {
-    /// Prepares the messages, finds the service, and tries it with one call.
+    /// Prepares the messages, finds the service, and tries it with one call, or with each call of its mix. `inputs` are
+    /// those of each call ([`LiveCall::each_call`]).
     ///
     /// # Errors
     /// A one-line [`LiveError`]: a text is not a valid message, the name has no address, TLS cannot be set up,
     /// or the service cannot be reached or uses another protocol.
     pub fn find(
         live: &LiveCall,
-        inputs: &LiveInputs,
+        inputs: &[LiveInputs],
         extent: &Extent,
         stop: &AtomicBool,
     ) -> Result<Self, LiveError> {
-        let bodies = bodies::make(&live.options, inputs.texts.as_ref(), extent, stop)?;
-        let calls = calls(live, inputs, extent.limits)?;
-        probe::probe(&calls, live, bodies.probe, stop)?;
+        let mix = &live.service.calls;
+        let all = mix.iter().map(|call| call.weight).sum();
+        let shares = mix.iter().map(|call| Share {
+            weight: call.weight,
+            all,
+        });
+        let shares = if mix.is_empty() {
+            vec![Share::WHOLE]
+        } else {
+            shares.collect()
+        };
+        let part = Extent {
+            prepared_bytes: extent.prepared_bytes / shares.len() as u64,
+            ..*extent
+        };
+        let each = live.each_call();
+        let each = || each.iter().zip(inputs);
+        let made = each().zip(&shares).map(|((one, inputs), share)| {
+            bodies::make(&one.options, inputs.texts.as_ref(), &part, *share, stop)
+        });
+        let made: Vec<_> = made.collect::<Result<_, _>>()?;
+        let address = resolve::address(live)?;
+        let mut found = Vec::new();
+        for (((one, inputs), made), share) in each().zip(made).zip(&shares) {
+            let calls = calls(one, inputs, extent.limits, address.clone())?;
+            probe::probe(&calls, one, made.probe, stop)?;
+            found.push(Mixed {
+                weight: share.weight,
+                calls,
+                bodies: made.bodies,
+            });
+        }
+        let first = found.first().cloned();
+        let first = first.ok_or_else(|| LiveError::of(&live.service, "has no call"))?;
         Ok(Self {
-            calls,
-            bodies: bodies.bodies,
+            calls: first.calls,
+            bodies: first.bodies,
+            mix: if mix.is_empty() { Vec::new() } else { found },
         })
+    }
+
+    /// A trial of a single call, the template for longer ones.
+    pub(crate) fn trial(&self) -> load::Trial {
+        let mix = self.mix.iter().map(|call| load::MixCall {
+            weight: call.weight,
+            request: call.calls.request.clone(),
+            status: call.calls.expect.status,
+        });
+        load::Trial {
+            mix: mix.collect(),
+            ..self.calls.trial()
+        }
+    }
+
+    /// The bodies for one trial.
+    ///
+    /// # Errors
+    /// Returns a one-line reason if rows of a file cannot be read.
+    pub(crate) fn bodies<'a>(&self) -> Result<load::Bodies<'a>, String> {
+        let of = |bodies: &LiveBodies| bodies.for_trial();
+        if self.mix.is_empty() {
+            return Ok(match of(&self.bodies)? {
+                load::MixBodies::Prepared(bodies) => load::Bodies::Prepared {
+                    bodies,
+                    verifier: None,
+                },
+                load::MixBodies::Streamed(bodies) => load::Bodies::Streamed(bodies),
+            });
+        }
+        let mixed = self.mix.iter().map(|call| of(&call.bodies));
+        Ok(load::Bodies::Mixed(mixed.collect::<Result<_, _>>()?))
+    }
+
+    /// The checks of responses, as [`load::Hooks`] take them.
+    ///
+    /// # Errors
+    /// Returns a one-line reason if a decompressor cannot be created.
+    pub(crate) fn checks(&self) -> Result<Vec<Option<load::ResponseCheck<'_>>>, String> {
+        let mixed = self.mix.iter().map(|call| &call.calls.check);
+        let all: Vec<_> = if self.mix.is_empty() {
+            vec![&self.calls.check]
+        } else {
+            mixed.collect()
+        };
+        if all.iter().all(|check| check.is_none()) {
+            return Ok(Vec::new());
+        }
+        let all = all.into_iter();
+        all.map(|check| check.as_ref().map(Check::start).transpose())
+            .collect()
     }
 
     /// The same calls to another start of the service, which listens on another port of the same address.
     #[must_use]
     pub(crate) fn at_port(mut self, port: u16) -> Self {
-        if let Address::Tcp(address) = &mut self.calls.endpoint.address {
-            let authority = &mut self.calls.request.authority;
+        let mixed = self.mix.iter_mut().map(|call| &mut call.calls);
+        for calls in mixed.chain([&mut self.calls]) {
+            let Address::Tcp(address) = &mut calls.endpoint.address else {
+                continue;
+            };
+            let authority = &mut calls.request.authority;
             // A host that the user gave in a header field stays as it is.
             if let Some(host) = authority.strip_suffix(&format!(":{}", address.port())) {
                 *authority = format!("{host}:{port}");
@@ -153,8 +251,13 @@ impl Live {
     }
 }
 
-/// Finds the service. Returns the settings shared by all of its calls.
-fn calls(live: &LiveCall, inputs: &LiveInputs, limits: Limits) -> Result<CallSpec, LiveError> {
+/// The settings of the calls to the service at this address.
+fn calls(
+    live: &LiveCall,
+    inputs: &LiveInputs,
+    limits: Limits,
+    address: Address,
+) -> Result<CallSpec, LiveError> {
     let compression = live.options.response_compression;
     let (service, message_type) = (&live.service, &inputs.response_type);
     for expectation in &service.expect {
@@ -181,7 +284,7 @@ fn calls(live: &LiveCall, inputs: &LiveInputs, limits: Limits) -> Result<CallSpe
         check: checks.then_some(check),
         endpoint: load::Endpoint {
             tls: inputs.tls.clone(),
-            address: resolve::address(live)?,
+            address,
             protocol: protocol(live.wire.http()),
         },
         options: live.options.clone(),

@@ -65,7 +65,7 @@ pub(super) fn one_call<'b>(
         settling: Box::new(|_| load::Settling::Settled),
         measuring: Box::new(|_| ()),
         progress: None,
-        check,
+        checks: check.map(Some).into_iter().collect(),
     };
     let measured = load::measure_with(trial, bodies, hooks, stop)
         .map_err(|error| uncallable(service, error.to_string()))?;

@@ -15,7 +15,7 @@ use rpcgauge_message::{Compression, Limits, Schema};
 use rpcgauge_study::settings::{CallOptions, LiveCall};
 use rpcgauge_trial::FailureKind;
 
-use super::{LiveError, LiveInputs, calls, probe};
+use super::{LiveError, LiveInputs, calls, probe, resolve};
 use crate::variant::call_spec::CallSpec;
 
 /// The time limit for all questions together.
@@ -70,7 +70,7 @@ impl<'a> Asker<'a> {
             ..Limits::DEFAULT
         };
         Ok(Self {
-            calls: calls(&live, &inputs, limits)?,
+            calls: calls(&live, &inputs, limits, resolve::address(&live)?)?,
             live,
             stop,
             paths: &METHOD_PATHS,

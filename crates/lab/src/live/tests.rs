@@ -22,6 +22,7 @@ fn live(target: &str) -> LiveCall {
         max_requests: None,
         at_end: AtEnd::Wait,
         keepalive: None,
+        calls: Vec::new(),
     };
     LiveCall {
         service,
@@ -94,7 +95,7 @@ fn make(
     extent: &Extent,
     stop: &AtomicBool,
 ) -> Result<bodies::Made, LiveError> {
-    bodies::make(&live.options, texts, extent, stop)
+    bodies::make(&live.options, texts, extent, Share::WHOLE, stop)
 }
 
 fn text(body: &load::Body) -> String {
@@ -116,7 +117,7 @@ fn sent(made: &bodies::Made) -> Vec<String> {
 /// The first bodies of a trial whose bodies are built ahead of the calls.
 fn ahead(made: &bodies::Made, count: usize) -> Vec<Result<String, String>> {
     match made.bodies.for_trial().unwrap() {
-        load::Bodies::Streamed(bodies) => bodies
+        load::MixBodies::Streamed(bodies) => bodies
             .take(count)
             .map(|body| body.map(|body| text(&body)).map_err(|error| error.0))
             .collect(),
@@ -413,6 +414,7 @@ fn what_may_be_secret_is_not_shown() {
             keepalive: None,
         },
         bodies: LiveBodies::Ready(Arc::from([])),
+        mix: Vec::new(),
     };
     assert!(!format!("{live:?}").contains("secret"));
 }

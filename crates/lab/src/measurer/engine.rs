@@ -8,6 +8,7 @@ use std::time::SystemTime;
 use rpcgauge_load as load;
 use rpcgauge_study::plan::Variant;
 use rpcgauge_study::record::{Fault, TrialFigures};
+use rpcgauge_study::settings::Target;
 use rpcgauge_trial::{Cpu, Ending, Slice};
 
 use super::measured::{ProcessFigures, trial_figures};
@@ -109,7 +110,7 @@ impl<'s, 'o> EngineMeasurer<'s, 'o> {
                     None => progress.times,
                 }),
             }),
-            check: self.server.check.take(),
+            checks: std::mem::take(&mut self.server.checks),
         }
     }
 
@@ -138,6 +139,14 @@ impl<'s, 'o> EngineMeasurer<'s, 'o> {
             return Err(self.explain(verify::unanswered(measurement)));
         }
         Ok(())
+    }
+
+    fn mix_names(&self) -> Vec<String> {
+        let Target::Live(live) = &self.variant.settings.target else {
+            return Vec::new();
+        };
+        let names = live.service.calls.iter().map(|call| call.name.clone());
+        names.collect()
     }
 
     fn explain(&self, failure: TrialFailure) -> TrialFailure {
@@ -258,7 +267,9 @@ impl Measurer<TrialFigures> for EngineMeasurer<'_, '_> {
         };
         self.checked(&measurement)?;
         for sample in &mut measurement.error_samples {
-            sample.text = load::without_values(&sample.text, &self.trial.request.headers);
+            for request in self.trial.all_requests() {
+                sample.text = load::without_values(&sample.text, &request.headers);
+            }
         }
         let from_ns = measurement.began.unwrap_or(0);
         let watched = self
@@ -275,6 +286,7 @@ impl Measurer<TrialFigures> for EngineMeasurer<'_, '_> {
             slice: self.slice,
             measured_from_ms: self.measured_from.map(epoch_ms),
             watched,
+            mix_names: self.mix_names(),
             ..ProcessFigures::of(&self.client, None, self.server.process).map_err(unmeasured)?
         };
         Ok(Box::new(trial_figures(measurement, processes)))

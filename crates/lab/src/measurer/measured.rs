@@ -4,8 +4,8 @@ use std::io;
 
 use rpcgauge_load as load;
 use rpcgauge_study::record::{
-    Bytes, BytesByClass, CodeKind, CpuTimes, Histogram, Memory, Slices, Startup, Step, Threads,
-    TrialFigures, Watched,
+    Bytes, BytesByClass, CodeKind, CpuTimes, FailureKind, Histogram, Memory, MixFigures, Slices,
+    Startup, Step, Threads, TrialFigures, Watched,
 };
 use rpcgauge_trial::{Cpu, Payload, Slice};
 
@@ -27,6 +27,8 @@ pub(super) struct ProcessFigures {
     pub(super) slice: Option<Slice>,
     pub(super) measured_from_ms: Option<u64>,
     pub(super) watched: Option<Watched>,
+    /// The names of the calls of a mix.
+    pub(super) mix_names: Vec<String>,
 }
 
 impl ProcessFigures {
@@ -58,6 +60,7 @@ impl ProcessFigures {
             slice: None,
             measured_from_ms: None,
             watched: None,
+            mix_names: Vec::new(),
         })
     }
 }
@@ -80,6 +83,7 @@ pub(super) fn trial_figures(from: load::Measurement, processes: ProcessFigures) 
         slow: _,
         timeline,
         steps,
+        mix,
         traffic,
         late,
         // Goodput includes only the measured calls.
@@ -117,6 +121,11 @@ pub(super) fn trial_figures(from: load::Measurement, processes: ProcessFigures) 
             .collect(),
         timeline,
         steps: steps.into_iter().map(step).collect(),
+        mix: mix
+            .into_iter()
+            .zip(processes.mix_names)
+            .map(mix_call)
+            .collect(),
         late,
         requests_sent: Some(requests_sent),
         slices: slices.zip(processes.slice).map(|(count, each)| Slices {
@@ -166,27 +175,41 @@ pub(super) fn trial_figures(from: load::Measurement, processes: ProcessFigures) 
 fn step(from: load::StepFigures) -> Step {
     let load::StepFigures {
         step,
-        started,
-        sent,
-        answered,
+        calls,
         answered_within,
-        failed,
-        stalled,
-        latency,
         send_delay,
     } = from;
+    let stalled = calls.failed.get(&FailureKind::ClientStalled);
     Step {
         from: step.from,
         to: step.to,
         time_ns: nanos(step.time),
+        started: calls.started,
+        never_sent: calls.started - calls.sent,
+        answered: calls.answered,
+        answered_within,
+        failed: calls.failed.values().sum(),
+        stalled: stalled.copied().unwrap_or(0),
+        latency: Histogram::from(calls.latency),
+        send_delay: Histogram::from(send_delay),
+    }
+}
+
+fn mix_call((from, name): (load::CallFigures, String)) -> MixFigures {
+    let load::CallFigures {
+        started,
+        sent,
+        answered,
+        failed,
+        latency,
+    } = from;
+    MixFigures {
+        name,
         started,
         never_sent: started - sent,
         answered,
-        answered_within,
         failed,
-        stalled,
         latency: Histogram::from(latency),
-        send_delay: Histogram::from(send_delay),
     }
 }
 

@@ -206,6 +206,7 @@ impl Sum {
                 .collect(),
             timeline: timeline.finish(wall_ns),
             steps: Vec::new(),
+            mix: Vec::new(),
             late: LateCalls::default(),
             requests_sent: None,
             slices: processes.slice.map(|each| Slices {

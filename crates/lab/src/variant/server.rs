@@ -18,7 +18,7 @@ use crate::error::{TrialFailure, TrialResult};
 use crate::live::{Live, StartedService};
 use crate::machine::process::ProcessMeter;
 use crate::subject::Subject;
-use crate::variant::call_spec::{CallSpec, Check};
+use crate::variant::call_spec::CallSpec;
 use crate::variant::verify;
 use crate::variant::warmup;
 use crate::variant::workload_calls::{LOCALHOST, WorkloadCalls};
@@ -183,8 +183,8 @@ pub(crate) struct Opened<'s> {
     pub(crate) process: Option<Running<'s>>,
     /// The request bodies. The trial takes them when measuring begins.
     pub(crate) bodies: Option<load::Bodies<'s>>,
-    /// Checks its compressed responses.
-    pub(crate) check: Option<load::ResponseCheck<'s>>,
+    /// Check its responses, as [`load::Hooks`] take them.
+    pub(crate) checks: Vec<Option<load::ResponseCheck<'s>>>,
     /// Whether the messages are encoded and decoded by generated or dynamic code; `None` if unknown.
     pub(crate) code: Option<CodeKind>,
     /// The mean size of the expected responses, encoded but not compressed, bytes. `None` if unknown, or if
@@ -243,30 +243,27 @@ impl Server {
                 Opened {
                     process: Some(Running::Subject(subject)),
                     bodies: Some(bodies),
-                    check: None,
+                    checks: Vec::new(),
                     code,
                     response_size,
                 }
             }
-            Self::Live(live, service) => {
-                let check = live.calls.check.as_ref().map(Check::start).transpose();
-                Opened {
-                    process: service.as_deref().map(Running::Service),
-                    bodies: Some(live.bodies.for_trial().map_err(unready)?),
-                    check: check.map_err(unready)?,
-                    code: None,
-                    response_size: None,
-                }
-            }
+            Self::Live(live, service) => Opened {
+                process: service.as_deref().map(Running::Service),
+                bodies: Some(live.bodies().map_err(unready)?),
+                checks: live.checks().map_err(unready)?,
+                code: None,
+                response_size: None,
+            },
         })
     }
 
     /// Builds the engine's trial for a trial of the plan.
     pub(crate) fn planned(&self, plan: &Plan, spec: &TrialSpec, variant: &Variant) -> load::Trial {
         let settings = &variant.settings;
-        let calls = match self {
-            Self::Subject(up) => &up.calls,
-            Self::Live(live, _) => &live.calls,
+        let (calls, one_call) = match self {
+            Self::Subject(up) => (&up.calls, up.calls.trial()),
+            Self::Live(live, _) => (&live.calls, live.trial()),
         };
         let target = &settings.target;
         // In a rate search, each trial has its own rate.
@@ -279,7 +276,7 @@ impl Server {
             keeps_slow: target.runtime().is_some_and(|runtime| runtime.events),
             warmup: warmup::bounds(plan, variant),
             stop: settings.stop,
-            ..calls.trial()
+            ..one_call
         };
         match target {
             Target::Call(_) | Target::Codec(_) => trial,

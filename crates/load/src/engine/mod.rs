@@ -76,7 +76,7 @@ pub fn measure(
         settling: Box::new(rule),
         measuring: Box::new(|_| ()),
         progress: None,
-        check: None,
+        checks: Vec::new(),
     };
     measure_with(trial, bodies, hooks, stop)
 }
@@ -91,9 +91,9 @@ pub struct Hooks<'r> {
     pub measuring: Box<dyn FnMut(bool) + 'r>,
     /// Receives snapshots of the measured part at intervals. `None` costs nothing.
     pub progress: Option<ProgressHook<'r>>,
-    /// Checks responses that are not decoded. A call fails if its response does. `None` accepts all
-    /// responses.
-    pub check: Option<ResponseCheck<'r>>,
+    /// Check responses that are not decoded. A call fails if its response does. The only entry is for all
+    /// responses; with a mix, each of its calls has one. Without an entry, responses are accepted.
+    pub checks: Vec<Option<ResponseCheck<'r>>>,
 }
 
 /// Like [`measure`], but with all hooks.
@@ -115,7 +115,8 @@ pub fn measure_with(
 /// for `'r`.
 struct Engine<'t, 'b, 'r> {
     trial: &'t Trial,
-    head: Head,
+    /// The head of each request: one, or those of the mix.
+    heads: Vec<Head>,
     /// Whether stages are timed.
     timed: bool,
     pool: Pool<'t>,
@@ -141,11 +142,13 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
         hooks: Hooks<'r>,
         registry: Registry,
     ) -> Result<Self, LoadError> {
-        let checks = hooks.check.is_some();
-        let messages = Messages::new(bodies, hooks.check, trial)?;
+        let checks = !hooks.checks.is_empty();
+        let messages = Messages::new(bodies, hooks.checks, trial)?;
         Ok(Engine {
             trial,
-            head: trial.head(&[])?,
+            heads: (0..trial.all_requests().count())
+                .map(|mix_call| trial.head(mix_call, &[]))
+                .collect::<Result<_, _>>()?,
             timed: trial.timing == Timing::Stages,
             pool: Pool::new(trial, registry),
             ledger: Ledger::new(trial, checks, hooks.progress.is_some()),
@@ -278,6 +281,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
         let most_in_flight = self.ledger.most_in_flight as u64;
         let requests_sent = self.ledger.requests_sent;
         let arrivals_end = self.phases.arrivals_end(now, &self.ledger);
+        let mix = std::mem::take(&mut self.ledger.mix.figures);
         let recorder = self.ledger.finish(arrivals_end);
         let span_ns = recorder.span_ns();
         let spent_over_ns = slicing.map_or(span_ns, |slicing| slicing.counted_ns);
@@ -299,6 +303,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             timeline: recorder.timeline.finish(span_ns),
             slow: recorder.slow.unwrap_or_default(),
             steps: recorder.steps.figures,
+            mix,
             traffic: slicing.map_or(spent.traffic, |slicing| slicing.traffic),
             payload: self.messages.sizes.means(),
             cpu: spent.cpu.time(),

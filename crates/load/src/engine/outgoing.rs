@@ -26,8 +26,8 @@ pub(super) struct OwnHead {
     pub(super) fields: Vec<(String, String)>,
 }
 
-/// Frames a body and encodes its request's own head in advance.
-pub(super) fn framed(body: Body, trial: &Trial) -> Result<Outgoing, LoadError> {
+/// Frames the body of a call of the mix, and encodes its request's own head in advance.
+pub(super) fn framed(body: Body, mix_call: usize, trial: &Trial) -> Result<Outgoing, LoadError> {
     let carried = body.bytes.len() as u64;
     let bytes = if let CallStyle::Grpc { .. } = trial.request.style {
         grpc::frame_message(&body.bytes, body.compressed)?
@@ -41,7 +41,7 @@ pub(super) fn framed(body: Body, trial: &Trial) -> Result<Outgoing, LoadError> {
         own: match body.fields {
             fields if fields.is_empty() => None,
             fields => Some(Box::new(OwnHead {
-                head: trial.head(&fields)?,
+                head: trial.head(mix_call, &fields)?,
                 fields,
             })),
         },

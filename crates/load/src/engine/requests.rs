@@ -116,7 +116,7 @@ impl Engine<'_, '_, '_> {
         };
         let (token, call) = self.ledger.begin(beginning, phase == Phase::Measured);
         call.verify = self.messages.verifies(call.number, phase);
-        call.response.reset(self.messages.keep(call.verify));
+        call.response.reset(self.messages.keep(call));
         match self.messages.take_streamed() {
             None => {}
             Some(Ok(body)) => call.body = Some(body),
@@ -145,7 +145,7 @@ impl Engine<'_, '_, '_> {
         let Some(call) = self.ledger.calls.get(token) else {
             return;
         };
-        let index = call.connection;
+        let (index, mix_call) = (call.connection, call.mix_call);
         if self.timed && self.trial.connection_use == ConnectionUse::PerCall {
             call.stamps.connected = clock::now();
         }
@@ -157,7 +157,7 @@ impl Engine<'_, '_, '_> {
             return;
         };
         let own = outgoing.own.as_ref();
-        let head = own.map_or(&self.head, |own| &own.head);
+        let head = own.map_or(&self.heads[mix_call], |own| &own.head);
         match open.client.start(head, &outgoing.body, token) {
             Ok(()) => {
                 // Counted here, because a call's own connection may have failed to open.

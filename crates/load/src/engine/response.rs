@@ -112,14 +112,14 @@ impl Response {
         self.handler_end = Mark::Absent;
     }
 
-    /// Processes the head of the final response. Returns the size of the marks in it, bytes.
+    /// Processes the head of the final response: its status, its fields, and whether it is the whole response.
+    /// `expected` is the required HTTP status. Returns the size of the marks in it, bytes.
     #[inline]
     pub(super) fn head(
         &mut self,
         trial: &Trial,
-        status: u16,
-        fields: Fields<'_>,
-        end: bool,
+        expected: Option<u16>,
+        (status, fields, end): (u16, Fields<'_>, bool),
     ) -> u64 {
         self.status = status;
         let marks = self.marks(trial, fields);
@@ -131,7 +131,7 @@ impl Response {
                     self.encoding(&trial.expect, fields.get(b"grpc-encoding"));
                 }
             }
-            _ => self.http_head(&trial.expect, status, fields),
+            _ => self.http_head(&trial.expect, expected, (status, fields)),
         }
         marks
     }
@@ -253,15 +253,20 @@ impl Response {
     }
 
     #[inline]
-    fn http_head(&mut self, expect: &Expect, status: u16, fields: Fields<'_>) {
+    fn http_head(
+        &mut self,
+        expect: &Expect,
+        expected: Option<u16>,
+        (status, fields): (u16, Fields<'_>),
+    ) {
         self.encoding(expect, fields.get(b"content-encoding"));
-        let is_good = match expect.status {
+        let is_good = match expected {
             Some(expected) => status == expected,
             None => (200..300).contains(&status),
         };
         if !is_good {
             self.problem = Some(FailureKind::HttpStatus(status));
-            self.text = match expect.status {
+            self.text = match expected {
                 Some(expected) => format!("HTTP status {status} instead of {expected}"),
                 None => format!("HTTP status {status}"),
             };

@@ -147,7 +147,7 @@ fn event_loop(trial: &Trial) -> EventLoop<'_, 'static, 'static> {
     let hooks = Hooks {
         settling: Box::new(|_| Settling::Settled),
         measuring: Box::new(|_| ()),
-        check: None,
+        checks: Vec::new(),
         progress: None,
     };
     EventLoop::new(trial, bodies, hooks).unwrap()

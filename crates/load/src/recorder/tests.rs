@@ -18,7 +18,7 @@ fn kept(recorder: &Recorder) -> Vec<usize> {
     ];
     let stages = recorder.stages.iter().map(|(_, histogram)| histogram);
     let steps = recorder.steps.figures.iter();
-    let steps = steps.flat_map(|step| [&step.latency, &step.send_delay]);
+    let steps = steps.flat_map(|step| [&step.calls.latency, &step.send_delay]);
     let interval = recorder.interval.iter();
     let interval =
         interval.flat_map(|times| [&times.latency, &times.failed_latency, &times.send_delay]);
@@ -56,7 +56,7 @@ fn an_answer_counts_in_the_step_that_it_comes_in() {
         recorder.succeeded(due, due + 1_000_000);
     }
     let steps = recorder.steps.figures.iter();
-    let counts = steps.map(|step| (step.answered, step.answered_within));
+    let counts = steps.map(|step| (step.calls.answered, step.answered_within));
     assert_eq!(counts.collect::<Vec<_>>(), [(2, 0), (1, 2)]);
 }
 

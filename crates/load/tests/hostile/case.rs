@@ -244,7 +244,7 @@ impl Case {
         let result = match self.codec {
             None => {
                 let hooks = Hooks {
-                    check: self.check.map(|make| make()),
+                    checks: self.check.iter().map(|make| Some(make())).collect(),
                     ..hooks()
                 };
                 measure_with(trial, prepared(&[&body]), hooks, &AtomicBool::new(false))

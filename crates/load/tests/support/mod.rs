@@ -14,8 +14,8 @@ use std::thread;
 use std::time::Duration;
 
 use rpcgauge_load::{
-    Bodies, Body, CallStyle, Codec, CodecError, Endpoint, Expect, Hooks, LoadError, Measurement,
-    Protocol, Request, Settling, StepFigures, Trial, WarmupBounds, measure,
+    Bodies, Body, CallFigures, CallStyle, Codec, CodecError, Endpoint, Expect, Hooks, LoadError,
+    Measurement, Protocol, Request, Settling, StepFigures, Trial, WarmupBounds, measure,
 };
 use rpcgauge_trial::{Address, Arrivals, Schedule, Stop};
 
@@ -208,7 +208,7 @@ pub(crate) fn hooks<'r>() -> Hooks<'r> {
     Hooks {
         settling: Box::new(|_| Settling::Settled),
         measuring: Box::new(|_| ()),
-        check: None,
+        checks: Vec::new(),
         progress: None,
     }
 }
@@ -265,15 +265,25 @@ pub(crate) fn assert_sums_hold(measurement: &Measurement) {
         slices.iter().map(|slice| slice.failed).sum::<u64>(),
         calls.failed_total()
     );
+    if !measurement.mix.is_empty() {
+        let sum = |of: fn(&CallFigures) -> u64| measurement.mix.iter().map(of).sum::<u64>();
+        assert_eq!(sum(|call| call.started), calls.started);
+        assert_eq!(sum(|call| call.sent), calls.started - calls.never_sent);
+        assert_eq!(sum(|call| call.answered), calls.answered);
+        let failed = sum(|call| call.failed.values().sum());
+        assert_eq!(failed, calls.failed_total());
+        assert_eq!(sum(|call| call.latency.len()), calls.answered);
+    }
     let steps = &measurement.steps;
     if !steps.is_empty() {
         let sum = |of: fn(&StepFigures) -> u64| steps.iter().map(of).sum::<u64>();
-        assert_eq!(sum(|step| step.started), calls.started);
+        assert_eq!(sum(|step| step.calls.started), calls.started);
         let sent = calls.started - calls.never_sent;
-        assert_eq!(sum(|step| step.sent), sent);
-        assert_eq!(sum(|step| step.answered), calls.answered);
-        assert_eq!(sum(|step| step.failed), calls.failed_total());
-        assert_eq!(sum(|step| step.latency.len()), calls.answered);
+        assert_eq!(sum(|step| step.calls.sent), sent);
+        assert_eq!(sum(|step| step.calls.answered), calls.answered);
+        let failed = sum(|step| step.calls.failed.values().sum());
+        assert_eq!(failed, calls.failed_total());
+        assert_eq!(sum(|step| step.calls.latency.len()), calls.answered);
         assert_eq!(
             sum(|step| step.send_delay.len()),
             calls.started - calls.never_begun

@@ -6,17 +6,19 @@ use rpcgauge_stats::{Bootstrap, PairedRatios, compare};
 use rpcgauge_study::histogram::Times;
 use rpcgauge_study::record::{
     BytesByClass, Calls, CodeKind, Cold, Cpu, CpuTimes, ErrorSample, FailureKind, FloorRecord,
-    Histogram, Memory, Payload, Stage, Startup, Step, Threads, TrialFigures, TrialRecord,
+    Histogram, Memory, MixFigures, Payload, Stage, Startup, Step, Threads, TrialFigures,
+    TrialRecord,
 };
-use rpcgauge_study::settings::{Idle, Schedule, Settings, Timing};
+use rpcgauge_study::settings::{Idle, Schedule, Settings, Target, Timing};
 
 use super::trial::floor_cpu;
 use super::{link, timeline};
 use crate::error::ReportError;
+use crate::findings::describe::{Service, expected};
 use crate::findings::objective::Checked;
 use crate::findings::{
     BytesPerCall, Connections, CpuPerCall, CpuSide, Distribution, Figures, Floor, InFlight,
-    StageFindings, StepFindings, TrafficPerCall,
+    MixFindings, StageFindings, StepFindings, TrafficPerCall,
 };
 use crate::metric::{filled, goodput, median_ns};
 
@@ -119,6 +121,7 @@ pub(crate) fn figures(
         in_flight: in_flight(trials, settings),
         timeline: timeline::merge(trials, settings),
         steps: steps(variant, trials)?,
+        mix: mix(variant, trials, settings)?,
         errors,
         errors_left_out,
         errors_without_sample: total(|m| m.errors_without_sample),
@@ -406,6 +409,39 @@ fn steps(variant: &str, trials: &[MeasuredTrial<'_>]) -> Result<Vec<StepFindings
         steps.push(found);
     }
     Ok(steps)
+}
+
+/// The calls of a mix, each merged over a variant's trials; empty without a mix.
+fn mix(
+    variant: &str,
+    trials: &[MeasuredTrial<'_>],
+    settings: &Settings,
+) -> Result<Vec<MixFindings>, ReportError> {
+    let Target::Live(live) = &settings.target else {
+        return Ok(Vec::new());
+    };
+    let calls = live.service.calls.iter().zip(live.each_call());
+    let calls = calls.map(|(call, live)| {
+        let all = trials.iter().flat_map(|(_, m)| &m.mix);
+        let same = || all.clone().filter(|it| it.name == call.name);
+        let total = |of: fn(&MixFigures) -> u64| sum(same().map(of));
+        let mut failed = BTreeMap::new();
+        for (kind, count) in same().flat_map(|it| &it.failed) {
+            let all: &mut u64 = failed.entry(*kind).or_default();
+            *all = all.saturating_add(*count);
+        }
+        Ok(MixFindings {
+            name: call.name.clone(),
+            weight: call.weight,
+            called: Service::of(&live).call() + &expected(&call.expect),
+            started: total(|it| it.started),
+            sent: total(|it| it.started.saturating_sub(it.never_sent)),
+            answered: total(|it| it.answered),
+            failed,
+            latency: distribution(variant, same().map(|it| &it.latency))?,
+        })
+    });
+    calls.collect()
 }
 
 /// Merges one step of at least one trial. Each step is paired with the time that its trial took.

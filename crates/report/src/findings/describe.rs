@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use rpcgauge_study::expectation::Expectation;
 use rpcgauge_study::settings::{ENGINE, LiveCall, LiveWire, Settings, Target};
 use serde::Serialize;
 
@@ -35,9 +36,9 @@ pub struct Service {
     /// The command that starts it; absent if it was already running.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// The HTTP method: `GET`; absent for gRPC.
+    /// The HTTP method: `GET`; absent for gRPC, and for a mix of calls.
     pub http_method: Option<String>,
-    /// What each call sends: `a body`, `no body`, `a message`, `an empty message`.
+    /// What each call sends: `a body`, `no body`, `a message`, `an empty message`; or `a mix of calls`.
     pub sends: String,
     /// Whether its certificate is verified; absent without TLS.
     pub verified: Option<bool>,
@@ -65,7 +66,7 @@ impl HowItCalls {
                 Some(service) => service.call(),
                 None => settings.called(),
             },
-            line: settings.how() + tls + &expected(settings),
+            line: settings.how() + tls + &of_responses(settings),
             settings: written.collect(),
             link: settings.target.link().map(|link| link.values()),
             at_a_time: settings.target.at_a_time(),
@@ -91,22 +92,28 @@ impl HowItCalls {
     }
 }
 
-/// What is expected of responses: `, expected: status=404`.
-fn expected(settings: &Settings) -> String {
+fn of_responses(settings: &Settings) -> String {
     match &settings.target {
-        Target::Live(live) if !live.service.expect.is_empty() => {
-            let expect = live.service.expect.iter().map(ToString::to_string);
-            format!(", expected: {}", expect.collect::<Vec<_>>().join(", "))
-        }
-        _ => String::new(),
+        Target::Live(live) => expected(&live.service.expect),
+        Target::Call(_) | Target::Codec(_) => String::new(),
     }
 }
 
+/// What is expected of responses: `, expected: status=404`.
+pub(crate) fn expected(expect: &[Expectation]) -> String {
+    if expect.is_empty() {
+        return String::new();
+    }
+    let expect = expect.iter().map(ToString::to_string);
+    format!(", expected: {}", expect.collect::<Vec<_>>().join(", "))
+}
+
 impl Service {
-    fn of(LiveCall { service, wire, .. }: &LiveCall) -> Self {
+    pub(crate) fn of(LiveCall { service, wire, .. }: &LiveCall) -> Self {
         let messages = &service.messages;
         let some = messages.template.is_some() || messages.rows.is_some();
         let sends = match (wire, some) {
+            _ if !service.calls.is_empty() => "a mix of calls",
             (LiveWire::Http(_), true) => "a body",
             (LiveWire::Http(_), false) => "no body",
             (LiveWire::Grpc, true) => "a message",
@@ -115,14 +122,17 @@ impl Service {
         Self {
             target: service.url.to_string(),
             command: service.start.as_ref().map(|start| start.command.clone()),
-            http_method: service.http_method.clone(),
+            http_method: service
+                .http_method
+                .clone()
+                .filter(|_| service.calls.is_empty()),
             sends: sends.to_owned(),
             verified: service.tls.as_ref().map(|tls| !tls.insecure),
         }
     }
 
     /// The target of the calls, with method and body: `POST http://localhost/orders with a body`.
-    fn call(&self) -> String {
+    pub(crate) fn call(&self) -> String {
         let method = self.http_method.iter().map(|method| format!("{method} "));
         let method: String = method.collect();
         format!("{method}{} with {}", self.target, self.sends)

@@ -3,9 +3,11 @@
 //! Times are in nanoseconds, sizes in bytes, and shares from 0 to 1 (above 1 only if a measured part exceeds
 //! its whole by noise). A figure that could not be measured is absent, never 0.
 
+use std::collections::BTreeMap;
+
 use rpcgauge_study::histogram::Times;
 use rpcgauge_study::record::{
-    Calls, CodeKind, ErrorSample, Histogram, Memory, Payload, Stage, Startup, Threads,
+    Calls, CodeKind, ErrorSample, FailureKind, Histogram, Memory, Payload, Stage, Startup, Threads,
 };
 use rpcgauge_study::settings::Idle;
 use serde::Serialize;
@@ -88,6 +90,9 @@ pub struct Figures {
     pub timeline: TimelineFindings,
     /// A ramp, step by step; empty for other schedules.
     pub steps: Vec<StepFindings>,
+    /// The calls of a mix; absent if all calls are the same.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub mix: Vec<MixFindings>,
     /// The most frequent distinct error texts, as the other side sent them.
     pub errors: Vec<ErrorSample>,
     /// Distinct error texts beyond those listed.
@@ -336,6 +341,28 @@ pub struct StepFindings {
     pub latency: Option<Distribution>,
     /// The send delay: the time from when a call was due until it was sent, or failed before that.
     pub send_delay: Option<Distribution>,
+}
+
+/// One of the calls of a mix, by outcome.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct MixFindings {
+    /// Its name.
+    pub name: String,
+    /// Its share of the calls is its weight divided by the sum of all weights.
+    pub weight: u32,
+    /// What it calls, with what it sends and what is expected of its responses.
+    pub called: String,
+    /// Calls that were due. Those that ended before they began are divided among the mix by weight.
+    pub started: u64,
+    /// How many of the started calls were sent.
+    pub sent: u64,
+    /// How many of the started calls succeeded.
+    pub answered: u64,
+    /// How many of the started calls failed, by kind.
+    pub failed: BTreeMap<FailureKind, u64>,
+    /// Latency of the started calls that succeeded.
+    pub latency: Option<Distribution>,
 }
 
 impl StepFindings {

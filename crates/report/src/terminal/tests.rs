@@ -5,7 +5,8 @@ use rpcgauge_study::settings::{Arrivals, Schedule};
 
 use super::*;
 use crate::fixture::{
-    Spec, call, capacity, findings, live, live_schedule, quickstart, ramp, stacks, two, versus_ramp,
+    Spec, call, capacity, findings, live, live_schedule, mixed, quickstart, ramp, stacks, two,
+    versus_ramp,
 };
 
 fn plain(width: usize) -> Style {
@@ -75,6 +76,27 @@ fn a_ramp_is_shown_step_by_step() {
 #[test]
 fn a_ramp_of_two_services_is_shown_side_by_side() {
     insta::assert_snapshot!(render(&findings(&versus_ramp()), plain(100)));
+}
+
+#[test]
+fn each_call_of_a_mix_has_a_row() {
+    let text = render(&findings(&mixed()), plain(100));
+    let (_, section) = text.split_once("\nMix of calls\n").unwrap();
+    insta::assert_snapshot!(section, @r"
+    call   weight  calls  failed      p50      p90      p99      max
+    read        4    164       4  9.00 ms  9.00 ms  9.00 ms  9.00 ms
+    write       1     40       0  9.00 ms  9.00 ms        –  9.00 ms
+    Calls: all that were due. Those that ended before they began are divided among the mix by weight.
+    Latency is that of the calls that succeeded.
+      read         grpcs://localhost:50051/shop.Orders/Get with an empty message, expected: $.paid =
+                   true
+      write        grpcs://localhost:50051/shop.Orders/Put with an empty message, expected: $.paid =
+                   true
+    ");
+    assert!(
+        text.contains("grpcs://localhost:50051/ with a mix of calls"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -72,6 +72,7 @@ fn service(target: &str, connections: u32) -> Target {
             max_requests: None,
             at_end: AtEnd::Wait,
             keepalive: None,
+            calls: Vec::new(),
         },
         wire: if is_grpc {
             LiveWire::Grpc
@@ -87,6 +88,46 @@ fn service(target: &str, connections: u32) -> Target {
             ..CallOptions::default()
         },
     })
+}
+
+/// Four reads for each write, on the same service. Only reads failed.
+pub fn mixed() -> Sample {
+    let mut sample = live();
+    if let Target::Live(live) = &mut sample.plan.variants[0].settings.target {
+        let call = |name: &str, weight, method: &str| MixCall {
+            name: name.to_owned(),
+            weight,
+            path: format!("/shop.Orders/{method}"),
+            http_method: None,
+            header_names: Vec::new(),
+            messages: Messages::default(),
+            expect: live.service.expect.clone(),
+        };
+        live.service.calls = vec![call("read", 4, "Get"), call("write", 1, "Put")];
+        live.service.url.path = "/".to_owned();
+        live.service.expect.clear();
+    }
+    if let TrialOutcome::Measured(measured) = &mut sample.trials[0].outcome {
+        let (answered, failed) = (measured.calls.answered, measured.calls.failed.clone());
+        let call = |name: &str, answered: u64, failed: BTreeMap<FailureKind, u64>| {
+            let mut latency = Unpacked::new(3).expect("three digits");
+            latency.record_n(9_000_000, answered).expect("it grows");
+            MixFigures {
+                name: name.to_owned(),
+                started: answered + failed.values().sum::<u64>(),
+                never_sent: 0,
+                answered,
+                failed,
+                latency: Histogram::from(latency),
+            }
+        };
+        let writes = answered / 5;
+        measured.mix = vec![
+            call("read", answered - writes, failed),
+            call("write", writes, BTreeMap::new()),
+        ];
+    }
+    sample
 }
 
 /// The schedule of a live service's variant.

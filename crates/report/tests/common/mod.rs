@@ -27,7 +27,7 @@ use rpcgauge_study::settings::*;
     unused_imports,
     reason = "not every program uses samples of live services"
 )]
-pub use live_service::{capacity, live, live_schedule, ramp, versus, versus_ramp};
+pub use live_service::{capacity, live, live_schedule, mixed, ramp, versus, versus_ramp};
 
 /// The content of a run directory.
 #[derive(Clone)]

@@ -23,8 +23,8 @@ use crate::setting::Key;
 pub(crate) use layer::{Layer, Values};
 use part::each;
 pub(crate) use part::{ClaimWritten, Group, PairWritten, Part, Processes, VariantWritten};
-pub(crate) use service::ServiceWritten;
 pub use service::parse_header;
+pub(crate) use service::{CallWritten, ServiceWritten};
 pub(crate) use top::{CapacityWritten, Others, PlacementWritten, Top};
 pub(crate) use workload::{OwnWritten, Paths, WorkloadWritten, check_description};
 

@@ -6,6 +6,7 @@ use rpcgauge_message::data::Order;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::part::Name;
 use super::workload::Paths;
 use crate::error::StudyError;
 use crate::expectation::Expectation;
@@ -41,6 +42,40 @@ pub(crate) struct ServiceWritten {
     pub(crate) max_requests: Option<Spanned<u64>>,
     pub(crate) keepalive: Option<Spanned<Time>>,
     pub(crate) keepalive_timeout: Option<Spanned<Time>>,
+    pub(crate) calls: Option<Spanned<Vec<Spanned<CallWritten>>>>,
+}
+
+/// A call of a mix as written. What it leaves out, it takes from the service.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct CallWritten {
+    pub(crate) name: Spanned<Name>,
+    pub(crate) weight: Option<Spanned<u32>>,
+    pub(crate) path: Option<Spanned<Line>>,
+    pub(crate) method: Option<Spanned<Line>>,
+    pub(crate) http_method: Option<Spanned<Line>>,
+    pub(crate) headers: Option<Vec<Spanned<HeaderWritten>>>,
+    pub(crate) data: Option<Spanned<String>>,
+    pub(crate) rows: Option<Spanned<PathText>>,
+    pub(crate) order: Option<Spanned<Order>>,
+    pub(crate) expect: Option<Vec<Spanned<Expectation>>>,
+}
+
+impl CallWritten {
+    /// The keys of a service that makes only this call.
+    pub(crate) fn over(self, service: &ServiceWritten) -> ServiceWritten {
+        let own = ServiceWritten {
+            method: self.method,
+            http_method: self.http_method,
+            headers: self.headers,
+            data: self.data,
+            rows: self.rows,
+            order: self.order,
+            expect: self.expect,
+            ..ServiceWritten::default()
+        };
+        own.over(service)
+    }
 }
 
 /// A target's URL.
@@ -157,7 +192,8 @@ impl ServiceWritten {
             at_end,
             max_requests,
             keepalive,
-            keepalive_timeout
+            keepalive_timeout,
+            calls
         )
     }
 

@@ -8,8 +8,8 @@ use rpcgauge_trial::is_rate;
 use crate::histogram::RESOLUTION;
 
 use super::{
-    Calls, EventsRecord, FloorRecord, Histogram, LinkCounts, MAX_EVENTS, MAX_SLOW, Step,
-    TrialFigures, TrialOutcome, TrialRecord, Watched,
+    Calls, EventsRecord, FloorRecord, Histogram, LinkCounts, MAX_EVENTS, MAX_SLOW, MixFigures,
+    Step, TrialFigures, TrialOutcome, TrialRecord, Watched,
 };
 
 /// The maximum of any count in a trial: about a million calls per second for a year.
@@ -95,6 +95,7 @@ impl TrialFigures {
             && of_steps(|step| step.answered_within) <= answered
             && of_steps(|step| step.failed) <= failed;
         holds(fit, "its steps have more calls than the trial")?;
+        self.check_mix()?;
         let max_cpu = self.spanned_ns().saturating_add(CPU_AROUND_NS);
         let max_cpu = max_cpu.saturating_mul(MAX_CORES);
         let cpu = [self.cpu.client, self.cpu.server].into_iter().flatten();
@@ -117,6 +118,25 @@ impl TrialFigures {
         holds(
             sizes.into_iter().flatten().all(is_amount),
             "the size of a message must be a non-negative number",
+        )
+    }
+
+    /// Checks that the calls of the mix, if there is one, add up to those of the trial.
+    fn check_mix(&self) -> Check {
+        if self.mix.is_empty() {
+            return Ok(());
+        }
+        self.mix.iter().try_for_each(MixFigures::check)?;
+        let of_mix = |count: fn(&MixFigures) -> u64| sum(self.mix.iter().map(count));
+        let Calls {
+            started, answered, ..
+        } = self.calls;
+        let fit = of_mix(|call| call.started) == started
+            && of_mix(|call| call.answered) == answered
+            && of_mix(MixFigures::failed_total) == self.calls.failed_total();
+        holds(
+            fit,
+            "the calls of its mix do not add up to those of the trial",
         )
     }
 
@@ -226,6 +246,23 @@ impl Step {
             is_level(self.from) && is_level(self.to),
             "calls cannot be sent at the rate of one of its steps",
         )
+    }
+}
+
+impl MixFigures {
+    fn check(&self) -> Check {
+        let ended = sum([self.answered, self.failed_total()]);
+        let fit =
+            ended <= self.started && self.never_sent <= self.started.saturating_sub(self.answered);
+        holds(
+            fit && self.latency.count() == self.answered,
+            "the outcomes of a call of its mix do not match the calls that were due",
+        )
+    }
+
+    /// The number of failed calls.
+    pub fn failed_total(&self) -> u64 {
+        sum(self.failed.values().copied())
     }
 }
 

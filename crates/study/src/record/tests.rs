@@ -108,6 +108,18 @@ fn step(started: u64) -> Step {
     }
 }
 
+/// As many calls of each outcome.
+fn mix_call(name: &str, calls: u64) -> MixFigures {
+    MixFigures {
+        name: name.to_owned(),
+        started: 3 * calls,
+        never_sent: 0,
+        answered: calls,
+        failed: [(FailureKind::Deadline, calls)].into(),
+        latency: times(calls),
+    }
+}
+
 /// Five calls of each outcome, three of which were never begun.
 fn sound() -> TrialFigures {
     let slice = TimelineSlice {
@@ -142,6 +154,7 @@ fn sound() -> TrialFigures {
             slices: vec![slice],
         },
         steps: vec![step(2), step(3)],
+        mix: vec![mix_call("read", 4), mix_call("write", 1)],
         ..measured()
     }
 }
@@ -177,6 +190,7 @@ fn right_records_are_believed() {
     // A client subject reports no delays, and calls after a ramp's end are in none of its steps.
     assert_eq!(problem(|m| m.send_delay = times(0)), "");
     assert_eq!(problem(|m| m.steps.truncate(1)), "");
+    assert_eq!(problem(|m| m.mix.clear()), "");
     // Calls that slices leave out are not included in the other counts.
     let left_out = |skipped_failed| {
         problem(|m| {
@@ -226,6 +240,9 @@ fn records_that_contradict_themselves_are_refused() {
     insta::assert_snapshot!(problem(|m| m.steps[0].answered = 3), @"the outcomes in one of its steps do not match the calls that were due");
     insta::assert_snapshot!(problem(|m| m.steps[0].latency = times(0)), @"the times in one of its steps do not match its calls");
     insta::assert_snapshot!(problem(|m| m.steps[0].from = -1.0), @"calls cannot be sent at the rate of one of its steps");
+    insta::assert_snapshot!(problem(|m| m.mix.truncate(1)), @"the calls of its mix do not add up to those of the trial");
+    insta::assert_snapshot!(problem(|m| m.mix[0].failed.clear()), @"the calls of its mix do not add up to those of the trial");
+    insta::assert_snapshot!(problem(|m| m.mix[0].answered = 5), @"the outcomes of a call of its mix do not match the calls that were due");
     let link = |change: fn(&mut LinkCounts)| {
         let mut link = LinkCounts::default();
         change(&mut link);

@@ -23,8 +23,9 @@ use crate::url::Url;
 pub struct Resolved {
     /// The plan.
     pub plan: Plan,
-    /// By variant name; a control uses the entry of the variant that it repeats.
-    pub services: BTreeMap<String, ServiceInputs>,
+    /// By variant name, for each of its different calls ([`crate::settings::LiveCall::each_call`]); a control uses the entry of the
+    /// variant that it repeats.
+    pub services: BTreeMap<String, Vec<ServiceInputs>>,
 }
 
 /// The inputs of calls to a live service besides its settings. They may contain secrets, so no plan or record contains

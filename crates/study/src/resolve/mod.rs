@@ -13,6 +13,7 @@ mod combine;
 pub mod inputs;
 pub mod loader;
 mod machine;
+mod mix;
 mod names;
 mod own;
 mod processes;
@@ -133,7 +134,7 @@ struct Resolver<'a> {
     /// Whether the study searches for a rate.
     searches: bool,
     /// The inputs of calls to live services, by variant name.
-    services: BTreeMap<String, ServiceInputs>,
+    services: BTreeMap<String, Vec<ServiceInputs>>,
     // Caches: each value is built, checked or read once for all variants.
     made: Vec<(WorkloadSpec, Workload)>,
     within_limits: Vec<(Sent, ())>,

@@ -12,23 +12,27 @@ use crate::words::counted;
 type Refused = (Option<Range<usize>>, String);
 
 /// Gives each trial its share of the requests that a study allows for the whole target. If the target's variants have
-/// different bounds, the smallest applies. Each variant other than a control also makes one call before its trials.
+/// different bounds, the smallest applies. Each variant other than a control also makes
+/// one call before its trials, or each call of its mix.
 ///
 /// # Errors
 /// The bound is too low for the trials, or the plan is a search, which sends as many requests as it needs.
 pub(super) fn share(plan: &mut Plan, combined: &[Combined]) -> Result<(), Refused> {
     let mut bounds: BTreeMap<String, Bound> = BTreeMap::new();
     for variant in &plan.variants {
-        let Some((url, most)) = bound(&variant.settings.target) else {
+        let Target::Live(live) = &variant.settings.target else {
             continue;
         };
+        let (url, most) = (live.service.url.to_string(), live.service.max_requests);
         let bound = bounds.entry(url).or_default();
         if most.is_some_and(|most| bound.most.is_none_or(|least| most < least)) {
             let one = combined.iter().find(|one| one.variant.name == variant.name);
             let written = one.and_then(|one| one.service.as_ref()?.max_requests.as_ref());
             (bound.most, bound.written) = (most, written.map(toml::Spanned::span));
         }
-        bound.first_calls += u64::from(variant.repeats.is_none());
+        if variant.repeats.is_none() {
+            bound.first_calls += live.service.calls.len().max(1) as u64;
+        }
     }
     for trial in &plan.trials {
         let variant = plan.variants.get(trial.variant as usize);

@@ -37,9 +37,16 @@ impl Resolver<'_> {
         one: &Wanted<'_>,
         written: &ServiceWritten,
     ) -> Result<Settings, StudyError> {
-        let mut service = self.live_service(one.span, written)?;
-        let inputs = self.service_inputs(written, &service.url)?;
-        service.messages.template = inputs.template.as_ref().map(|template| template.source());
+        let (service, inputs) = match &written.calls {
+            None => {
+                let mut service = self.live_service(one.span, written)?;
+                let inputs = self.service_inputs(written, &service.url)?;
+                service.messages.template =
+                    inputs.template.as_ref().map(|template| template.source());
+                (service, vec![inputs])
+            }
+            Some(calls) => self.mixed_service(one.span, written, calls.get_ref())?,
+        };
         self.services.insert(one.name.to_owned(), inputs);
         let mut settings = Settings {
             target: Target::from(LiveCall {
@@ -85,8 +92,8 @@ impl Resolver<'_> {
         Ok(settings)
     }
 
-    /// The service as stored in a plan.
-    fn live_service(
+    /// The service as stored in a plan, without a mix.
+    pub(super) fn live_service(
         &self,
         span: &Range<usize>,
         written: &ServiceWritten,
@@ -150,6 +157,7 @@ impl Resolver<'_> {
             // Replaced by a trial's share once the trials are known.
             max_requests: value(&written.max_requests),
             keepalive: self.keepalive(written)?,
+            calls: Vec::new(),
         })
     }
 

@@ -45,6 +45,64 @@ pub struct LiveService {
     /// How idle connections are kept alive and dead ones detected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keepalive: Option<Keepalive>,
+    /// The calls of its mix; empty if all calls are the same. With a mix, the path of the URL and everything about
+    /// the messages is that of its calls.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<MixCall>,
+}
+
+/// A call of a mix. Its fields are those of [`LiveService`] that differ between the calls.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct MixCall {
+    /// Its name, unique in the mix.
+    pub name: String,
+    /// Its share of the calls is its weight divided by the sum of all weights.
+    pub weight: u32,
+    /// The path and query of its requests.
+    pub path: String,
+    /// See [`LiveService::http_method`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http_method: Option<String>,
+    /// See [`LiveService::header_names`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub header_names: Vec<String>,
+    /// See [`LiveService::messages`].
+    pub messages: Messages,
+    /// See [`LiveService::expect`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expect: Vec<Expectation>,
+}
+
+impl LiveService {
+    /// The service with a mix instead of its own call.
+    pub(crate) fn with_mix(mut self, calls: Vec<MixCall>) -> Self {
+        self.url.path = "/".to_owned();
+        self.header_names.clear();
+        self.messages = Messages::default();
+        self.expect.clear();
+        Self { calls, ..self }
+    }
+
+    /// The service as seen by each of its different calls: one, or those of its mix.
+    pub fn each_call(&self) -> Vec<Self> {
+        if self.calls.is_empty() {
+            return vec![self.clone()];
+        }
+        let of = |call: &MixCall| {
+            let mut service = self.clone();
+            service.url.path.clone_from(&call.path);
+            Self {
+                http_method: call.http_method.clone(),
+                header_names: call.header_names.clone(),
+                messages: call.messages.clone(),
+                expect: call.expect.clone(),
+                calls: Vec::new(),
+                ..service
+            }
+        };
+        self.calls.iter().map(of).collect()
+    }
 }
 
 /// How a service is started.

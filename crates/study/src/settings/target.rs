@@ -171,6 +171,16 @@ impl LiveCall {
         }
     }
 
+    /// The calls by what they send: one, or those of the mix.
+    pub fn each_call(&self) -> Vec<Self> {
+        let services = self.service.each_call().into_iter();
+        let of = |service| Self {
+            service,
+            ..self.clone()
+        };
+        services.map(of).collect()
+    }
+
     /// The same calls to the port that was chosen for the service.
     #[must_use]
     pub fn at_port(&self, port: u16) -> Self {

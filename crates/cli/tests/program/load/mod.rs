@@ -10,6 +10,7 @@ mod exports;
 mod headers;
 mod keepalive;
 mod messages;
+mod mixed;
 mod pushed;
 mod refused;
 mod result;

@@ -50,6 +50,7 @@ fn finish(sum: Sum) -> TrialFigures {
         }),
         measured_from_ms: None,
         watched: None,
+        mix_names: Vec::new(),
     };
     sum.into_measured([Compression::None; 2], warmup, processes)
 }

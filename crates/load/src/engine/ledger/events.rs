@@ -55,7 +55,9 @@ impl Sink for CallEvents<'_> {
                 end,
             } => {
                 if let Some(call) = self.calls.get(token) {
-                    self.seen.marks += call.response.head(self.trial, status, fields, end);
+                    let expected = self.trial.status_of(call.mix_call);
+                    let head = (status, fields, end);
+                    self.seen.marks += call.response.head(self.trial, expected, head);
                 }
             }
             Event::Body { token, data } => {

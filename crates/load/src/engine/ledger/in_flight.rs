@@ -9,8 +9,10 @@ use crate::engine::stamps::Stamps;
 
 #[derive(Debug, Default)]
 pub(crate) struct Call {
-    /// The call's number, counted from 0 at the start of the warm-up.
+    /// The call's number, counted from 0 at the start of the warm-up; in a mix, among those of its `mix_call`.
     pub(crate) number: u64,
+    /// Which call of the mix it is; 0 without a mix.
+    pub(crate) mix_call: usize,
     /// The index of the call's connection in the pool.
     pub(crate) connection: usize,
     pub(crate) due: u64,
@@ -188,10 +190,11 @@ impl InFlight {
         self.slots.len() - self.free.len()
     }
 
-    /// The due times of measured calls in flight, ns.
-    pub(super) fn measured(&self) -> impl Iterator<Item = u64> {
-        let measured = |call: &&Call| call.active && call.measured;
-        self.slots.iter().filter(measured).map(|call| call.due)
+    /// The due time of each measured call in flight, ns, and which call of the mix it is.
+    pub(super) fn measured(&self) -> impl Iterator<Item = (u64, usize)> {
+        let calls = self.slots.iter();
+        let measured = calls.filter(|call| call.active && call.measured);
+        measured.map(|call| (call.due, call.mix_call))
     }
 
     /// The unmeasured calls in flight.

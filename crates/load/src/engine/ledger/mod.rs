@@ -22,6 +22,7 @@
 
 mod events;
 mod in_flight;
+mod mix;
 mod retry;
 
 use std::collections::VecDeque;
@@ -32,6 +33,7 @@ use rpcgauge_wire::Failure;
 pub(super) use self::events::{CallEnd, CallEvents, Seen};
 use self::in_flight::InFlight;
 pub(super) use self::in_flight::{Beginning, Call, Sending};
+use self::mix::Mix;
 use self::retry::{Sent, may_retry};
 use super::failure_kinds::STALLED;
 use super::messages::Verify;
@@ -65,6 +67,7 @@ pub(super) struct Ledger<'t> {
     /// The last stall of this process.
     pub(super) last_stall: Stall,
     pub(super) recorder: Recorder,
+    pub(super) mix: Mix,
 }
 
 /// A call that has ended. All times are in ns.
@@ -103,6 +106,7 @@ impl<'t> Ledger<'t> {
             most_in_flight: 0,
             last_stall: Stall::default(),
             recorder: Recorder::new(trial, has_snapshots),
+            mix: Mix::new(trial),
         }
     }
 
@@ -120,6 +124,9 @@ impl<'t> Ledger<'t> {
             self.recorder.started(due);
             self.recorder.begun(due, now);
             self.recorder.failed(due, now, kind, text);
+            let mix_call = self.mix.end_unbegun();
+            self.mix.started(mix_call);
+            self.mix.failed(mix_call, kind);
         }
         EndedCall {
             due,
@@ -147,6 +154,7 @@ impl<'t> Ledger<'t> {
         self.recorder.started(due);
         self.recorder.account.calls.abandoned += 1;
         self.recorder.account.calls.never_begun += 1;
+        self.mix.abandon(1);
     }
 
     /// Abandons all measured calls that are due by `by` (ns), or the first `most` of them.
@@ -161,11 +169,12 @@ impl<'t> Ledger<'t> {
         ] {
             *count += all;
         }
+        self.mix.abandon(all);
         let (start, mut before) = (recorder.start.unwrap_or(by), 0);
         for (end, figures) in recorder.steps.by_end() {
             let last = start.saturating_add(end).saturating_sub(1).min(by);
             let through = self.due_times.waiting(last).min(most);
-            figures.started += through - before;
+            figures.calls.started += through - before;
             before = through;
         }
     }
@@ -183,7 +192,14 @@ impl<'t> Ledger<'t> {
             self.most_in_flight = self.most_in_flight.max(self.calls.len() + 1);
         }
         let trial = self.trial;
-        self.calls.insert(beginning, || Response::new(trial))
+        let (token, call) = self.calls.insert(beginning, || Response::new(trial));
+        if let Some((mix_call, number)) = self.mix.begin() {
+            (call.mix_call, call.number) = (mix_call, number);
+            if beginning.measured {
+                self.mix.started(mix_call);
+            }
+        }
+        (token, call)
     }
 
     /// Notes that a call was passed to its connection. `late` indicates whether this was after the time in which
@@ -204,6 +220,7 @@ impl<'t> Ledger<'t> {
                 };
                 if call.measured {
                     self.recorder.sent(call.due);
+                    self.mix.sent(call.mix_call);
                     self.recorder.account.calls.sent_late += u64::from(late);
                 }
             }
@@ -232,6 +249,7 @@ impl<'t> Ledger<'t> {
             if call.measured {
                 self.recorder.account.calls.sent_late -= u64::from(sending == Sending::SentLate);
                 self.recorder.not_sent(call.due);
+                self.mix.not_sent(call.mix_call);
             }
         }
     }
@@ -276,7 +294,7 @@ impl<'t> Ledger<'t> {
         };
         self.due_times.call_ended(free);
         self.unsent = None;
-        let (due, measured) = (call.due, call.measured);
+        let (due, measured, mix_call) = (call.due, call.measured, call.mix_call);
         // A failure that the server itself reported takes precedence over a stall.
         let result = match result {
             Err((kind, _)) if !kind.follows_from_stall() => result,
@@ -299,6 +317,7 @@ impl<'t> Ledger<'t> {
         match result {
             Ok(()) => {
                 self.recorder.succeeded(due, done);
+                self.mix.succeeded(mix_call, done.saturating_sub(due));
                 self.recorder.account.calls.answered_late += u64::from(late);
                 if call.retries > 0 {
                     // The stage times of the last send do not describe the whole call.
@@ -308,7 +327,10 @@ impl<'t> Ledger<'t> {
                     self.recorder.stages(times);
                 }
             }
-            Err((kind, text)) => self.recorder.failed(due, done, kind, text),
+            Err((kind, text)) => {
+                self.recorder.failed(due, done, kind, text);
+                self.mix.failed(mix_call, kind);
+            }
         }
     }
 
@@ -321,7 +343,7 @@ impl<'t> Ledger<'t> {
         };
         let sent = Sent {
             protocol: self.trial.endpoint.protocol,
-            style: &self.trial.request.style,
+            style: &self.trial.request_of(call.mix_call).style,
             retries: call.retries,
             response_begun: call.stamps.first_byte != 0,
             connection_proved,
@@ -347,11 +369,12 @@ impl<'t> Ledger<'t> {
     /// since then would still show its earlier goodput.
     pub(super) fn abandon_in_flight(&mut self, now: u64) {
         let stall = self.last_stall;
-        for due in self.calls.measured() {
+        for (due, mix_call) in self.calls.measured() {
             if stall.hit(due, now) {
-                self.recorder.failed(due, now, STALLED.0, STALLED.1)
+                self.recorder.failed(due, now, STALLED.0, STALLED.1);
+                self.mix.failed(mix_call, STALLED.0);
             } else {
-                self.recorder.account.calls.abandoned += 1
+                self.recorder.account.calls.abandoned += 1;
             }
         }
         if self.recorder.account.calls.abandoned > 0 {

@@ -11,7 +11,8 @@ use crate::engine::response::Keep;
 const SHARE: u64 = 100;
 
 pub(super) struct Checking<'r> {
-    check: ResponseCheck<'r>,
+    /// The check of all responses, or those of the mix.
+    checks: Vec<Option<ResponseCheck<'r>>>,
     /// When the first response was checked, ns.
     since: Option<u64>,
     spent: u64,
@@ -22,9 +23,9 @@ pub(super) struct Checking<'r> {
 }
 
 impl<'r> Checking<'r> {
-    pub(super) fn new(check: ResponseCheck<'r>) -> Self {
+    pub(super) fn new(checks: Vec<Option<ResponseCheck<'r>>>) -> Self {
         Checking {
-            check,
+            checks,
             since: None,
             spent: 0,
             refused: false,
@@ -32,18 +33,22 @@ impl<'r> Checking<'r> {
         }
     }
 
-    pub(super) fn keep(&self) -> Keep {
-        Keep::Check(self.check.of)
+    pub(super) fn keep(&self, mix_call: usize) -> Keep {
+        let check = self.checks.get(mix_call).and_then(Option::as_ref);
+        check.map_or(Keep::Nothing, |check| Keep::Check(check.of))
     }
 
     /// How many responses to measured calls were checked; `None` if only compressed ones are.
     pub(super) fn of_content(&self) -> Option<u64> {
-        (self.check.of == Checked::All).then_some(self.measured)
+        let mut checks = self.checks.iter().flatten();
+        let any = checks.any(|check| check.of == Checked::All);
+        any.then_some(self.measured)
     }
 
     /// Checks a call's response if it was stored for this purpose and there is time.
     pub(super) fn check(&mut self, call: &Call) -> Result<(), Unread> {
-        let Some(message) = call.response.to_check() else {
+        let check = self.checks.get_mut(call.mix_call);
+        let (Some(Some(check)), Some(message)) = (check, call.response.to_check()) else {
             return Ok(());
         };
         let now = clock::now();
@@ -51,10 +56,10 @@ impl<'r> Checking<'r> {
         if !self.refused && self.spent.saturating_mul(SHARE) > lasted {
             return Ok(());
         }
-        let checked = (self.check.check)(message);
+        let checked = (check.check)(message);
         self.spent += clock::now().saturating_sub(now);
         self.refused |= checked.is_err();
-        self.measured += u64::from(call.measured);
+        self.measured += u64::from(call.measured && check.of == Checked::All);
         checked.map_err(|(kind, error)| Unread::Failed(kind, error))
     }
 }

@@ -15,15 +15,15 @@ use rpcgauge_trial::{FailureKind, Timing};
 use rpcgauge_wire::grpc::{MessageTooLong, PREFIX_LENGTH};
 
 use self::check::Checking;
-use self::prefetch::Prefetch;
 pub(super) use self::prefetch::{Made, Next};
+use self::prefetch::{Prefetch, mixed};
 use self::samples::Samples;
 use self::sizes::Sizes;
 use super::ledger::Call;
 use super::outgoing::{Outgoing, framed};
 use super::phases::Phase;
 use super::response::Keep;
-use crate::bodies::{Bodies, Codec, CodecError, ResponseCheck};
+use crate::bodies::{Bodies, Body, Codec, CodecError, MixBodies, ResponseCheck};
 use crate::clock;
 use crate::error::LoadError;
 use crate::trial::{CallStyle, Trial};
@@ -67,7 +67,8 @@ pub(super) struct Messages<'b, 'r> {
 
 enum Kind<'b> {
     Prepared {
-        bodies: Vec<Outgoing>,
+        /// Those of each call of the mix; a single entry without one.
+        bodies: Vec<Vec<Outgoing>>,
         verifier: Option<(&'b mut dyn Codec, Samples)>,
     },
     Streamed(Prefetch),
@@ -79,28 +80,63 @@ enum Kind<'b> {
     },
 }
 
+impl Kind<'_> {
+    fn mixed(bodies: Vec<MixBodies>, trial: &Trial) -> Result<Self, LoadError> {
+        let is_prepared = |bodies: &MixBodies| matches!(bodies, MixBodies::Prepared(_));
+        if !bodies.iter().all(is_prepared) {
+            return Ok(Kind::Streamed(Prefetch::start(
+                mixed(bodies, trial),
+                trial,
+            )?));
+        }
+        let bodies = bodies.into_iter().map(|bodies| match bodies {
+            MixBodies::Prepared(bodies) => bodies,
+            MixBodies::Streamed(_) => Vec::new(),
+        });
+        let bodies = (0..).zip(bodies);
+        let bodies = bodies.map(|(mix_call, bodies)| prepared(bodies, mix_call, trial));
+        Ok(Kind::Prepared {
+            bodies: bodies.collect::<Result<_, _>>()?,
+            verifier: None,
+        })
+    }
+}
+
+/// Frames the bodies of a call of the mix.
+fn prepared(bodies: Vec<Body>, mix_call: usize, trial: &Trial) -> Result<Vec<Outgoing>, LoadError> {
+    if bodies.is_empty() {
+        return Err(LoadError::setting(
+            "the number of prepared request bodies",
+            "at least 1",
+        ));
+    }
+    let bodies = bodies.into_iter();
+    bodies.map(|body| framed(body, mix_call, trial)).collect()
+}
+
 impl<'b, 'r> Messages<'b, 'r> {
     pub(super) fn new(
         bodies: Bodies<'b>,
-        check: Option<ResponseCheck<'r>>,
+        checks: Vec<Option<ResponseCheck<'r>>>,
         trial: &Trial,
     ) -> Result<Self, LoadError> {
         let grpc = matches!(trial.request.style, CallStyle::Grpc { .. });
         let kind = match bodies {
-            Bodies::Prepared { bodies, .. } if bodies.is_empty() => {
-                return Err(LoadError::setting(
-                    "the number of prepared request bodies",
-                    "at least 1",
-                ));
-            }
             Bodies::Prepared { bodies, verifier } => Kind::Prepared {
-                bodies: bodies
-                    .into_iter()
-                    .map(|body| framed(body, trial))
-                    .collect::<Result<_, _>>()?,
+                bodies: vec![prepared(bodies, 0, trial)?],
                 verifier: verifier.map(|codec| (codec, Samples::new())),
             },
-            Bodies::Streamed(bodies) => Kind::Streamed(Prefetch::start(bodies, trial)?),
+            Bodies::Streamed(bodies) => {
+                let bodies = bodies.map(|body| (0, body));
+                Kind::Streamed(Prefetch::start(bodies, trial)?)
+            }
+            Bodies::Mixed(bodies) if bodies.len() != trial.mix.len() => {
+                return Err(LoadError::setting(
+                    "the number of calls with bodies",
+                    "that of the mix",
+                ));
+            }
+            Bodies::Mixed(bodies) => Kind::mixed(bodies, trial)?,
             Bodies::PerCall(codec) => Kind::PerCall {
                 compresses: codec.compresses(),
                 codec,
@@ -109,7 +145,7 @@ impl<'b, 'r> Messages<'b, 'r> {
         };
         Ok(Messages {
             kind,
-            checking: check.map(Checking::new),
+            checking: (!checks.is_empty()).then(|| Checking::new(checks)),
             grpc,
             timed: trial.timing == Timing::Stages,
             plain: Vec::new(),
@@ -129,7 +165,7 @@ impl<'b, 'r> Messages<'b, 'r> {
                 bodies,
                 verifier: Some((_, samples)),
             } => match phase {
-                Phase::WarmUp => (number < bodies.len() as u64, false),
+                Phase::WarmUp => (number < bodies[0].len() as u64, false),
                 _ => (false, samples.take()),
             },
             Kind::PerCall { .. } => (number < 1 && phase == Phase::WarmUp, false),
@@ -192,10 +228,10 @@ impl<'b, 'r> Messages<'b, 'r> {
         matches!(self.kind, Kind::PerCall { .. })
     }
 
-    pub(super) fn keep(&self, verify: Verify) -> Keep {
+    pub(super) fn keep(&self, call: &Call) -> Keep {
         match &self.checking {
-            _ if verify != Verify::Never || self.decodes() => Keep::Message,
-            Some(checking) => checking.keep(),
+            _ if call.verify != Verify::Never || self.decodes() => Keep::Message,
+            Some(checking) => checking.keep(call.mix_call),
             None => Keep::Nothing,
         }
     }
@@ -226,6 +262,7 @@ impl<'b, 'r> Messages<'b, 'r> {
         let outgoing = match (&call.body, &mut self.kind) {
             (Some(own), _) => own,
             (None, Kind::Prepared { bodies, .. }) => {
+                let bodies = &bodies[call.mix_call];
                 &bodies[(number % bodies.len() as u64) as usize]
             }
             (None, Kind::Streamed(_)) => {
@@ -284,6 +321,7 @@ impl<'b, 'r> Messages<'b, 'r> {
         let outgoing = match (&call.body, &self.kind) {
             (Some(own), _) => Some(own),
             (None, Kind::Prepared { bodies, .. }) => {
+                let bodies = &bodies[call.mix_call];
                 bodies.get((call.number % bodies.len() as u64) as usize)
             }
             (None, Kind::Streamed(_) | Kind::PerCall { .. }) => None,

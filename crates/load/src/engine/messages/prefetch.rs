@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 use std::vec;
 
-use crate::bodies::{Body, CodecError};
+use crate::bodies::{Body, BodyIterator, CodecError, MixBodies};
 use crate::engine::outgoing::{Outgoing, framed};
 use crate::error::LoadError;
 use crate::trial::Trial;
@@ -25,6 +25,9 @@ const BATCHES_READY: usize = 16;
 const HEAD_START: Duration = Duration::from_secs(1);
 
 pub(crate) type Made = Result<Outgoing, CodecError>;
+
+/// A generated body, and the call of the mix that it is for.
+pub(super) type MadeFor = (usize, Result<Body, CodecError>);
 
 /// The state of the next body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,9 +48,10 @@ pub(super) struct Prefetch {
 }
 
 impl Prefetch {
-    /// Starts a thread that generates bodies for a trial, and gives it a head start.
+    /// Starts a thread that generates bodies for a trial, and gives it a head start. Each body is for a call of
+    /// the mix, given by its index.
     pub(super) fn start(
-        bodies: Box<dyn Iterator<Item = Result<Body, CodecError>> + Send>,
+        bodies: impl Iterator<Item = MadeFor> + Send + 'static,
         trial: &Trial,
     ) -> Result<Prefetch, LoadError> {
         let (sender, batches) = sync_channel(BATCHES_READY);
@@ -89,10 +93,29 @@ impl Prefetch {
     }
 }
 
+/// The bodies of a mix, in the order in which calls use them. They end when one of the iterators does.
+pub(super) fn mixed(
+    bodies: Vec<MixBodies>,
+    trial: &Trial,
+) -> impl Iterator<Item = MadeFor> + Send + 'static {
+    let endless = |bodies| -> BodyIterator {
+        match bodies {
+            MixBodies::Prepared(bodies) => Box::new(bodies.into_iter().map(Ok).cycle()),
+            MixBodies::Streamed(bodies) => bodies,
+        }
+    };
+    let mut bodies: Vec<BodyIterator> = bodies.into_iter().map(endless).collect();
+    let mut order = trial.mix_order(0);
+    std::iter::from_fn(move || {
+        let mix_call = order.next()?;
+        Some((mix_call, bodies.get_mut(mix_call)?.next()?))
+    })
+}
+
 /// Fills the queue until the bodies or the trial end. Sends on `full` when the queue is full for the first
 /// time.
 fn make(
-    bodies: impl Iterator<Item = Result<Body, CodecError>>,
+    bodies: impl Iterator<Item = MadeFor>,
     trial: &Trial,
     batches: &SyncSender<Vec<Made>>,
     full: &SyncSender<()>,
@@ -102,9 +125,11 @@ fn make(
     loop {
         let (mut batch, mut bytes) = (Vec::new(), 0);
         while batch.len() < BATCH_BODIES && bytes < BATCH_BYTES {
-            let Some(body) = bodies.next() else { break };
+            let Some((mix_call, body)) = bodies.next() else {
+                break;
+            };
             let made = body.and_then(|body| {
-                framed(body, trial).map_err(|error| CodecError(error.to_string()))
+                framed(body, mix_call, trial).map_err(|error| CodecError(error.to_string()))
             });
             if let Ok(outgoing) = &made {
                 bytes += outgoing.body.len();
@@ -183,8 +208,8 @@ mod tests {
         for grpc in [false, true] {
             let prefix = if grpc { &[0, 0, 0, 0, 4][..] } else { &[] };
             let count = 3 * BATCH_BODIES as u32 + 7;
-            let bodies = (0..count).map(|n| Ok(body(&n.to_be_bytes())));
-            let mut prefetch = Prefetch::start(Box::new(bodies), &trial(grpc)).unwrap();
+            let bodies = (0..count).map(|n| (0, Ok(body(&n.to_be_bytes()))));
+            let mut prefetch = Prefetch::start(bodies, &trial(grpc)).unwrap();
             let taken = take_all(&mut prefetch);
             assert_eq!(taken.len(), count as usize);
             for (n, made) in (0..count).zip(taken) {
@@ -207,7 +232,8 @@ mod tests {
             Ok(with_field("7")),
             Ok(with_field("7\n")),
         ];
-        let mut prefetch = Prefetch::start(Box::new(bodies.into_iter()), &trial(false)).unwrap();
+        let bodies = bodies.into_iter().map(|body| (0, body));
+        let mut prefetch = Prefetch::start(bodies, &trial(false)).unwrap();
         let taken = take_all(&mut prefetch);
         let errors = taken.iter().map(|made| made.as_ref().err());
         let errors: Vec<_> = errors.map(|error| error.map(|error| &*error.0)).collect();
@@ -232,9 +258,9 @@ mod tests {
             let bytes = bytes.to_vec();
             let bodies = std::iter::repeat_with(move || {
                 counter.fetch_add(1, Ordering::Relaxed);
-                Ok(body(&bytes))
+                (0, Ok(body(&bytes)))
             });
-            let prefetch = Prefetch::start(Box::new(bodies), &trial(false)).unwrap();
+            let prefetch = Prefetch::start(bodies, &trial(false)).unwrap();
             // Long enough for the thread to exceed the bound if it did not wait.
             thread::sleep(Duration::from_millis(50));
             let made = made.load(Ordering::Relaxed);

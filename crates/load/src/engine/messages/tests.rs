@@ -27,7 +27,7 @@ fn messages(codec: &mut dyn Codec, grpc: bool) -> Messages<'_, 'static> {
     if grpc {
         trial.request.style = CallStyle::Grpc { subtype: None };
     }
-    Messages::new(Bodies::PerCall(codec), None, &trial).unwrap()
+    Messages::new(Bodies::PerCall(codec), Vec::new(), &trial).unwrap()
 }
 
 fn call(number: u64) -> Call {

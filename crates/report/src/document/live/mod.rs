@@ -1,6 +1,7 @@
 //! The sections about live services: results, objectives, ramps and capacity searches.
 
 mod capacity;
+mod mix;
 mod objectives;
 mod ramp;
 mod result;
@@ -22,7 +23,7 @@ pub(super) const LEFT_OUT: &str = "the client's own encoding of requests and dec
 /// A service with its figures.
 type Called<'f> = (&'f VariantFindings, &'f Cell, &'f Figures);
 
-/// One section of facts per service, or for two services one section with a column for each.
+/// One section of facts per service, or for two services one section with a column for each; then one per mix.
 pub(super) fn results(findings: &Findings) -> Vec<Section> {
     let cells = findings.live().flat_map(|variant| {
         let measured = variant.measured();
@@ -34,14 +35,20 @@ pub(super) fn results(findings: &Findings) -> Vec<Section> {
         blocks.extend(notes(cell, false));
         Section::new("result", title, Shown::Always, blocks)
     };
-    match &cells[..] {
+    let mixes = cells.iter().filter(|(.., figures)| !figures.mix.is_empty());
+    let mixes = mixes.map(|one| match &cells[..] {
+        [_] => mix::section(one, "Mix of calls".to_owned()),
+        _ => mix::section(one, format!("Mix of calls, {}", one.0.name)),
+    });
+    let results = match &cells[..] {
         [one] if findings.live().count() == 1 => vec![section(one, "Result".to_owned())],
         [one, other] => vec![side_by_side::section([one, other])],
         all => {
             let title = |(variant, ..): &Called<'_>| format!("Target {}", variant.name);
             all.iter().map(|one| section(one, title(one))).collect()
         }
-    }
+    };
+    results.into_iter().chain(mixes).collect()
 }
 
 /// The cautions about a service.

@@ -201,7 +201,7 @@ fn http_is_called_with_get_or_post_with_a_body_unless_something_else_is_said() {
 fn secrets_stand_beside_the_plan_and_never_in_it() {
     let keys = "headers = [\"authorization: Bearer $TOKEN-$TOKEN\", \"accept: x$\"]\ndata = \"{\\\"pin\\\":1234}\"";
     let resolved = resolve_all(&grpc(keys), 2, &Overrides::default()).unwrap();
-    let inputs = &resolved.services["base"];
+    let inputs = &resolved.services["base"][0];
     let field = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     assert_eq!(
         inputs.headers,
