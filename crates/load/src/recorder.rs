@@ -112,7 +112,11 @@ impl Recorder {
             stages,
             uncounted: None,
             marks: Marks::default(),
-            timeline: TimelineRecorder::default(),
+            timeline: if trial.keeps_detail {
+                TimelineRecorder::with_latencies()
+            } else {
+                TimelineRecorder::default()
+            },
             slow: trial.keeps_slow.then(SlowCalls::default),
             steps: StepRecorder::new(&trial.schedule),
             account: Account::default(),

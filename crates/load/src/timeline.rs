@@ -1,6 +1,6 @@
 //! A timeline of a trial whose length is not known in advance.
 
-use rpcgauge_trial::{Timeline, TimelineSlice};
+use rpcgauge_trial::{LatencyCounts, Timeline, TimelineSlice};
 
 /// Maximum number of slices. When more are needed, pairs are merged and the length of a slice doubles.
 const MAX_SLICES: usize = 200;
@@ -12,6 +12,8 @@ pub struct TimelineRecorder {
     /// minutes. Each doubling merges only 100 pairs.
     doublings: u32,
     slices: Vec<TimelineSlice>,
+    /// `None` unless each slice counts its latencies by bucket.
+    latencies: Option<Latencies>,
 }
 
 impl Default for TimelineRecorder {
@@ -19,11 +21,20 @@ impl Default for TimelineRecorder {
         TimelineRecorder {
             doublings: 0,
             slices: Vec::with_capacity(MAX_SLICES),
+            latencies: None,
         }
     }
 }
 
 impl TimelineRecorder {
+    /// Like the default, but also counts the latencies of each slice by bucket.
+    pub(crate) fn with_latencies() -> Self {
+        TimelineRecorder {
+            latencies: Some(Latencies::default()),
+            ..TimelineRecorder::default()
+        }
+    }
+
     /// Number of slices for which memory is allocated.
     #[cfg(test)]
     pub(crate) fn room(&self) -> usize {
@@ -33,29 +44,40 @@ impl TimelineRecorder {
     /// Counts `calls` (at least 1) successful calls that were due `due_ns` after the trial's start and took
     /// `took_ns` in total. Their mean stands in for their maximum, which it never exceeds.
     pub fn succeeded(&mut self, due_ns: u64, took_ns: u64, calls: u64) {
-        let slice = self.slice(due_ns);
+        let index = self.slice(due_ns);
+        let slice = &mut self.slices[index];
+        let each_ns = took_ns.div_ceil(calls);
         slice.answered += calls;
         slice.latency_sum_ns = slice.latency_sum_ns.saturating_add(took_ns);
-        slice.latency_max_ns = slice.latency_max_ns.max(took_ns.div_ceil(calls));
+        slice.latency_max_ns = slice.latency_max_ns.max(each_ns);
+        if let Some(latencies) = &mut self.latencies {
+            latencies.add(index, each_ns, calls);
+        }
     }
 
     /// Counts failed calls.
     pub fn failed(&mut self, due_ns: u64, calls: u64) {
-        self.slice(due_ns).failed += calls;
+        let index = self.slice(due_ns);
+        self.slices[index].failed += calls;
     }
 
     /// Ends the timeline. It covers `elapsed_ns` and every call, in at least 100 slices unless it is shorter
     /// than 100 ns.
     pub fn finish(mut self, elapsed_ns: u64) -> Timeline {
         self.slice(elapsed_ns.saturating_sub(1));
+        if let Some(latencies) = &self.latencies {
+            for (index, slice) in self.slices.iter_mut().enumerate() {
+                slice.latencies = latencies.of(index);
+            }
+        }
         Timeline {
             slice_ns: 1 << self.doublings,
             slices: self.slices,
         }
     }
 
-    /// The slice that contains `at_ns`, added if necessary.
-    fn slice(&mut self, at_ns: u64) -> &mut TimelineSlice {
+    /// The index of the slice that contains `at_ns`, which is added if necessary.
+    fn slice(&mut self, at_ns: u64) -> usize {
         while at_ns >> self.doublings >= MAX_SLICES as u64 {
             self.halve();
         }
@@ -63,27 +85,81 @@ impl TimelineRecorder {
         if index >= self.slices.len() {
             self.slices.resize(index + 1, TimelineSlice::default());
         }
-        &mut self.slices[index]
+        index
     }
 
     #[cold]
     fn halve(&mut self) {
-        let half = self.slices.len().div_ceil(2);
+        let slices = self.slices.len();
+        let half = slices.div_ceil(2);
         for i in 0..half {
-            let second = self.slices.get(2 * i + 1).copied().unwrap_or_default();
-            self.slices[i] = sum(self.slices[2 * i], second);
+            let second = self.slices.get_mut(2 * i + 1).map(std::mem::take);
+            let first = std::mem::take(&mut self.slices[2 * i]);
+            self.slices[i] = sum(first, second.unwrap_or_default());
         }
         self.slices.truncate(half);
         self.doublings += 1;
+        if let Some(latencies) = &mut self.latencies {
+            latencies.halve(slices);
+        }
     }
 }
 
+/// The sum of two slices whose latencies are not counted yet.
 fn sum(one: TimelineSlice, other: TimelineSlice) -> TimelineSlice {
     TimelineSlice {
         answered: one.answered + other.answered,
         failed: one.failed + other.failed,
         latency_sum_ns: one.latency_sum_ns.saturating_add(other.latency_sum_ns),
         latency_max_ns: one.latency_max_ns.max(other.latency_max_ns),
+        latencies: LatencyCounts::default(),
+    }
+}
+
+/// The latencies of all slices by bucket.
+#[derive(Debug)]
+struct Latencies {
+    /// A row of all buckets for each possible slice: 1.5 MB, of which the system provides only the pages that
+    /// are used.
+    counts: Vec<u64>,
+    /// The first and the last bucket in which any slice has calls. Merging slices must not take as long as
+    /// several calls, so it skips the other buckets.
+    first: usize,
+    last: usize,
+}
+
+impl Default for Latencies {
+    fn default() -> Self {
+        Latencies {
+            counts: vec![0; MAX_SLICES * LatencyCounts::BUCKETS],
+            first: LatencyCounts::BUCKETS,
+            last: 0,
+        }
+    }
+}
+
+impl Latencies {
+    fn add(&mut self, slice: usize, ns: u64, calls: u64) {
+        let bucket = LatencyCounts::bucket(ns);
+        self.first = self.first.min(bucket);
+        self.last = self.last.max(bucket);
+        self.counts[slice * LatencyCounts::BUCKETS + bucket] += calls;
+    }
+
+    /// Merges pairs of the first `slices` slices.
+    fn halve(&mut self, slices: usize) {
+        for from in 0..slices {
+            for bucket in self.first..=self.last {
+                let count =
+                    std::mem::take(&mut self.counts[from * LatencyCounts::BUCKETS + bucket]);
+                self.counts[from / 2 * LatencyCounts::BUCKETS + bucket] += count;
+            }
+        }
+    }
+
+    fn of(&self, slice: usize) -> LatencyCounts {
+        let row = &self.counts[slice * LatencyCounts::BUCKETS..];
+        LatencyCounts::of_buckets((self.first..=self.last).map(|bucket| (bucket, row[bucket])))
     }
 }
 
@@ -150,7 +226,7 @@ mod tests {
         fn every_call_is_in_its_slice_and_none_is_lost(
             calls in prop::collection::vec((0u64..1 << 45, any::<bool>(), 0u64..1 << 40), 1..300),
         ) {
-            let mut recorder = TimelineRecorder::default();
+            let mut recorder = TimelineRecorder::with_latencies();
             for &(due, good, latency) in &calls {
                 if good { recorder.succeeded(due, latency, 1) } else { recorder.failed(due, 1) }
             }
@@ -166,6 +242,9 @@ mod tests {
                 prop_assert_eq!(slice.latency_sum_ns, good.iter().map(|call| call.2).sum::<u64>());
                 let longest = good.iter().map(|call| call.2).max().unwrap_or_default();
                 prop_assert_eq!(slice.latency_max_ns, longest);
+                let mut latencies = LatencyCounts::default();
+                good.iter().for_each(|call| latencies.add(&LatencyCounts::of(call.2, 1)));
+                prop_assert_eq!(&slice.latencies, &latencies);
             }
         }
     }

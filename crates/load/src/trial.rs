@@ -148,6 +148,8 @@ pub struct Trial {
     pub timing: Timing,
     /// Whether slow calls are recorded, which adds a small cost to each call.
     pub keeps_slow: bool,
+    /// Whether the timeline counts latencies by bucket, which adds a small cost to each call.
+    pub keeps_detail: bool,
     /// The bounds of the warm-up. `None` measures from the first call on.
     pub warmup: Option<WarmupBounds>,
     /// Maximum number of requests sent, including retries and those of the warm-up; `None` for no limit. The
@@ -188,6 +190,7 @@ impl Trial {
             keepalive: None,
             timing: Timing::Load,
             keeps_slow: false,
+            keeps_detail: false,
             warmup: None,
             max_requests: None,
             stop: Stop {

@@ -14,7 +14,7 @@ pub use rpcgauge_message::CodeKind;
 use rpcgauge_trial::is_default;
 pub use rpcgauge_trial::{
     Calibration, Calls, Cpu, DirectionCounts, Ending, ErrorSample, FailureKind, Fault, LateCalls,
-    Lateness, LinkCounts, Payload, Stage, Stalls, Timeline, TimelineSlice, Warmup,
+    LatencyCounts, Lateness, LinkCounts, Payload, Stage, Stalls, Timeline, TimelineSlice, Warmup,
 };
 use serde::{Deserialize, Serialize};
 

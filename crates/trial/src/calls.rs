@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::failure::FailureKind;
 use crate::is_default;
+use crate::latency_counts::LatencyCounts;
 
 /// The outcomes of all measured calls: `started = answered + failed + abandoned`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -301,7 +302,7 @@ pub struct Timeline {
 }
 
 /// The calls that were due in one slice.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimelineSlice {
     /// Calls that succeeded.
     pub answered: u64,
@@ -311,6 +312,9 @@ pub struct TimelineSlice {
     pub latency_sum_ns: u64,
     /// The longest of these latencies, in ns.
     pub latency_max_ns: u64,
+    /// These latencies by bucket; absent unless the calls are those of a live service, and in older records.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub latencies: LatencyCounts,
 }
 
 /// CPU time of a thread or process, in ns.

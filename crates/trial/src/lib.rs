@@ -7,6 +7,7 @@ mod bounds;
 mod calls;
 mod connection;
 mod failure;
+mod latency_counts;
 mod link;
 mod mix;
 mod ramp;
@@ -18,6 +19,7 @@ pub use bounds::{MAX_IN_FLIGHT, MAX_MS, MAX_RATE, OutOfBounds, is_rate};
 pub use calls::{Calls, Cpu, Ending, LateCalls, Payload, Stalls, Timeline, TimelineSlice, Warmup};
 pub use connection::{Address, ConnectionUse, Keepalive, MAX_SOCKET_PATH_BYTES, abstract_name};
 pub use failure::{ErrorSample, ErrorSamples, FailureKind, Fault};
+pub use latency_counts::LatencyCounts;
 pub use link::{
     Calibration, Congestion, DEFAULT_MTU, Direction, DirectionCounts, Lateness, Link, LinkCounts,
     LinkRate, Loss, MAX_LATENESS_NS, MAX_OFF_NS, MAX_OPPORTUNITIES, Queue, Trace, TraceError,

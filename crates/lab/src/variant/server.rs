@@ -281,6 +281,7 @@ impl Server {
         match target {
             Target::Call(_) | Target::Codec(_) => trial,
             Target::Live(live) => load::Trial {
+                keeps_detail: true,
                 max_requests: live.service.max_requests,
                 drain: match live.service.at_end {
                     AtEnd::Cancel => Duration::ZERO,

@@ -74,6 +74,7 @@ fn a_million_calls_are_kept_in_no_more_than_ten_thousand() {
         },
         timing: Timing::Stages,
         keeps_slow: true,
+        keeps_detail: true,
         ..trial(unused())
     };
     let mut recorder = Recorder::new(&trial, true);

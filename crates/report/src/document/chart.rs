@@ -109,6 +109,8 @@ pub(crate) struct Plot {
     pub(crate) size: Size,
     pub(crate) x: Vec<Tick>,
     pub(crate) y: Vec<Tick>,
+    /// Filled areas: the class and name of each shade, with its areas.
+    pub(crate) shades: Vec<(Named, Vec<Area>)>,
     pub(crate) lines: Vec<Line>,
     /// The positions of trials' starts.
     pub(crate) trials: Vec<f64>,
@@ -125,6 +127,13 @@ pub(crate) struct Plot {
     pub(crate) below: String,
     /// A folded table at the end, with its name.
     pub(crate) table: Option<(&'static str, super::Table)>,
+}
+
+/// A rectangle: its ends on both axes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Area {
+    pub(crate) x: [f64; 2],
+    pub(crate) y: [f64; 2],
 }
 
 /// The width of a plot.

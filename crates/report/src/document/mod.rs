@@ -21,7 +21,7 @@ mod summary;
 mod verdicts;
 
 pub(crate) use chart::{
-    Bar, Bars, Chart, Line, Mark, Marks, Named, Part, Plot, Scale, Size, Weight,
+    Area, Bar, Bars, Chart, Line, Mark, Marks, Named, Part, Plot, Scale, Size, Weight,
 };
 pub(crate) use claims::{Claim, Measured};
 pub(crate) use run::{cautions, machine_facts, still_running};

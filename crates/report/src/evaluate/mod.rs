@@ -13,6 +13,7 @@ mod cell;
 mod claim;
 mod compare;
 mod decision;
+mod heat_map;
 mod link;
 mod objective;
 mod parts;

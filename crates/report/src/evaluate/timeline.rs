@@ -16,6 +16,7 @@ use rpcgauge_stats::{mad, median};
 use rpcgauge_study::record::{Ending, TimelineSlice as Slice, TrialFigures, TrialRecord};
 use rpcgauge_study::settings::{Arrivals, Schedule, Settings};
 
+use super::heat_map;
 use crate::findings::timeline::{Bin, Spike, TimelineFindings};
 
 /// A spike is more than this many robust standard deviations above the usual slice.
@@ -46,9 +47,10 @@ pub(crate) fn merge(
 ) -> TimelineFindings {
     let mut timeline = TimelineFindings {
         usual_longest_ns: usual_longest(trials),
+        heat_map: heat_map::of(trials),
         ..TimelineFindings::default()
     };
-    let per_bin = slices_a_bin(trials);
+    let per_bin = slices_together(trials, MAX_BINS);
     let mut start_ns = 0_u64;
     for (record, measured) in trials {
         timeline.trial_starts_ns.push(start_ns);
@@ -129,15 +131,15 @@ fn bin(slices: &[Slice], slice_ns: u64, start_ns: u64, due_until: u64) -> Bin {
     }
 }
 
-/// The smallest number of slices per bin that gives no more than [`MAX_BINS`]; whole trials if there
+/// The smallest number of slices per bin that gives no more than this many bins; whole trials if there
 /// are more trials than that. Each trial's last bin may be shorter.
-fn slices_a_bin(trials: &[(&TrialRecord, &TrialFigures)]) -> usize {
+pub(super) fn slices_together(trials: &[(&TrialRecord, &TrialFigures)], most: usize) -> usize {
     let lengths = || trials.iter().map(|(_, m)| m.timeline.slices.len());
     let bins = |per_bin: usize| lengths().map(|n| n.div_ceil(per_bin)).sum::<usize>();
-    let least = lengths().sum::<usize>().div_ceil(MAX_BINS).max(1);
+    let least = lengths().sum::<usize>().div_ceil(most).max(1);
     let whole_trials = lengths().max().unwrap_or(0).max(1);
     (least..whole_trials)
-        .find(|per_bin| bins(*per_bin) <= MAX_BINS)
+        .find(|per_bin| bins(*per_bin) <= most)
         .unwrap_or(whole_trials)
 }
 
@@ -239,6 +241,7 @@ mod tests {
             failed: 1,
             latency_sum_ns: us * 5_000,
             latency_max_ns: us * 1_000,
+            ..Slice::default()
         };
         let TrialOutcome::Measured(measured) = &mut trial.outcome else {
             panic!("it was measured")

@@ -176,9 +176,14 @@ impl Distribution {
 
 /// A quantile, if at least one value lies beyond it. The median and lower quantiles are always given.
 pub(crate) fn supported(histogram: &Times, quantile: f64) -> Option<f64> {
+    is_supported(histogram.len(), quantile).then(|| histogram.quantile(quantile))
+}
+
+/// Whether a quantile of this many values is given.
+pub(crate) fn is_supported(values: u64, quantile: f64) -> bool {
     // 100 values are enough for the 99th percentile, although 100 × (1 − 0.99) is slightly below 1 in floating point.
-    let beyond = histogram.len() as f64 * (1.0 - quantile);
-    (beyond > 1.0 - 1e-6 || quantile <= 0.5).then(|| histogram.quantile(quantile))
+    let beyond = values as f64 * (1.0 - quantile);
+    beyond > 1.0 - 1e-6 || quantile <= 0.5
 }
 
 /// One stage or span of a call.

@@ -30,8 +30,8 @@ use rpcgauge_study::run::{RunInfo, Writing};
 use rpcgauge_study::settings::{Idle, Placement, Timing};
 use serde::Serialize;
 
-pub(crate) use figures::supported;
 pub use figures::*;
+pub(crate) use figures::{is_supported, supported};
 pub use link::*;
 
 use capacity::CapacityFindings;

@@ -25,6 +25,37 @@ pub struct TimelineFindings {
     /// The slow calls by cause; absent unless the study requests it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub causes: Option<SpikeCauses>,
+    /// The latency of successful calls over time; absent unless the calls are those of a live service.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub heat_map: Option<HeatMap>,
+}
+
+/// Successful calls by when they were due and how long they took.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct HeatMap {
+    /// The shortest latency of each row, in ascending order, and then the end of the last row.
+    pub rows_ns: Vec<u64>,
+    /// The columns in order.
+    pub columns: Vec<HeatColumn>,
+}
+
+/// The calls that were due in one column of a heat map.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct HeatColumn {
+    /// When it begins in the measured time of all trials.
+    pub start_ns: u64,
+    /// Its length.
+    pub length_ns: u64,
+    /// Median latency, at most 3.2% off, like the other percentiles of a column.
+    pub p50_ns: Option<f64>,
+    /// 90th percentile.
+    pub p90_ns: Option<f64>,
+    /// 99th percentile.
+    pub p99_ns: Option<f64>,
+    /// The number of calls in each row.
+    pub counts: Vec<u64>,
 }
 
 /// Neighbouring slices, merged.

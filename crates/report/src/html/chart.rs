@@ -3,7 +3,7 @@
 
 use super::page::{Page, filled, percent, rounded};
 use super::table;
-use crate::document::{Bar, Bars, Chart, Drawn, Line, Mark, Marks, Named, Part, Plot, Size};
+use crate::document::{Area, Bar, Bars, Chart, Drawn, Line, Mark, Marks, Named, Part, Plot, Size};
 use crate::words::joined;
 
 /// The width and height of a plot's coordinate system.
@@ -111,6 +111,9 @@ fn plot(page: &mut Page, plot: &Plot) {
     if plot.heads.is_empty() {
         line_key(page, plot);
     }
+    if !plot.shades.is_empty() {
+        key(page, plot.shades.iter().map(|(named, _)| named));
+    }
     let spiked = if plot.spikes.is_empty() {
         ""
     } else {
@@ -136,6 +139,9 @@ fn plot(page: &mut Page, plot: &Plot) {
         );
     }
     page.raw("<svg viewBox=\"0 0 1000 300\" preserveAspectRatio=\"none\" aria-hidden=\"true\">");
+    for ((class, _), areas) in &plot.shades {
+        shade(page, class, areas);
+    }
     uprights(page, "trial", &plot.trials, [HEIGHT, 0.0]);
     for line in &plot.lines {
         curve(page, line);
@@ -282,6 +288,21 @@ fn uprights(page: &mut Page, class: &'static str, places: &[f64], [from, to]: [f
         page.put(
             "M{} {}v{}",
             &[&(place * WIDTH).round(), &from, &(to - from)],
+        );
+    }
+    page.raw("\"/>");
+}
+
+/// The areas of one shade, in whole coordinates.
+fn shade(page: &mut Page, class: &'static str, areas: &[Area]) {
+    page.put("<path class=\"shade {}\" d=\"", &[&class]);
+    for area in areas {
+        let (left, bottom) = place((area.x[0], area.y[0]));
+        let (right, top) = place((area.x[1], area.y[1]));
+        let width = right - left;
+        page.put(
+            "M{} {}h{}v{}h{}z",
+            &[&left, &top, &width, &(bottom - top), &-width],
         );
     }
     page.raw("\"/>");

@@ -138,7 +138,8 @@ pub fn live_schedule(variant: &mut Variant) -> &mut Schedule {
     }
 }
 
-/// Removes the figures that only a subject has, since only the responses of a live service are known.
+/// Removes the figures that only a subject has, since only the responses of a live service are known, and adds
+/// those that only a live service has.
 fn seen_from_outside(record: &mut TrialRecord) {
     record.timing = Timing::Load;
     if let TrialOutcome::Measured(measured) = &mut record.outcome {
@@ -147,6 +148,17 @@ fn seen_from_outside(record: &mut TrialRecord) {
         measured.memory.server_peak = None;
         measured.code = None;
         measured.payload.response = None;
+        for slice in &mut measured.timeline.slices {
+            let others = slice.answered.saturating_sub(1);
+            let rest_ns = slice.latency_sum_ns - slice.latency_max_ns;
+            if let Some(mean_ns) = rest_ns.checked_div(others) {
+                slice.latencies.add(&LatencyCounts::of(mean_ns, others));
+            }
+            if slice.answered > 0 {
+                let longest = LatencyCounts::of(slice.latency_max_ns, 1);
+                slice.latencies.add(&longest);
+            }
+        }
     }
 }
 

@@ -173,6 +173,15 @@ impl TrialFigures {
         ];
         let fit = slices.is_empty() || of_slices == [answered, failed];
         holds(fit, "its timeline does not match the trial's calls")?;
+        let are_counted = slices.iter().any(|slice| slice.latencies.calls() > 0);
+        let fit = slices.iter().all(|slice| {
+            let calls = if are_counted { slice.answered } else { 0 };
+            slice.latencies.is_sound() && slice.latencies.calls() == calls
+        });
+        holds(
+            fit,
+            "a slice of its timeline does not have one latency for each call",
+        )?;
         let latency = self.latency.unpack();
         let by_calls = latency.mean() * latency.len() as f64;
         let by_slices = sum(slices.iter().map(|slice| slice.latency_sum_ns)) as f64;

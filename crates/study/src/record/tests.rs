@@ -127,6 +127,7 @@ fn sound() -> TrialFigures {
         failed: 5,
         latency_sum_ns: 35,
         latency_max_ns: 7,
+        latencies: LatencyCounts::of(7, 5),
     };
     TrialFigures {
         calls: Calls {
@@ -187,6 +188,8 @@ fn right_records_are_believed() {
     assert_eq!(problem(|m| *m = measured()), "", "nothing was called");
     assert_eq!(problem(|m| m.failed_latency = None), "");
     assert_eq!(problem(|m| m.timeline = Timeline::default()), "");
+    let uncounted = problem(|m| m.timeline.slices[0].latencies = LatencyCounts::default());
+    assert_eq!(uncounted, "", "in older records");
     // A client subject reports no delays, and calls after a ramp's end are in none of its steps.
     assert_eq!(problem(|m| m.send_delay = times(0)), "");
     assert_eq!(problem(|m| m.steps.truncate(1)), "");
@@ -227,6 +230,10 @@ fn records_that_contradict_themselves_are_refused() {
     insta::assert_snapshot!(problem(|m| m.stages = [(Stage::Encode, times(6))].into()), @"one of its stages has more times than there are successful calls");
     insta::assert_snapshot!(problem(|m| m.timeline.slices[0].answered = 4), @"its timeline does not match the trial's calls");
     insta::assert_snapshot!(problem(|m| m.timeline.slices[0].latency_sum_ns = 70), @"its timeline does not match the trial's latencies");
+    let latencies = |latencies| problem(|m| m.timeline.slices[0].latencies = latencies);
+    insta::assert_snapshot!(latencies(LatencyCounts::of(7, 4)), @"a slice of its timeline does not have one latency for each call");
+    let no_bucket = LatencyCounts::of_buckets([(LatencyCounts::BUCKETS, 5)]);
+    insta::assert_snapshot!(latencies(no_bucket), @"a slice of its timeline does not have one latency for each call");
     insta::assert_snapshot!(problem(|m| m.elapsed_ns = 0), @"it has successful calls, but took no time");
     insta::assert_snapshot!(problem(|m| m.elapsed_ns = 1 << 63), @"one of its times is longer than a year");
     insta::assert_snapshot!(problem(|m| m.startup.server_ns = Some(1 << 63)), @"one of its times is longer than a year");

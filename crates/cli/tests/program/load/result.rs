@@ -64,6 +64,26 @@ fn objectives_decide_the_exit_code() {
 }
 
 #[test]
+fn every_successful_call_is_in_the_heat_map() {
+    let place = Place::new();
+    let target = format!("http://{}/", answering(OK).address);
+    let finished = place.line(&format!(
+        "load {target} --rate 2000 --calls 400 --out run --warmup 0s --quiet"
+    ));
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    let run = place.path().join("run");
+    let report = report(&run);
+    let figures = figures(&report);
+    let columns = figures["timeline"]["heat_map"]["columns"].as_array();
+    let columns = columns.expect("it has a heat map").iter();
+    let counts = columns.flat_map(|column| column["counts"].as_array().unwrap());
+    let counted: u64 = counts.map(|count| count.as_u64().unwrap()).sum();
+    assert_eq!(counted, figures["calls"]["answered"], "{figures}");
+    let page = std::fs::read_to_string(run.join("report.html")).unwrap();
+    assert!(page.contains("Heat map of the latency of target over time: "));
+}
+
+#[test]
 fn a_service_that_only_fails_is_measured_and_ends_with_1() {
     let place = Place::new();
     let server = answering(BUSY);

@@ -3,6 +3,7 @@
 mod bars;
 mod by_rate;
 mod curves;
+mod heat_map;
 mod load;
 mod sizes;
 mod steps;
@@ -73,7 +74,10 @@ mod tests {
             _ => &[],
         });
         let plots: Vec<&Plot> = plots.filter(|plot| plot.size == Size::Whole).collect();
-        assert_eq!(plots.len(), 1);
-        assert!(plots[0].x.iter().any(|tick| tick.label.ends_with(" ms")));
+        let titles = plots.iter().map(|plot| &*plot.title);
+        assert_eq!(titles.collect::<Vec<_>>(), ["Latency", "Calls by latency"]);
+        for plot in plots {
+            assert!(plot.x.iter().any(|tick| tick.label.ends_with(" ms")));
+        }
     }
 }

@@ -6,10 +6,10 @@ use rpcgauge_study::record::EventKind;
 use super::super::chart::{self, Axis, Chart, Line, Named, Plot, Size, Weight};
 use super::super::groups::{self, Group, measured};
 use super::super::{Column, Table};
-use super::{load, steps};
+use super::{heat_map, load};
+use crate::findings::Figures;
 use crate::findings::spikes::SpikeCauses;
-use crate::findings::timeline::{Bin, Spike, TimelineFindings};
-use crate::findings::{Figures, StepFindings};
+use crate::findings::timeline::{Bin, HeatColumn, Spike, TimelineFindings};
 use crate::{units, words};
 
 /// With more trials than this, lines between them would hide everything else, so none are drawn.
@@ -34,32 +34,32 @@ pub(super) fn chart(groups: &[Group<'_>], weight: Weight) -> Option<Chart> {
         let latency = timeline(&variant.name, figures, size);
         above.into_iter().flatten().chain(latency)
     });
-    let intro = match size {
-        Size::Whole => ALONE,
-        _ => SEVERAL,
-    };
-    Chart::new(weight, "Timeline", intro, None, plots.collect())
+    let maps = measured(groups)
+        .filter_map(|(variant, figures)| heat_map::plot(&variant.name, &figures.timeline, size));
+    let mut all = measured(groups);
+    let have_keys = all.all(|(_, figures)| has_key(size, &figures.timeline));
+    let intro = if have_keys { WITH_KEYS } else { WITHOUT_KEYS };
+    Chart::new(weight, "Timeline", intro, None, plots.chain(maps).collect())
 }
 
-const ALONE: &str = "All trials end to end. Each call counts at the time when it was due. Spikes of the latency are \
+/// Whether a plot names its lines: on the page's whole width, and if there are more than two.
+fn has_key(size: Size, timeline: &TimelineFindings) -> bool {
+    size == Size::Whole || timeline.heat_map.is_some()
+}
+
+const WITH_KEYS: &str = "All trials end to end. Each call counts at the time when it was due. Spikes of the latency are \
      marked above it.";
 
-const SEVERAL: &str = "Latency over the measured time, with all trials of a variant end to end: the mean (blue) and the \
+const WITHOUT_KEYS: &str = "Latency over the measured time, with all trials of a variant end to end: the mean (blue) and the \
      maximum (grey) at each moment; spikes are marked above.";
 
-/// A percentile of a ramp's steps, with its line.
-type Percentile = (Named, fn(&StepFindings) -> Option<f64>);
+/// A percentile over time, with its line.
+type Percentile = (Named, fn(&HeatColumn) -> Option<f64>);
 
 const PERCENTILES: [Percentile; 3] = [
-    (chart::named("s4", "p50 of the step"), |step| {
-        Some(step.latency.as_ref()?.p50_ns)
-    }),
-    (chart::named("s2", "p90 of the step"), |step| {
-        step.latency.as_ref()?.p90_ns
-    }),
-    (chart::named("s1", "p99 of the step"), |step| {
-        step.latency.as_ref()?.p99_ns
-    }),
+    (chart::named("s4", "p50"), |column| column.p50_ns),
+    (chart::named("s2", "p90"), |column| column.p90_ns),
+    (chart::named("s1", "p99"), |column| column.p99_ns),
 ];
 
 /// The end of a timeline, ns; `None` if it is empty.
@@ -75,43 +75,50 @@ pub(super) fn trial_starts(timeline: &TimelineFindings, end: f64) -> Vec<f64> {
     starts.map(|start| *start as f64 / end).collect()
 }
 
-/// The latency of a variant over time. A plot of the page's whole width names its lines, and has the percentiles of a
-/// ramp's steps.
+/// The latency of a variant over time: percentiles if they are known, and otherwise the mean.
 fn timeline(name: &str, figures: &Figures, size: Size) -> Option<Plot> {
-    let is_alone = size == Size::Whole;
     let timeline = &figures.timeline;
     let end = end(timeline)?;
     let bins = || timeline.bins.iter();
-    let means = bins().filter_map(|bin| bin.mean_ns);
-    let medians = steps::reached(figures).filter_map(|step| Some(step.latency.as_ref()?.p50_ns));
-    let medians = medians.filter(|_| is_alone);
-    let low = means.chain(medians).reduce(f64::min)?;
+    let columns = timeline.heat_map.iter().flat_map(|map| &map.columns);
+    let lows = columns.clone().filter_map(|column| column.p50_ns);
+    let low = lows
+        .chain(bins().filter_map(|bin| bin.mean_ns))
+        .reduce(f64::min)?;
     let high = bins().map(|bin| bin.max_ns).max()? as f64;
     let axis = Axis::over(low, high);
     let middle = |start: u64, length: u64| ((start as f64 + length as f64 / 2.0) / end).min(1.0);
-    let line = |class, name, value: fn(&Bin) -> Option<f64>| {
+    let has_key = has_key(size, timeline);
+    let line = |(class, name): &Named, points: Vec<(f64, f64)>| {
+        let named = (*class, if has_key { name.clone() } else { "".into() });
+        Line::parts(&named, between_pauses(&points).map(<[_]>::to_vec))
+    };
+    let of_bins = |named: Named, value: fn(&Bin) -> Option<f64>| {
         let place = |bin: &Bin| {
             let at = middle(bin.start_ns, bin.length_ns);
             Some((at, axis.place(value(bin)?)))
         };
-        let points: Vec<(f64, f64)> = bins().filter_map(place).collect();
-        let named = chart::named(class, if is_alone { name } else { "" });
-        Line::parts(&named, between_pauses(&points).map(<[_]>::to_vec))
+        line(&named, bins().filter_map(place).collect())
     };
-    let mut lines = line("longest", "maximum", |bin| {
+    let of_columns = |(named, value): &Percentile| {
+        let place = |column: &HeatColumn| {
+            let at = middle(column.start_ns, column.length_ns);
+            Some((at, axis.place(value(column)?)))
+        };
+        line(named, columns.clone().filter_map(place).collect())
+    };
+    let mut lines = of_bins(chart::named("longest", "maximum"), |bin| {
         (bin.max_ns > 0).then_some(bin.max_ns as f64)
     });
-    lines.extend(line("mean", "mean", |bin| bin.mean_ns));
-    if is_alone {
-        let levels =
-            |(named, figure): &Percentile| steps::levels(figures, named, axis, end, *figure);
-        lines.extend(PERCENTILES.iter().flat_map(levels));
-    }
+    lines.extend(match timeline.heat_map {
+        Some(_) => PERCENTILES.iter().rev().flat_map(of_columns).collect(),
+        None => of_bins(chart::named("mean", "mean"), |bin| bin.mean_ns),
+    });
     let summary = summary(timeline);
     let spiked = timeline.spikes.iter();
     let causes = timeline.causes.as_ref();
     Some(Plot {
-        title: if is_alone { "Latency" } else { name }.to_owned(),
+        title: if size == Size::Whole { "Latency" } else { name }.to_owned(),
         label: format!("Timeline of {name}: {summary}"),
         size,
         x: Axis::Linear { high: end }.times(),
@@ -258,6 +265,7 @@ mod tests {
             ..Bin::default()
         };
         figures.timeline.bins = (0..100).map(bin).collect();
+        figures.timeline.heat_map = None;
         let plot = timeline("target", &figures, Size::Half).unwrap();
         let lines: Vec<(&str, usize)> = plot
             .lines
