@@ -226,7 +226,7 @@ impl Client {
     }
 
     /// Moves `n` received body bytes to overhead: the message prefixes that
-    /// [`crate::grpc::UnaryResponse`] found.
+    /// [`crate::grpc::Response`] found.
     #[inline]
     pub fn count_received_prefix(&mut self, n: u64) {
         either!(&mut self.inner, c => c.traffic_mut().received.body_to_overhead(n));

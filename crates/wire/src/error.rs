@@ -83,7 +83,8 @@ impl Violation {
     }
 }
 
-/// A limit of [`crate::Limits`] that a response exceeded. Each message names the limit's field.
+/// A limit of [`crate::Limits`], or of [`crate::TextDeframer`], that a response exceeded. Each message
+/// names the field or parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the error messages describe the variants")]
 pub enum LimitExceeded {
@@ -97,6 +98,8 @@ pub enum LimitExceeded {
     InterimResponses(u32),
     #[error("a body of more than {0} bytes (max_body_bytes)")]
     BodyBytes(u64),
+    #[error("a message of more than {0} bytes (max_message_bytes)")]
+    MessageBytes(u32),
     #[error("a chunk size line of more than {0} bytes (max_chunk_line_bytes)")]
     ChunkLineBytes(usize),
     #[error("more than {0} CONTINUATION frames (max_continuations)")]
@@ -211,6 +214,7 @@ mod tests {
             (LimitExceeded::HeaderListBytes(1), false),
             (LimitExceeded::Fields(1), false),
             (LimitExceeded::BodyBytes(1), false),
+            (LimitExceeded::MessageBytes(1), false),
             (LimitExceeded::InterimResponses(1), true),
             (LimitExceeded::ChunkLineBytes(1), true),
             (LimitExceeded::Continuations(1), true),

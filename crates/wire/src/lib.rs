@@ -53,6 +53,8 @@
 //!   [`Client::release`]. A caller that releases a message when it has processed it slows down the
 //!   server, which can never send more than [`Limits::stream_window`] bytes ahead. The parts of a
 //!   message that may be longer than the window must be released as they arrive.
+//! - [`grpc::Response`] finds the messages in a body of gRPC, [`TextDeframer`] those in NDJSON and
+//!   Server-Sent Events.
 //! - HTTP/1.1 has no flow control of its own, so do not read more than [`Client::input_room`].
 //!
 //! ```
@@ -90,6 +92,7 @@ mod output;
 mod request;
 #[cfg(test)]
 mod testing;
+mod text;
 mod traffic;
 mod unsent;
 
@@ -105,4 +108,5 @@ pub use event::{Event, Exchange, Fields, Sink, Token};
 pub use http2::ErrorCode;
 pub use limits::Limits;
 pub use request::{Head, HeadBuilder};
+pub use text::{TextDeframer, TextFraming, TextPiece};
 pub use traffic::{ByteCount, Traffic};

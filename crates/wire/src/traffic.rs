@@ -39,7 +39,7 @@ impl ByteCount {
     }
 
     /// Moves `n` body bytes (or all, if there are fewer) to overhead, because they are framing of a
-    /// layer above HTTP (see [`crate::grpc::UnaryResponse::prefix_bytes`]).
+    /// layer above HTTP (see [`crate::grpc::Response::prefix_bytes`]).
     #[inline]
     pub fn body_to_overhead(&mut self, n: u64) {
         let moved = n.min(self.body);
