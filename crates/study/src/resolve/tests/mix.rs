@@ -124,7 +124,7 @@ fn what_is_no_mix_is_refused() {
     insta::assert_snapshot!(one(HTTP, "method = \"shop.Orders/Get\""), @r#"my.toml:8:10: the target is called over HTTP, so each call has a "path", not a "method""#);
     insta::assert_snapshot!(one(GRPC, "path = \"/x\""), @r#"my.toml:8:8: the target is called over gRPC, so each call has a "method", not a "path""#);
     insta::assert_snapshot!(one(GRPC, "method = \"shop.Orders/Get\"\nhttp-method = \"GET\""), @"my.toml:9:15: the target is called over gRPC, which sets the HTTP method itself; leave it out");
-    insta::assert_snapshot!(one(GRPC, ""), @r#"my.toml:3:10: grpc://localhost:1/ names no method; append one, as in grpc://HOST:PORT/package.Service/Method, or give "method""#);
+    insta::assert_snapshot!(one(GRPC, ""), @r#"my.toml:3:10: grpc://localhost:1/ names no method; append one, as in grpc://HOST:PORT/package.Service/Method, or give "method" (--method)"#);
     insta::assert_snapshot!(one(GRPC, "method = \"Get\""), @r#"my.toml:8:10: "Get" is not a gRPC method; write package.Service/Method"#);
     insta::assert_snapshot!(one(HTTP, "order = \"random\""), @r#"my.toml:8:9: "order" applies to "rows", and there are none; write rows = "rows.csv""#);
     insta::assert_snapshot!(one(HTTP, "expect = [\"status = 200\", \"status = 204\"]"), @"my.toml:8:27: only one status can be expected; leave the others out");
