@@ -49,7 +49,7 @@ pub use clock::now as monotonic_ns;
 pub use engine::{Counted, Hooks, Session, measure, measure_with};
 pub use error::LoadError;
 pub use fetch::{Fetch, FetchError, Fetched};
-pub use measurement::{Marks, Measurement, SliceCount, Stages};
+pub use measurement::{Marks, Measurement, ServiceTimes, SliceCount, Stages};
 pub use progress::{IntervalTimes, ProgressHook, TrialProgress};
 pub use rpcgauge_wire::{ByteCount, Limits, Protocol, Traffic};
 pub use secrets::without_values;

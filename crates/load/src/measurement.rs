@@ -38,6 +38,9 @@ pub struct Measurement {
     /// How long after its due time each call began. For a call that failed before it began, how long it
     /// waited.
     pub send_delay: Histogram,
+    /// Times of successful calls without the wait before they were sent; `None` unless they were requested
+    /// ([`crate::Trial::keeps_detail`]).
+    pub service: Option<ServiceTimes>,
     /// Time in each stage; empty unless [`crate::Trial::timing`] is [`rpcgauge_trial::Timing::Stages`].
     pub stages: Stages,
     /// How many of the server's marks were usable.
@@ -110,6 +113,16 @@ pub struct Measurement {
     pub errors_without_sample: u64,
     /// Why the trial ended. Whatever the reason, all figures are valid for the part that was measured.
     pub ending: Ending,
+}
+
+/// Times of successful calls from just before the first write of the request, or of its last retry. Writes and
+/// reads carry many calls, so the times include what else was in the same write and read.
+#[derive(Debug, Clone)]
+pub struct ServiceTimes {
+    /// Until the read that brought the last byte of the response.
+    pub whole: Histogram,
+    /// Until the read that brought its first byte.
+    pub first_byte: Histogram,
 }
 
 /// The slices of a session.

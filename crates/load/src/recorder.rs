@@ -8,7 +8,7 @@ use rpcgauge_trial::{Calls, ErrorSamples, FailureKind, Stage, Stalls, Timing};
 use crate::Histogram;
 use crate::error::LoadError;
 use crate::histogram::{histogram, record, small_histogram};
-use crate::measurement::Marks;
+use crate::measurement::{Marks, ServiceTimes};
 use crate::progress::IntervalTimes;
 use crate::slow::{SlowCall, SlowCalls};
 use crate::steps::{StepFigures, StepRecorder};
@@ -79,6 +79,8 @@ pub(crate) struct Recorder {
     pub(crate) interval: Option<IntervalTimes>,
     pub(crate) failed_latency: Histogram,
     pub(crate) send_delay: Histogram,
+    /// `None` unless the trial keeps detail.
+    pub(crate) service: Option<ServiceTimes>,
     /// All stages if they are timed; otherwise empty.
     pub(crate) stages: Vec<(Stage, Histogram)>,
     /// The stage times of the last call, until they are counted.
@@ -109,6 +111,10 @@ impl Recorder {
             interval: has_snapshots.then(IntervalTimes::default),
             failed_latency: histogram(),
             send_delay: histogram(),
+            service: trial.keeps_detail.then(|| ServiceTimes {
+                whole: histogram(),
+                first_byte: histogram(),
+            }),
             stages,
             uncounted: None,
             marks: Marks::default(),
@@ -187,6 +193,18 @@ impl Recorder {
         }
         self.account.calls.answered += 1;
         self.end = self.end.max(done);
+    }
+
+    /// Records the times of a successful call whose request was written at `written`; 0 if its response came
+    /// before that. `received` is when the first and the last byte of the response were read.
+    pub(crate) fn served(&mut self, written: u64, received: [u64; 2]) {
+        if let Some(service) = &mut self.service
+            && written != 0
+        {
+            let [first, last] = received.map(|at| at.saturating_sub(written));
+            record(&mut service.first_byte, first);
+            record(&mut service.whole, last);
+        }
     }
 
     pub(crate) fn failed(&mut self, due: u64, done: u64, kind: FailureKind, text: &str) {

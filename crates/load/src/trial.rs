@@ -148,7 +148,8 @@ pub struct Trial {
     pub timing: Timing,
     /// Whether slow calls are recorded, which adds a small cost to each call.
     pub keeps_slow: bool,
-    /// Whether the timeline counts latencies by bucket, which adds a small cost to each call.
+    /// Whether the timeline counts latencies by bucket, and service times are recorded, which adds a small cost
+    /// to each call.
     pub keeps_detail: bool,
     /// The bounds of the warm-up. `None` measures from the first call on.
     pub warmup: Option<WarmupBounds>,

@@ -111,6 +111,12 @@ pub struct TrialFigures {
     pub failed_latency: Option<Histogram>,
     /// How long after its due time each call was sent; empty if unknown.
     pub send_delay: Histogram,
+    /// Service time of the calls that succeeded; absent unless they called a live service, and in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service_time: Option<Histogram>,
+    /// Time to first byte of the same calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_byte: Option<Histogram>,
     /// Time in each stage, for [`Timing::Stages`] trials.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub stages: BTreeMap<Stage, Histogram>,

@@ -75,6 +75,7 @@ pub(super) fn trial_figures(from: load::Measurement, processes: ProcessFigures) 
         latency,
         failed_latency,
         send_delay,
+        service,
         stages,
         // The number of request times shows how many marks were used.
         marks: _,
@@ -106,6 +107,14 @@ pub(super) fn trial_figures(from: load::Measurement, processes: ProcessFigures) 
         errors_without_sample,
         ending,
     } = from;
+    let (service_time, first_byte) = service
+        .map(|times| {
+            (
+                Histogram::from(times.whole),
+                Histogram::from(times.first_byte),
+            )
+        })
+        .unzip();
     TrialFigures {
         calls,
         warmup,
@@ -115,6 +124,8 @@ pub(super) fn trial_figures(from: load::Measurement, processes: ProcessFigures) 
             .filter(|h| !h.is_empty())
             .map(Histogram::from),
         send_delay: Histogram::from(send_delay),
+        service_time,
+        first_byte,
         stages: stages
             .into_iter()
             .map(|(stage, times)| (stage, Histogram::from(times)))

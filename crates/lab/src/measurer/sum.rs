@@ -200,6 +200,8 @@ impl Sum {
                 .map(Histogram::from),
             // A subject sends each call when it is due, that is, when the previous call has ended.
             send_delay: Times::new(Unit::Ns).into(),
+            service_time: None,
+            first_byte: None,
             stages: stages
                 .into_iter()
                 .map(|(stage, times)| (stage, times.into()))

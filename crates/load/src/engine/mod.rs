@@ -261,10 +261,28 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
     }
 
     fn write(&mut self, index: usize) -> Result<(), LoadError> {
+        if self.trial.keeps_detail {
+            self.stamp_written(index);
+        }
         if self.pool.write(index)? {
             self.ledger.stamp_sent(index);
         }
         Ok(())
+    }
+
+    /// Stamps the calls whose first bytes the next write of a connection can contain. The clock is read once
+    /// for all of them.
+    fn stamp_written(&mut self, index: usize) {
+        let open = self.pool.open(index);
+        let Some(open) = open.filter(|open| !open.unwritten.is_empty()) else {
+            return;
+        };
+        let now = clock::now();
+        for token in open.unwritten.drain(..) {
+            if let Some(call) = self.ledger.calls.get(token) {
+                call.stamps.written = now;
+            }
+        }
     }
 
     fn finish(mut self) -> Result<Measurement, LoadError> {
@@ -297,6 +315,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             latency: recorder.latency,
             failed_latency: recorder.failed_latency,
             send_delay: recorder.send_delay,
+            service: recorder.service,
             stages: stages.filter(|(_, times)| !times.is_empty()).collect(),
             marks: recorder.marks,
             began: recorder.start,

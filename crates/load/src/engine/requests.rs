@@ -160,6 +160,9 @@ impl Engine<'_, '_, '_> {
         let head = own.map_or(&self.heads[mix_call], |own| &own.head);
         match open.client.start(head, &outgoing.body, token) {
             Ok(()) => {
+                if self.trial.keeps_detail {
+                    open.unwritten.push(token);
+                }
                 // Counted here, because a call's own connection may have failed to open.
                 let is_at_a_rate = self.ledger.due_times.is_at_a_rate();
                 let late =

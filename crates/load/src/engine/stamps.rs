@@ -12,6 +12,8 @@ pub(super) struct Stamps {
     pub(super) encoding: u64,
     pub(super) encoded: u64,
     pub(super) compressed: u64,
+    /// Just before the first write that can contain some of its bytes, if the trial keeps detail.
+    pub(super) written: u64,
     pub(super) sent: u64,
     pub(super) first_byte: u64,
     pub(super) received: u64,
@@ -67,6 +69,7 @@ mod tests {
             encoding: 112,
             encoded: 125,
             compressed: 145,
+            written: 0,
             sent: 150,
             first_byte: 200,
             received: 220,

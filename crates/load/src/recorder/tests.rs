@@ -22,8 +22,11 @@ fn kept(recorder: &Recorder) -> Vec<usize> {
     let interval = recorder.interval.iter();
     let interval =
         interval.flat_map(|times| [&times.latency, &times.failed_latency, &times.send_delay]);
+    let service = recorder.service.iter();
+    let service = service.flat_map(|times| [&times.whole, &times.first_byte]);
     let mut kept: Vec<usize> = histograms
         .into_iter()
+        .chain(service)
         .chain(stages)
         .chain(steps)
         .chain(interval)
@@ -91,6 +94,7 @@ fn a_million_calls_are_kept_in_no_more_than_ten_thousand() {
             recorder.failed(due, due + latency, kind, &format!("error of call {call}"));
         } else {
             recorder.succeeded(due, due + latency);
+            recorder.served(due + 1, [due + latency / 2, due + latency]);
             recorder.stages(StageTimes {
                 client: [Some(latency); 8],
                 ..StageTimes::default()

@@ -22,7 +22,7 @@ const RATE: &str = "calls/s";
 const KERNEL: &str = "kernel";
 
 /// The figures, from left to right.
-const FIGURES: [Figure<Figures>; 24] = [
+const FIGURES: [Figure<Figures>; 28] = [
     number("p50", 0, |f| of(&f.latency, |l| Some(l.p50_ns))),
     number("p90", 8, |f| of(&f.latency, |l| l.p90_ns)),
     number("p95", PAGE, |f| of(&f.latency, |l| l.p95_ns)),
@@ -35,6 +35,14 @@ const FIGURES: [Figure<Figures>; 24] = [
     number("delay p50", PAGE, |f| of(&f.send_delay, |d| Some(d.p50_ns))),
     number(DELAY, 11, |f| of(&f.send_delay, |d| d.p99_ns)),
     number("delay max", PAGE, |f| of(&f.send_delay, |d| Some(d.max_ns))),
+    number("service p50", PAGE, |f| {
+        of(&f.service_time, |s| Some(s.p50_ns))
+    }),
+    number("service p99", PAGE, |f| of(&f.service_time, |s| s.p99_ns)),
+    number("first byte p50", PAGE, |f| {
+        of(&f.first_byte, |b| Some(b.p50_ns))
+    }),
+    number("first byte p99", PAGE, |f| of(&f.first_byte, |b| b.p99_ns)),
     number(RATE, 2, |f| Some(units::number(f.goodput))),
     number("succeeded", PAGE, |f| Some(units::count(f.calls.answered))),
     number("failed", PAGE, |f| {

@@ -71,6 +71,8 @@ pub(crate) fn figures(
             measured().filter_map(|m| m.failed_latency.as_ref()),
         )?,
         send_delay: distribution(variant, measured().map(|m| &m.send_delay))?,
+        service_time: distribution(variant, measured().filter_map(|m| m.service_time.as_ref()))?,
+        first_byte: distribution(variant, measured().filter_map(|m| m.first_byte.as_ref()))?,
         between_stages_ns: between_stages(&stages, latency.as_ref()),
         floor: floor(variant, floors, trials, timing)?,
         latency,

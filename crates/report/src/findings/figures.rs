@@ -49,6 +49,11 @@ pub struct Figures {
     pub failed_latency: Option<Distribution>,
     /// The send delay: the time from when calls were due until they were sent.
     pub send_delay: Option<Distribution>,
+    /// Service time of calls that succeeded: from just before the first write of the request until the last byte of
+    /// the response. Only of a live service.
+    pub service_time: Option<Distribution>,
+    /// Time to first byte of the same calls: from the same start until the first byte of the response.
+    pub first_byte: Option<Distribution>,
     /// The client's stages in order, then the spans that overlap them.
     pub stages: Vec<StageFindings>,
     /// The time of the mean call that no stage accounts for.

@@ -148,6 +148,8 @@ fn seen_from_outside(record: &mut TrialRecord) {
         measured.memory.server_peak = None;
         measured.code = None;
         measured.payload.response = None;
+        measured.service_time = Some(measured.latency.clone());
+        measured.first_byte = Some(measured.latency.clone());
         for slice in &mut measured.timeline.slices {
             let others = slice.answered.saturating_sub(1);
             let rest_ns = slice.latency_sum_ns - slice.latency_max_ns;

@@ -84,6 +84,11 @@ impl TrialFigures {
             stages.max() <= Some(answered),
             "one of its stages has more times than there are successful calls",
         )?;
+        let service = self.service_times().map(Histogram::count);
+        holds(
+            service.max() <= Some(answered),
+            "it has more service times than successful calls",
+        )?;
         self.check_times()?;
         self.check_timeline(answered, failed)?;
         self.watched.as_ref().map_or(Ok(()), Watched::check)?;
@@ -153,7 +158,8 @@ impl TrialFigures {
         let steps = self.steps.iter().map(|step| step.time_ns);
         let longest = times.into_iter().flatten().chain(steps).max();
         let calls = [Some(&self.latency), self.failed_latency.as_ref()];
-        let mut calls = calls.into_iter().flatten().chain([&self.send_delay]);
+        let calls = calls.into_iter().flatten().chain([&self.send_delay]);
+        let mut calls = calls.chain(self.service_times());
         holds(
             longest <= Some(MAX_NS) && calls.all(are_short),
             "one of its times is longer than a year",
@@ -162,6 +168,10 @@ impl TrialFigures {
             self.elapsed_ns > 0 || self.calls.answered == 0,
             "it has successful calls, but took no time",
         )
+    }
+
+    fn service_times(&self) -> impl Iterator<Item = &Histogram> {
+        self.service_time.iter().chain(&self.first_byte)
     }
 
     /// Checks that the slices of the timeline, if it has any, contain each call of the trial with its latency.

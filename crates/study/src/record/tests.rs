@@ -149,6 +149,8 @@ fn sound() -> TrialFigures {
         latency: times(5),
         failed_latency: Some(times(5)),
         send_delay: times(12),
+        service_time: Some(times(5)),
+        first_byte: Some(times(5)),
         stages: [(Stage::Encode, times(4))].into(),
         timeline: Timeline {
             slice_ns: 1,
@@ -227,6 +229,7 @@ fn records_that_contradict_themselves_are_refused() {
     insta::assert_snapshot!(problem(|m| m.latency = times(0)), @"it has 5 successful calls, but 0 latencies");
     insta::assert_snapshot!(problem(|m| m.failed_latency = Some(times(6))), @"it has 5 failed calls, but 6 latencies");
     insta::assert_snapshot!(problem(|m| m.send_delay = times(16)), @"it has more send delays than calls");
+    insta::assert_snapshot!(problem(|m| m.first_byte = Some(times(6))), @"it has more service times than successful calls");
     insta::assert_snapshot!(problem(|m| m.stages = [(Stage::Encode, times(6))].into()), @"one of its stages has more times than there are successful calls");
     insta::assert_snapshot!(problem(|m| m.timeline.slices[0].answered = 4), @"its timeline does not match the trial's calls");
     insta::assert_snapshot!(problem(|m| m.timeline.slices[0].latency_sum_ns = 70), @"its timeline does not match the trial's latencies");

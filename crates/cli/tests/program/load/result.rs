@@ -64,7 +64,7 @@ fn objectives_decide_the_exit_code() {
 }
 
 #[test]
-fn every_successful_call_is_in_the_heat_map() {
+fn every_successful_call_is_in_the_heat_map_and_has_a_service_time() {
     let place = Place::new();
     let target = format!("http://{}/", answering(OK).address);
     let finished = place.line(&format!(
@@ -78,7 +78,14 @@ fn every_successful_call_is_in_the_heat_map() {
     let columns = columns.expect("it has a heat map").iter();
     let counts = columns.flat_map(|column| column["counts"].as_array().unwrap());
     let counted: u64 = counts.map(|count| count.as_u64().unwrap()).sum();
-    assert_eq!(counted, figures["calls"]["answered"], "{figures}");
+    let answered = &figures["calls"]["answered"];
+    assert_eq!(counted, *answered, "{figures}");
+    for times in ["service_time", "first_byte"] {
+        assert_eq!(figures[times]["count"], *answered, "{figures}");
+    }
+    for row in ["  service time  p50 ", "  first byte    p50 "] {
+        assert!(finished.stdout.contains(row), "{}", finished.stdout);
+    }
     let page = std::fs::read_to_string(run.join("report.html")).unwrap();
     assert!(page.contains("Heat map of the latency of target over time: "));
 }

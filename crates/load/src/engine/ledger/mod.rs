@@ -318,6 +318,12 @@ impl<'t> Ledger<'t> {
             Ok(()) => {
                 self.recorder.succeeded(due, done);
                 self.mix.succeeded(mix_call, done.saturating_sub(due));
+                let Stamps {
+                    written,
+                    first_byte,
+                    ..
+                } = call.stamps;
+                self.recorder.served(written, [first_byte, done]);
                 self.recorder.account.calls.answered_late += u64::from(late);
                 if call.retries > 0 {
                     // The stage times of the last send do not describe the whole call.

@@ -81,6 +81,8 @@ pub(crate) struct Open {
     pub(crate) write_error: Option<io::Error>,
     /// The state of the connection's keep-alive.
     pub(super) liveness: Liveness,
+    /// If the trial keeps detail, the calls that were passed to the client since the last write.
+    pub(crate) unwritten: Vec<u64>,
 }
 
 impl Open {
@@ -94,6 +96,7 @@ impl Open {
             unprocessed: 0,
             write_error: None,
             liveness: Liveness::default(),
+            unwritten: Vec::new(),
         }
     }
 

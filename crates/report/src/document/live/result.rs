@@ -29,6 +29,8 @@ pub(super) fn facts(variant: &VariantFindings, figures: &Figures) -> Block {
         distribution("latency", &figures.latency, of_whom);
         distribution("of failed", &figures.failed_latency, "");
         distribution("send delay", &figures.send_delay, "");
+        distribution("service time", &figures.service_time, "");
+        distribution("first byte", &figures.first_byte, "");
     }
     facts.extend(errors(figures).into_iter().map(|text| ("errors", text)));
     facts.extend([

@@ -18,12 +18,16 @@ pub(super) fn section(both: [&Called<'_>; 2]) -> Section {
         let has_any = values.iter().any(|value| *value != none());
         has_any.then(|| [&[label.to_owned()][..], &values].concat())
     };
-    let time = |label: &str, of: &dyn Fn(&Distribution) -> Option<f64>| {
+    type Times = fn(&Figures) -> &Option<Distribution>;
+    let time_of = |label: &str, times: Times, of: &dyn Fn(&Distribution) -> Option<f64>| {
         line(label, &|figures| {
-            let time = of(figures.latency.as_ref()?)?;
+            let time = of(times(figures).as_ref()?)?;
             Some(units::time(time))
         })
     };
+    let time = |label, of| time_of(label, |figures| &figures.latency, of);
+    let service: Times = |figures| &figures.service_time;
+    let first_byte: Times = |figures| &figures.first_byte;
     let rows = [
         line("calls", &|figures| {
             Some(units::count(figures.calls.started))
@@ -54,9 +58,13 @@ pub(super) fn section(both: [&Called<'_>; 2]) -> Section {
         line("bytes received", &|figures| {
             Some(units::size(figures.bytes?.received.total()))
         }),
-        line("send delay p99", &|figures| {
-            Some(units::time(figures.send_delay.as_ref()?.p99_ns?))
+        time_of("send delay p99", |figures| &figures.send_delay, &|times| {
+            times.p99_ns
         }),
+        time_of("service time p50", service, &|times| Some(times.p50_ns)),
+        time_of("service time p99", service, &|times| times.p99_ns),
+        time_of("first byte p50", first_byte, &|times| Some(times.p50_ns)),
+        time_of("first byte p99", first_byte, &|times| times.p99_ns),
         line("client's core", &|figures| {
             Some(units::percent(figures.client_share?))
         }),
