@@ -20,7 +20,7 @@ pub(crate) struct RunArgs {
         value_name = "RUN",
         value_hint = ValueHint::DirPath,
         // A resumed run already has a plan and a directory.
-        conflicts_with_all = ["only", "invocations", "blocks", "seed", "out"],
+        conflicts_with_all = ["only", "invocations", "blocks", "seed", "name", "out"],
     )]
     pub(crate) resume: Option<PathBuf>,
     /// With --resume, rerun the invocations in which a trial failed
@@ -57,7 +57,11 @@ pub(crate) struct OverrideArgs {
 /// Where to write a run, and how to show it.
 #[derive(Debug, Args)]
 pub(crate) struct OutputArgs {
-    /// The run directory to create [default: runs/<time>-<study>]
+    /// The run's name, in its report, in `rpcgauge runs` and in the default directory [default: made from the study's
+    /// file name, or from what is called]
+    #[arg(long, value_name = "NAME", value_parser = parse_name, help_heading = heading::OUTPUT)]
+    pub(crate) name: Option<String>,
+    /// The run directory to create [default: runs/<time>-<name>]
     #[arg(long, value_name = "DIR", value_parser = PathBufValueParser::new().try_map(unlike_an_option), value_hint = ValueHint::DirPath, help_heading = heading::OUTPUT)]
     pub(crate) out: Option<PathBuf>,
     /// Print the findings as JSON instead of text
@@ -86,6 +90,15 @@ pub(crate) struct PlanArgs {
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
+}
+
+/// Parses a run's name, which is part of a folder's name.
+fn parse_name(text: &str) -> Result<String, String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+    if text.is_empty() || !text.chars().all(is_plain) {
+        return Err("a name may contain letters, digits, \"-\", \".\" and \"_\"".to_owned());
+    }
+    Ok(text.to_owned())
 }
 
 /// Rejects a name that begins with `-`, because later commands would parse it as an option.

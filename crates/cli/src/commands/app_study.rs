@@ -68,7 +68,9 @@ pub(crate) fn run(study: &OfApp, output: &OutputArgs) -> Outcome {
     let built = app::build(&study.package, output.quiet, &stop)?;
     let locust = app::locust_for(&study.plan.load, output.quiet, &stop)?;
     let now = SystemTime::now();
-    let plan = &study.plan;
+    let mut plan = study.plan.clone();
+    plan.name = output.name.clone().unwrap_or(plan.name);
+    let plan = &plan;
     let directory = match &output.out {
         Some(directory) => directory.clone(),
         None => default_directory(Path::new(RUNS), &plan.name, now),

@@ -117,25 +117,27 @@ pub(crate) fn start(
     exports: Exports,
 ) -> Result<Ended, Failure> {
     let now = SystemTime::now();
+    let mut plan = study.plan.clone();
+    plan.name = how.output.name.clone().unwrap_or(plan.name);
     let directory = match &how.output.out {
         Some(directory) => directory.clone(),
-        None => default_directory(Path::new(RUNS), &study.plan.name, now),
+        None => default_directory(Path::new(RUNS), &plan.name, now),
     };
     let new = NewRun {
         rpcgauge: env!("CARGO_PKG_VERSION"),
         created_at: now,
         study: study.text.as_deref(),
-        plan: &study.plan,
+        plan: &plan,
     };
     let writer = RunWriter::create(&directory, &new).map_err(|error| match error {
-        RunError::Exists(_) if study.plan.is_live() => Failure::input(format!(
+        RunError::Exists(_) if plan.is_live() => Failure::input(format!(
             "{} already exists: give --out another directory",
             directory.display()
         )),
         error => Failure::input(error),
     })?;
     let lab = lab(&directory, None, how)?;
-    carry_out(&lab, &study.plan, &study.plan.trials, writer, how, exports)
+    carry_out(&lab, &plan, &plan.trials, writer, how, exports)
 }
 
 /// Resumes the interrupted run in `directory` with its original limits, and shows its report.

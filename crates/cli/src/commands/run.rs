@@ -16,10 +16,16 @@ use crate::signals;
 use crate::watch::Exports;
 
 pub(crate) fn run(args: RunArgs) -> Outcome {
-    if args.output.out.is_some() && args.studies.len() > 1 {
-        return Err(Failure::input(
-            "--out names one directory, but there are several studies; run them one by one",
-        ));
+    let of_one = [
+        ("--out", args.output.out.is_some()),
+        ("--name", args.output.name.is_some()),
+    ];
+    if let Some((option, _)) = of_one.into_iter().find(|(_, given)| *given)
+        && args.studies.len() > 1
+    {
+        return Err(Failure::input(format!(
+            "{option} is for one run, but there are several studies; run them one by one"
+        )));
     }
     if let Some(directory) = &args.resume
         && RunKind::of(directory).map_err(Failure::input)? == RunKind::App

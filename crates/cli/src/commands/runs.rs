@@ -46,7 +46,8 @@ pub(crate) fn run(args: &RunsArgs) -> Outcome {
     let mut text = String::new();
     for run in &listed {
         // Writing to a String cannot fail.
-        let _ = writeln!(text, "{}  {}", run.directory.display(), run.created_at);
+        let directory = run.directory.display();
+        let _ = writeln!(text, "{directory}  {}  {}", run.created_at, run.study);
         let _ = writeln!(text, "{}", show::wrapped("    ", &run.question));
     }
     text += if listed.is_empty() {

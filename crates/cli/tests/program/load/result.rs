@@ -1,5 +1,6 @@
 //! The amount of load, its results, and the exit code.
 
+use std::fs;
 use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -9,6 +10,28 @@ use serde_json::Value;
 
 use super::{BUSY, OK, Service, answering, answering_after, figures, short};
 use crate::common::{Finished, Place, interrupt, report, wait_until};
+
+#[test]
+fn a_run_can_be_given_a_name() {
+    let place = Place::new();
+    let target = format!("http://{}/", answering(OK).address);
+    let load = |name| place.run(&["load", &target, "-n", "5", "--name", name, "--quiet"]);
+    let shown = load("Before_1.2").well();
+    assert!(shown.starts_with("Before_1.2: http://"), "{shown}");
+    let runs = fs::read_dir(place.path().join("runs")).expect("runs");
+    let folder = runs.map(|run| run.expect("it").file_name().into_string().expect("text"));
+    let folder: Vec<String> = folder.collect();
+    assert!(folder[0].ends_with("-Before_1.2"), "{folder:?}");
+    let listed = place.run(&["runs"]).well();
+    assert!(
+        listed
+            .lines()
+            .next()
+            .is_some_and(|line| line.ends_with("  Before_1.2")),
+        "{listed}"
+    );
+    load("a/b").refused(&["--name", "letters, digits"]);
+}
 
 #[test]
 fn a_rate_that_nothing_can_send_is_said_to_be_too_high() {

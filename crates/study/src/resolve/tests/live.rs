@@ -345,6 +345,30 @@ fn a_ramp_lasts_as_long_as_its_parts_and_has_no_warm_up() {
 }
 
 #[test]
+fn an_abstract_socket_is_not_in_the_folder_of_the_study() {
+    let at = |socket: &str| {
+        let study =
+            format!("# Is it fast?\n[service]\ntarget = \"{HTTP}\"\nunix-socket = \"{socket}\"\n");
+        let context = ResolveContext {
+            subjects: &BTreeMap::new(),
+            loader: &FileLoader {
+                folder: "studies".into(),
+                ..FileLoader::default()
+            },
+            cores: 2,
+            overrides: &Overrides::default(),
+        };
+        let plan = StudyFile::parse(&study, "my.toml")
+            .unwrap()
+            .resolve(&context)
+            .unwrap();
+        calls(&plan)[0].service.url.to_string()
+    };
+    assert_eq!(at("@name"), format!("{HTTP} over @name"));
+    assert_eq!(at("./@name"), format!("{HTTP} over studies/./@name"));
+}
+
+#[test]
 fn a_ramp_of_two_services_runs_whole_in_each_block() {
     let ramp = "rate = \"10,20:5s\"";
     let plan = resolve(&two(ramp, [GRPC, HTTP])).unwrap();
