@@ -22,6 +22,7 @@
 
 mod bodies;
 mod clock;
+mod demand;
 mod engine;
 mod error;
 mod fetch;
@@ -46,6 +47,7 @@ pub use bodies::{
     ToCheck,
 };
 pub use clock::now as monotonic_ns;
+pub use demand::Demand;
 pub use engine::{Counted, Hooks, Session, measure, measure_with};
 pub use error::LoadError;
 pub use fetch::{Fetch, FetchError, Fetched};

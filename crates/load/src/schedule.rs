@@ -43,6 +43,27 @@ impl DueTimes {
         DueTimes::Arrivals { arrivals, next }
     }
 
+    /// Follows a number of users, of whom each has the load of `schedule`. `in_flight` is the number of calls in flight.
+    pub(crate) fn follow(&mut self, users: u32, schedule: &Schedule, in_flight: usize, now: u64) {
+        match (self, schedule) {
+            (DueTimes::Closed(waiting), Schedule::Closed { in_flight: each }) => {
+                let calls = users as usize * *each as usize;
+                // Calls in flight may exceed the number of calls until they end.
+                waiting.resize(calls.saturating_sub(in_flight), now);
+            }
+            (DueTimes::Arrivals { arrivals, next }, Schedule::Rate { per_second, .. }) => {
+                let rate = f64::from(users) * per_second;
+                if rate != arrivals.rate() {
+                    arrivals.change_rate(rate, now);
+                    if next.is_none_or(|due| due >= now) {
+                        *next = arrivals.last_again(now);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
     /// When the next call is or was due, ns. `None` while all calls of a closed loop are in flight, and after
     /// a ramp's last call.
     pub(crate) fn next(&self) -> Option<u64> {

@@ -1,5 +1,6 @@
 //! The settings of a trial: what it calls, how, and for how long.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use rpcgauge_trial::{
@@ -8,6 +9,7 @@ use rpcgauge_trial::{
 };
 use rpcgauge_wire::{Head, Limits, PrepareError, Protocol, grpc};
 
+use crate::demand::Demand;
 use crate::error::LoadError;
 use crate::tls::Tls;
 use crate::warmup::WarmupBounds;
@@ -134,6 +136,9 @@ pub struct Trial {
     pub expect: Expect,
     /// When calls are due.
     pub schedule: Schedule,
+    /// The number of users, each of which has the load of [`Trial::schedule`], not a ramp; `None` if that is all of the
+    /// load. The trial may then have no end of its own.
+    pub demand: Option<Arc<Demand>>,
     /// The seed of random arrivals and of the order of a mix, which makes them repeatable.
     pub seed: u64,
     /// Number of concurrent connections, 1 to [`MAX_IN_FLIGHT`]. Connections that an HTTP/2 server is about
@@ -185,6 +190,7 @@ impl Trial {
             mix: Vec::new(),
             expect: Expect::default(),
             schedule: Schedule::Closed { in_flight: 1 },
+            demand: None,
             seed: 0,
             connections: 1,
             connection_use: ConnectionUse::Reuse,
@@ -251,7 +257,7 @@ impl Trial {
         if !(1..=MAX_IN_FLIGHT).contains(&self.connections) {
             return refuse("the number of connections", "1 to 65,536");
         }
-        let endless = self.stop.calls.is_none() && self.stop.time_ms.is_none();
+        let endless = self.stop == Stop::default() && self.demand.is_none();
         if endless && self.schedule.lasts().is_none() {
             return refuse("the end of the trial", "a number of calls, a time, or both");
         }
@@ -288,7 +294,11 @@ impl Trial {
         if self.timing == Timing::Stages && self.connections != 1 {
             return refuse("the number of connections of a stage trial", "1");
         }
-        if self.warmup.is_some() && matches!(self.schedule, Schedule::Ramp { .. }) {
+        let is_ramp = matches!(self.schedule, Schedule::Ramp { .. });
+        if is_ramp && self.demand.is_some() {
+            return refuse("the load of a user", "a closed loop or a rate");
+        }
+        if self.warmup.is_some() && is_ramp {
             return refuse(
                 "the warm-up of a ramp",
                 "absent: use its first part as the warm-up",

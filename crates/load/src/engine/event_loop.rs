@@ -117,6 +117,7 @@ impl<'t, 'b, 'r> EventLoop<'t, 'b, 'r> {
         }
         // The phase may have changed, with a later start.
         let now = engine.phases.started_at.max(now);
+        engine.follow_demand(now);
         engine.begin_due(now)?;
         engine.write_all()?;
         engine.take_snapshot(now);

@@ -36,8 +36,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use mio::Registry;
-use rpcgauge_trial::Timing;
-use rpcgauge_wire::Head;
+use rpcgauge_trial::{ConnectionUse, MAX_IN_FLIGHT, Schedule, Timing};
+use rpcgauge_wire::{Head, Protocol};
 
 pub use self::session::{Counted, Session};
 
@@ -172,6 +172,28 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             self.ledger.last_stall = stall;
         }
         stall.is_some()
+    }
+
+    /// Follows the number of users, if somebody else controls it.
+    fn follow_demand(&mut self, now: u64) {
+        let Some(demand) = &self.trial.demand else {
+            return;
+        };
+        let (users, schedule) = (demand.users(), &self.trial.schedule);
+        if self.phases.phase == Phase::Measured {
+            let in_flight = self.ledger.calls.len();
+            self.ledger
+                .due_times
+                .follow(users, schedule, in_flight, now);
+        }
+        if let (Schedule::Closed { in_flight }, Protocol::Http1, ConnectionUse::Reuse) = (
+            schedule,
+            self.trial.endpoint.protocol,
+            self.trial.connection_use,
+        ) {
+            let calls = users.saturating_mul(*in_flight).min(MAX_IN_FLIGHT);
+            self.pool.grow(calls as usize);
+        }
     }
 
     /// Maintains connections that the server is about to close, that are not open, or that are silent.

@@ -16,6 +16,8 @@ pub(crate) struct ArrivalTimes {
     stretches: Vec<Stretch>,
     /// The stretch that contains the last arrival.
     current: usize,
+    /// The number at which the last call was due.
+    number: f64,
     /// The number at which the next call is due.
     next: f64,
     /// The source of random gaps between the numbers; `None` makes each gap 1.
@@ -79,6 +81,7 @@ impl ArrivalTimes {
         ArrivalTimes {
             stretches,
             current: 0,
+            number: 0.0,
             next: 0.0,
             random: (arrivals == Arrivals::Poisson).then(|| Random::new(seed)),
             last: 0,
@@ -87,16 +90,55 @@ impl ArrivalTimes {
 
     /// The next arrival, ns; `None` when there are no more.
     pub(super) fn next(&mut self) -> Option<u64> {
-        let number = self.next;
+        self.number = self.next;
         let random = self.random.as_mut();
         self.next += random.map_or(1.0, |random| exponential(random.unit()));
-        while number >= self.stretches.get(self.current)?.calls_through {
+        self.due()
+    }
+
+    /// When the call with the current number is due, ns; `None` if it never is.
+    fn due(&mut self) -> Option<u64> {
+        while self.number >= self.stretches.get(self.current)?.calls_through {
             self.current += 1;
         }
         let stretch = &self.stretches[self.current];
-        let offset = stretch.offset(number - stretch.calls_before);
+        let offset = stretch.offset(self.number - stretch.calls_before);
         self.last = self.last.max(stretch.start_ns.saturating_add(offset));
         Some(self.last)
+    }
+
+    /// Changes the rate from `at` (ns) on. The integral continues, so frequent changes neither add nor lose calls.
+    pub(super) fn change_rate(&mut self, per_second: f64, at: u64) {
+        self.stretches.pop_if(|stretch| stretch.start_ns == at);
+        let calls_before = self.stretches.last_mut().map_or(0.0, |stretch| {
+            stretch.calls_through = stretch.calls_by(at - stretch.start_ns);
+            stretch.length_ns = at - stretch.start_ns;
+            stretch.calls_through
+        });
+        self.stretches.push(Stretch {
+            start_ns: at,
+            length_ns: u64::MAX,
+            from: per_second,
+            to: per_second,
+            calls_before,
+            calls_through: if per_second > 0.0 {
+                f64::INFINITY
+            } else {
+                calls_before
+            },
+        });
+        self.current = self.current.min(self.stretches.len() - 1);
+    }
+
+    /// When the call that [`Self::next`] returned last is due, ns, after a change of the rate before its due time.
+    pub(super) fn last_again(&mut self, changed_at: u64) -> Option<u64> {
+        self.last = self.last.min(changed_at);
+        self.due()
+    }
+
+    /// The rate now, if it does not change by itself.
+    pub(super) fn rate(&self) -> f64 {
+        self.stretches.last().map_or(0.0, |stretch| stretch.to)
     }
 
     /// How many of the arrivals that [`Self::next`] has not returned yet are due by `at` (ns). If arrivals

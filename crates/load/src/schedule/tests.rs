@@ -4,6 +4,16 @@ use rpcgauge_trial::{Arrivals, RampPart};
 use super::*;
 use crate::clock::{SECOND, nanos};
 
+const MS: u64 = 1_000_000;
+
+impl DueTimes {
+    /// Takes the next call if it is due in time.
+    fn take_if(&mut self, in_time: impl Fn(u64) -> bool) -> Option<u64> {
+        self.next().filter(|due| in_time(*due))?;
+        self.take()
+    }
+}
+
 fn rate(per_second: f64, arrivals: Arrivals, seed: u64) -> DueTimes {
     let schedule = Schedule::Rate {
         per_second,
@@ -39,6 +49,72 @@ fn a_closed_loop_is_due_when_a_call_ends() {
     due_times.call_ended(150);
     assert_eq!((due_times.next(), due_times.waiting(150)), (Some(150), 1));
     assert_eq!((due_times.take(), due_times.next()), (Some(150), None));
+}
+
+#[test]
+fn a_closed_loop_has_the_calls_of_its_users() {
+    let schedule = Schedule::Closed { in_flight: 2 };
+    let mut due_times = DueTimes::new(&schedule, 0, 100);
+    due_times.follow(0, &schedule, 0, 100);
+    assert_eq!(due_times.next(), None);
+    due_times.follow(2, &schedule, 0, 200);
+    assert_eq!(due_times.waiting(200), 4);
+    (0..3).for_each(|_| assert_eq!(due_times.take(), Some(200)));
+    due_times.follow(1, &schedule, 3, 300);
+    assert_eq!(due_times.next(), None, "three are in flight, one too many");
+    due_times.call_ended(310);
+    due_times.follow(1, &schedule, 2, 320);
+    assert_eq!(due_times.next(), None);
+    due_times.call_ended(330);
+    due_times.follow(1, &schedule, 1, 340);
+    assert_eq!(due_times.next(), Some(330));
+}
+
+#[test]
+fn a_rate_follows_its_users() {
+    let schedule = Schedule::Rate {
+        per_second: 100.0,
+        arrivals: Arrivals::Constant,
+    };
+    let mut due_times = DueTimes::new(&schedule, 0, 0);
+    let mut until = |users, at: u64| {
+        let due: Vec<u64> =
+            std::iter::from_fn(|| due_times.take_if(|due| due <= at * MS)).collect();
+        due_times.follow(users, &schedule, 0, at * MS);
+        due.iter().map(|due| due / MS).collect::<Vec<_>>()
+    };
+    assert_eq!(until(2, 25), [0, 10, 20]);
+    // Half a call is left over, which takes 2.5 ms at twice the rate.
+    assert_eq!(until(0, 40), [27, 32, 37]);
+    assert_eq!(until(0, 1_000), [], "nobody is there");
+    assert_eq!(until(1, 1_000), []);
+    assert_eq!(until(1, 1_030), [1_005, 1_015, 1_025]);
+}
+
+proptest! {
+    #[test]
+    fn changes_of_users_neither_add_nor_lose_calls(
+        changes in prop::collection::vec((0u32..50, 1u64..400), 1..40),
+        poisson: bool,
+    ) {
+        let arrivals = if poisson { Arrivals::Poisson } else { Arrivals::Constant };
+        let schedule = Schedule::Rate { per_second: 20.0, arrivals };
+        let mut due_times = DueTimes::new(&schedule, 7, 0);
+        due_times.follow(0, &schedule, 0, 0);
+        let (mut now, mut users_before, mut expected, mut taken) = (0, 0, 0.0, 0u64);
+        for (users, ms) in changes {
+            due_times.follow(users, &schedule, 0, now);
+            prop_assert!(due_times.next().is_none_or(|due| due >= now), "{users_before}");
+            now += ms * MS;
+            users_before = users;
+            expected += f64::from(users) * 20.0 * ms as f64 / 1_000.0;
+            while due_times.take_if(|due| due < now).is_some() {
+                taken += 1;
+            }
+        }
+        let tolerance = if poisson { 6.0 * expected.sqrt() + 6.0 } else { 1.0 };
+        prop_assert!((taken as f64 - expected).abs() <= tolerance, "{taken} of {expected}");
+    }
 }
 
 #[test]

@@ -186,7 +186,7 @@ impl InFlight {
         self.oldest.is_none()
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::engine) fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 

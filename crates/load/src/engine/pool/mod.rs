@@ -115,6 +115,14 @@ impl<'t> Pool<'t> {
         pool
     }
 
+    /// Adds places until there are `connections`, which are then opened.
+    pub(super) fn grow(&mut self, connections: usize) {
+        for index in self.places.len()..connections {
+            self.places.push(Connection::new(MAX_IN_FLIGHT as usize));
+            self.not_open.push(index);
+        }
+    }
+
     pub(super) fn open(&mut self, index: usize) -> Option<&mut Open> {
         self.places[index].open()
     }
@@ -277,6 +285,9 @@ fn places(trial: &Trial) -> Vec<Connection> {
             (*in_flight as usize, *in_flight as usize)
         }
         (ConnectionUse::PerCall, _) => (connections, connections),
+        (ConnectionUse::Reuse, _) if trial.demand.is_some() => {
+            (connections, connections * MAX_IN_FLIGHT as usize)
+        }
         (ConnectionUse::Reuse, Schedule::Closed { in_flight }) => {
             (connections, *in_flight as usize)
         }

@@ -1,0 +1,39 @@
+//! What a worker counts, as a master adds it up.
+
+use std::collections::BTreeMap;
+use std::time::SystemTime;
+
+/// The calls of one kind since the last report.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Calls {
+    /// The kind of request, such as `GRPC` or `POST`.
+    pub method: String,
+    /// What was called, such as a path.
+    pub name: String,
+    /// Calls that succeeded.
+    pub succeeded: u64,
+    /// Calls that failed, by reason.
+    pub failed: BTreeMap<String, u64>,
+    /// Response times of all of these calls: times in ns, each with its number of calls.
+    pub times: Vec<(u64, u64)>,
+    /// Bytes of the responses' bodies.
+    pub content_bytes: u64,
+}
+
+/// What happened since the last report.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Report {
+    /// When the load began.
+    pub began: SystemTime,
+    /// When the last call of the report ended.
+    pub until: SystemTime,
+    /// The calls.
+    pub calls: Calls,
+}
+
+impl Calls {
+    /// The number of calls that failed.
+    pub(crate) fn failures(&self) -> u64 {
+        self.failed.values().sum()
+    }
+}

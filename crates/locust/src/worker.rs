@@ -1,0 +1,122 @@
+//! The worker as the rest of the program sees it.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+
+use crate::error::LocustError;
+use crate::report::Report;
+use crate::session::{Order, Session};
+
+/// The address of a master: `HOST:PORT`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Master(String);
+
+impl FromStr for Master {
+    type Err = LocustError;
+
+    fn from_str(text: &str) -> Result<Self, LocustError> {
+        let (host, port) = text.rsplit_once(':').unwrap_or_default();
+        let is_address = !host.is_empty() && port.parse::<u16>().is_ok_and(|port| port > 0);
+        let master = is_address.then(|| Master(text.to_owned()));
+        master.ok_or_else(|| LocustError::Master(text.to_owned()))
+    }
+}
+
+impl fmt::Display for Master {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What a master asks of a worker, and what happens to the connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Command {
+    /// The master accepted the worker.
+    Joined,
+    /// The master cannot be reached for now, for this reason.
+    Waiting(LocustError),
+    /// There should be this many users. The first command after [`Command::Joined`] or [`Command::Stop`] begins a load.
+    Users(u32),
+    /// The load is over. [`Worker::stopped`] answers.
+    Stop,
+    /// The master has ended.
+    Quit,
+    /// The connection is over.
+    Ended(LocustError),
+}
+
+/// A worker of a master, whose connection has a thread of its own.
+#[derive(Debug)]
+pub struct Worker {
+    orders: UnboundedSender<Order>,
+    thread: JoinHandle<()>,
+}
+
+impl Worker {
+    /// Joins a master under a `name` that no other worker has. With a `class`, only the users of this class of the
+    /// master's locustfile count, otherwise all.
+    ///
+    /// # Errors
+    /// Fails if the system has no thread or event queue to spare. A master that cannot be reached is a [`Command`].
+    pub fn join(
+        master: &Master,
+        name: &str,
+        class: Option<&str>,
+    ) -> Result<(Worker, mpsc::Receiver<Command>), LocustError> {
+        let failed = |error: std::io::Error| LocustError::Thread(error.to_string());
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(failed)?;
+        let (orders, to_session) = unbounded_channel();
+        let (to_worker, commands) = mpsc::channel();
+        let session = Session::new(master, name, class, to_worker);
+        let thread = thread::Builder::new()
+            .name("locust".to_owned())
+            .spawn(move || runtime.block_on(session.run(to_session)))
+            .map_err(failed)?;
+        Ok((Worker { orders, thread }, commands))
+    }
+
+    /// Sends a report. While the master cannot be reached, reports wait.
+    pub fn report(&self, report: Report) {
+        self.order(Order::Report(Box::new(report)));
+    }
+
+    /// Answers [`Command::Stop`] after the last report of a load.
+    pub fn stopped(&self) {
+        self.order(Order::Stopped);
+    }
+
+    /// Leaves the master, after everything was sent.
+    pub fn leave(self) {
+        self.order(Order::Leave);
+        // A panic of the thread was already printed, and the worker leaves in any case.
+        let _ = self.thread.join();
+    }
+
+    /// If the connection is over, [`Command::Ended`] says so.
+    fn order(&self, order: Order) {
+        let _ = self.orders.send(order);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_master_has_a_host_and_a_port() {
+        for good in ["localhost:5557", "10.0.0.1:1", "[::1]:5557"] {
+            assert_eq!(good.parse::<Master>().unwrap().to_string(), good);
+        }
+        for bad in ["", "localhost", ":5557", "h:0", "h:65536", "h:x"] {
+            let error = bad.parse::<Master>().unwrap_err().to_string();
+            assert!(error.contains("HOST:PORT"), "{bad}: {error}");
+        }
+    }
+}
