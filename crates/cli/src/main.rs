@@ -28,6 +28,7 @@ fn run(command: Command) -> Outcome {
         Command::Run(args) => commands::run::run(args),
         Command::Compare(args) => commands::compare::run(*args),
         Command::Load(args) => commands::load::run(*args),
+        Command::Worker(args) => commands::worker::run(*args),
         Command::Gate(args) => commands::gate::run(*args),
         Command::Plan(args) => commands::plan::run(args),
         Command::Studies(args) => commands::studies::run(args),

@@ -9,7 +9,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// The sibling crates that each crate's own code may use. Tests may use more.
-const ALLOWED: [(&str, &[&str]); 13] = [
+const ALLOWED: [(&str, &[&str]); 14] = [
     ("rpcgauge-contract", &["rpcgauge-message", "rpcgauge-trial"]),
     ("rpcgauge-message", &[]),
     ("rpcgauge-wire", &[]),
@@ -21,6 +21,7 @@ const ALLOWED: [(&str, &[&str]); 13] = [
     ),
     ("rpcgauge-link", &["rpcgauge-trial"]),
     ("rpcgauge-load", &["rpcgauge-trial", "rpcgauge-wire"]),
+    ("rpcgauge-locust", &[]),
     (
         "rpcgauge-reference",
         &["rpcgauge-contract", "rpcgauge-message"],
@@ -53,6 +54,7 @@ const ALLOWED: [(&str, &[&str]); 13] = [
             "rpcgauge-lab",
             "rpcgauge-link",
             "rpcgauge-load",
+            "rpcgauge-locust",
             "rpcgauge-message",
             "rpcgauge-reference",
             "rpcgauge-report",

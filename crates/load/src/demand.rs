@@ -1,15 +1,16 @@
-//! Load that somebody else controls while it runs.
+//! Load whose amount changes while it runs.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A number of users that may change at any time, from any thread. A trial with a demand is for each user what its
-/// schedule says for one: a closed loop has its calls in flight for each user, and a rate is multiplied by their number.
-/// HTTP/1.1 in a closed loop has at least as many connections as calls in flight.
+/// A number of users that any thread may change at any time. A trial with a demand multiplies its schedule by it: a
+/// closed loop has its calls in flight for each user, up to [`rpcgauge_trial::MAX_IN_FLIGHT`] in all, and a rate is that
+/// of one user. An HTTP/1.1 trial in a closed loop opens connections until each call in flight has its own.
 #[derive(Debug, Default)]
 pub struct Demand(AtomicU32);
 
 impl Demand {
-    /// Sets the number of users. A running trial follows within 50 ms. Calls in flight of users that leave still end.
+    /// Sets the number of users. A running trial follows within 50 ms. If there are fewer users than before, calls in
+    /// flight still end.
     pub fn set_users(&self, users: u32) {
         self.0.store(users, Ordering::Relaxed);
     }

@@ -9,6 +9,7 @@ use rpcgauge_trial::{
 use rpcgauge_wire::Traffic;
 
 use crate::Histogram;
+use crate::secrets::without_values;
 use crate::slow::SlowCalls;
 use crate::steps::{CallFigures, StepFigures};
 
@@ -113,6 +114,15 @@ pub struct Measurement {
     pub errors_without_sample: u64,
     /// Why the trial ended. Whatever the reason, all figures are valid for the part that was measured.
     pub ending: Ending,
+}
+
+impl Measurement {
+    /// Replaces the values of header fields in the error texts ([`without_values`]).
+    pub fn hide_values(&mut self, headers: &[(String, String)]) {
+        for sample in &mut self.error_samples {
+            sample.text = without_values(&sample.text, headers);
+        }
+    }
 }
 
 /// Times of successful calls from just before the first write of the request, or of its last retry. Writes and

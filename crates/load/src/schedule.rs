@@ -43,24 +43,23 @@ impl DueTimes {
         DueTimes::Arrivals { arrivals, next }
     }
 
-    /// Follows a number of users, of whom each has the load of `schedule`. `in_flight` is the number of calls in flight.
-    pub(crate) fn follow(&mut self, users: u32, schedule: &Schedule, in_flight: usize, now: u64) {
-        match (self, schedule) {
-            (DueTimes::Closed(waiting), Schedule::Closed { in_flight: each }) => {
-                let calls = users as usize * *each as usize;
-                // Calls in flight may exceed the number of calls until they end.
-                waiting.resize(calls.saturating_sub(in_flight), now);
+    /// Changes the number of calls of a closed loop. `in_flight` of them have begun and not ended; these may be more
+    /// than `calls`.
+    pub(crate) fn set_calls(&mut self, calls: usize, in_flight: usize, now: u64) {
+        if let DueTimes::Closed(waiting) = self {
+            waiting.resize(calls.saturating_sub(in_flight), now);
+        }
+    }
+
+    /// Changes a steady rate. Calls that were due before `now` remain due.
+    pub(crate) fn set_rate(&mut self, per_second: f64, now: u64) {
+        if let DueTimes::Arrivals { arrivals, next } = self
+            && per_second != arrivals.last_rate()
+        {
+            arrivals.change_rate(per_second, now);
+            if next.is_none_or(|due| due >= now) {
+                *next = arrivals.due_again(now);
             }
-            (DueTimes::Arrivals { arrivals, next }, Schedule::Rate { per_second, .. }) => {
-                let rate = f64::from(users) * per_second;
-                if rate != arrivals.rate() {
-                    arrivals.change_rate(rate, now);
-                    if next.is_none_or(|due| due >= now) {
-                        *next = arrivals.last_again(now);
-                    }
-                }
-            }
-            _ => {}
         }
     }
 

@@ -136,8 +136,8 @@ pub struct Trial {
     pub expect: Expect,
     /// When calls are due.
     pub schedule: Schedule,
-    /// The number of users, each of which has the load of [`Trial::schedule`], not a ramp; `None` if that is all of the
-    /// load. The trial may then have no end of its own.
+    /// By how many users [`Trial::schedule`] is multiplied; `None` for its own load. With users, it is not a ramp,
+    /// connections are reused, stages are not timed, and the trial may go on until it is stopped.
     pub demand: Option<Arc<Demand>>,
     /// The seed of random arrivals and of the order of a mix, which makes them repeatable.
     pub seed: u64,
@@ -295,8 +295,14 @@ impl Trial {
             return refuse("the number of connections of a stage trial", "1");
         }
         let is_ramp = matches!(self.schedule, Schedule::Ramp { .. });
-        if is_ramp && self.demand.is_some() {
-            return refuse("the load of a user", "a closed loop or a rate");
+        let is_fixed = is_ramp
+            || self.timing == Timing::Stages
+            || self.connection_use == ConnectionUse::PerCall;
+        if self.demand.is_some() && is_fixed {
+            return refuse(
+                "the trial of a number of users",
+                "a closed loop or a rate on reused connections, without stages",
+            );
         }
         if self.warmup.is_some() && is_ramp {
             return refuse(

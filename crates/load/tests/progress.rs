@@ -2,14 +2,15 @@
 
 mod support;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rpcgauge_load::{
-    Hooks, IntervalTimes, LoadError, Measurement, ProgressHook, Trial, TrialProgress, WarmupBounds,
-    measure_with,
+    Demand, Hooks, IntervalTimes, LoadError, Measurement, ProgressHook, Trial, TrialProgress,
+    WarmupBounds, measure_with,
 };
-use rpcgauge_trial::{FailureKind, Schedule, Stop};
+use rpcgauge_trial::{ConnectionUse, Ending, FailureKind, Schedule, Stop};
 use support::*;
 
 /// Runs a trial and collects its snapshots. `sample` is called with each one.
@@ -161,4 +162,39 @@ fn no_time_between_snapshots_is_refused() {
     let stop = AtomicBool::new(false);
     let error = sampled(&trial(unused_address()), Duration::ZERO, &mut |_| (), &stop).unwrap_err();
     assert!(matches!(error, LoadError::Setting { .. }), "{error}");
+}
+
+#[test]
+fn calls_in_flight_follow_the_number_of_users() {
+    let users = Arc::new(Demand::default());
+    let stop = AtomicBool::new(false);
+    let mut trial = trial(serve(respond_with(ok_after(Duration::from_millis(5)))));
+    trial.demand = Some(Arc::clone(&users));
+    trial.stop = Stop::default();
+    // Each number of users is that of the calls in flight in some snapshot, before the next one is set.
+    let mut numbers = [3, 1, 4, 0].into_iter();
+    let (mut wanted, mut left) = (0, 2_000);
+    let mut sample = |progress: &TrialProgress| {
+        left -= 1;
+        if progress.in_flight == wanted {
+            match numbers.next() {
+                Some(next) => wanted = next,
+                None => stop.store(true, Ordering::Relaxed),
+            }
+            users.set_users(wanted as u32);
+        }
+        if left == 0 {
+            stop.store(true, Ordering::Relaxed);
+        }
+    };
+    let every = Duration::from_millis(2);
+    let (measurement, snapshots) = sampled(&trial, every, &mut sample, &stop).unwrap();
+    assert_snapshots_add_up(&measurement, &snapshots);
+    assert!(left > 0, "there were never {wanted} calls in flight");
+    assert_eq!(measurement.ending, Ending::Interrupted);
+    assert_eq!(measurement.most_in_flight, 4);
+    assert_eq!(measurement.connections_opened, 4, "one for each call");
+    trial.connection_use = ConnectionUse::PerCall;
+    let refused = sampled(&trial, every, &mut |_| (), &stop).unwrap_err();
+    assert!(refused.to_string().contains("users"), "{refused}");
 }

@@ -1,24 +1,29 @@
-//! Why there is no connection to a master.
+//! Errors of the connection to a master.
 
 /// An error of the connection to a master, on one line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LocustError {
-    /// The name of a master is not `HOST:PORT`.
+    /// A master's address is not `HOST:PORT`.
     #[error("\"{0}\" is not HOST:PORT, as in locust.example:5557")]
     Master(String),
+    /// A worker's name cannot be sent.
+    #[error("\"{0}\" is not a valid name of a worker; use 1 to 255 bytes")]
+    Name(String),
     /// No connection could be opened.
-    #[error("cannot connect to the Locust master at {0}: {1}")]
+    #[error(
+        "cannot connect to the Locust master at {0}: {1}; check that it runs with --master, and the port"
+    )]
     Connect(String, String),
     /// Nothing at the address acts like a master.
     #[error(
-        "{0} does not answer like a Locust master; check that Locust runs there with --master, and the port \
-         (--master-bind-port)"
+        "{0} does not answer like a Locust master; check that Locust runs there with --master, and the port, which is not \
+         that of its web page"
     )]
     NoAnswer(String),
-    /// The connection broke and was not restored.
+    /// The master answered before, but not for this many seconds.
     #[error("the Locust master at {0} has not answered for {1} s")]
     Lost(String, u64),
-    /// The thread of the connection could not be started, or ended by itself.
+    /// The thread of the connection could not be started.
     #[error("the connection to the Locust master failed: {0}")]
     Thread(String),
 }

@@ -1,11 +1,11 @@
 //! Joins a Locust master as a worker.
 //!
-//! A master decides how many users there are and shows what they do; its workers are the users. They exchange messages
-//! over ZeroMQ, each a MessagePack array of a type, its data and the worker's name ([`message`]). A [`Worker`] runs the
-//! connection on a thread of its own: it keeps the heartbeat, passes the master's [`Command`]s on, and sends [`Report`]s.
+//! A master decides how many users there are, and adds up what its workers report about the calls of their users. The
+//! messages travel over ZeroMQ. Each is a MessagePack array of its type, its data and the worker's name. A [`Worker`]
+//! sends the heartbeats and [`Report`]s, and receives the master's [`Command`]s.
 //!
-//! The protocol is not documented. This follows Locust 2.47 (`locust/rpc`, `runners.py`, `stats.py`), and a test runs a
-//! real master.
+//! The protocol is not documented. This follows Locust 2.47 (`locust/rpc`, `runners.py`, `stats.py`), and the tests of the
+//! program run a real master.
 
 mod error;
 mod message;

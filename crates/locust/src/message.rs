@@ -1,7 +1,7 @@
 //! The messages between a master and a worker.
 //!
-//! A master trusts its workers: a field that is missing or has another type ends its only listener. All fields that it
-//! reads are therefore always sent. It adds numbers to its own, so a report contains only what is new.
+//! A master does not check messages: a field that is missing or has another type ends its only listener. Every field that
+//! it reads is therefore always sent. It adds the numbers of a report to its own, so a report contains only what is new.
 
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -14,7 +14,6 @@ use crate::report::{Calls, Report};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
     Ready,
-    Spawning,
     Running,
     Stopping,
 }
@@ -31,7 +30,7 @@ pub(crate) enum ToMaster<'a> {
     },
     /// The number of users is about to change.
     Spawning,
-    /// All users that were asked for are there.
+    /// These users are there.
     SpawningComplete(&'a Users),
     Stats(&'a Report, &'a Users),
     /// No user is left.
@@ -54,21 +53,20 @@ pub(crate) enum FromMaster {
     Stop,
     Quit,
     Reconnect,
-    /// Anything else. Locust's own workers ignore types that they do not know, too.
+    /// Any other type. Locust's own workers ignore unknown types, too.
     Other,
 }
 
 /// The users of a worker by the class of the master's locustfile.
 pub(crate) type Users = BTreeMap<String, u32>;
 
-/// Accepts every version of a master. With a number of a version, a master of another one warns.
+/// The version of a worker that fits every master. A master warns of other versions than its own.
 const ANY_VERSION: i64 = -1;
 
 impl State {
     fn as_str(self) -> &'static str {
         match self {
             State::Ready => "ready",
-            State::Spawning => "spawning",
             State::Running => "running",
             State::Stopping => "stopping",
         }
@@ -199,8 +197,8 @@ fn entry(report: &Report, name: &str, method: &str) -> Value {
     ])
 }
 
-/// The response times, rounded to two significant digits. A master keeps every distinct time, in milliseconds, and does
-/// not round them; Locust's own workers round to two digits as well, but not below 1 ms.
+/// The response times in ms, rounded to two significant digits, because a master keeps every distinct time. It does not
+/// round them itself. Locust's own workers round to two digits as well, and to whole milliseconds.
 fn response_times(calls: &Calls) -> Value {
     let mut rounded: BTreeMap<u64, u64> = BTreeMap::new();
     for (ns, count) in &calls.times {

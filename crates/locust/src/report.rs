@@ -1,26 +1,26 @@
-//! What a worker counts, as a master adds it up.
+//! What a worker reports to its master.
 
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
-/// The calls of one kind since the last report.
+/// Calls with the same method and name.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Calls {
     /// The kind of request, such as `GRPC` or `POST`.
     pub method: String,
-    /// What was called, such as a path.
+    /// The name in the master's table, such as a path.
     pub name: String,
     /// Calls that succeeded.
     pub succeeded: u64,
-    /// Calls that failed, by reason.
+    /// Calls that failed, by the kind of failure.
     pub failed: BTreeMap<String, u64>,
-    /// Response times of all of these calls: times in ns, each with its number of calls.
+    /// Response times of all these calls, ns, each with its number of calls.
     pub times: Vec<(u64, u64)>,
     /// Bytes of the responses' bodies.
     pub content_bytes: u64,
 }
 
-/// What happened since the last report.
+/// The calls that ended since the last report.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
     /// When the load began.

@@ -2,20 +2,22 @@
 //!
 //! ```text
 //! connecting ──► joining (client_ready) ── ack ──► ready ── spawn ──► running ── stop ──► stopping ──► ready
-//!     ▲                                                  │
-//!     └────────────── silent for 5 s ────────────────────┘
+//!     ▲                                              │                    │
+//!     └────────────── silent for 5 s ────────────────┴────────────────────┘
 //! ```
 //!
 //! A master that is silent may have been restarted, and then knows nothing of its workers. They join it again, and end
-//! the load of the master that is gone.
+//! the load that it no longer knows.
 
 use std::collections::VecDeque;
+use std::pin::pin;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
+use tokio::net::TcpStream;
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use zeromq::util::PeerIdentity;
 use zeromq::{
     DealerRecvHalf, DealerSendHalf, DealerSocket, Socket as _, SocketOptions, SocketRecv as _,
@@ -27,20 +29,20 @@ use crate::message::{FromMaster, State, ToMaster, Users};
 use crate::report::Report;
 use crate::worker::{Command, Master};
 
-/// A master forgets a worker that is silent for a few of these.
+/// The time between two heartbeats. A master misses a worker that omits about four of them.
 const HEARTBEAT: Duration = Duration::from_secs(1);
 
 /// A master that is silent for this long is joined again.
 const SILENT: Duration = Duration::from_secs(5);
 
 /// A master that is silent for this long is lost. Locust's own workers wait as long.
-const LOST: Duration = Duration::from_secs(60);
+pub(crate) const LOST: Duration = Duration::from_secs(60);
 
-/// How long the last messages may take to leave this machine. The socket does not say when they have, and a master that
-/// ends waits for 0.5 s.
+/// How long the last messages have to leave this machine. The socket does not tell when they have. A master that ends
+/// waits for them for 0.5 s.
 const LAST_MESSAGES: Duration = Duration::from_millis(200);
 
-/// What the worker tells its session.
+/// What the rest of the program asks of the session.
 #[derive(Debug)]
 pub(crate) enum Order {
     Report(Box<Report>),
@@ -55,12 +57,16 @@ pub(crate) struct Session {
     commands: mpsc::Sender<Command>,
     state: State,
     users: Users,
-    /// When the newest command to spawn was sent, by the master's clock. Older ones that arrive later do not count.
+    /// When the newest spawn message was sent, by the master's clock. Older ones that arrive later do not count.
     spawned_at: f64,
-    /// When the master was heard last, or the session began.
-    heard: Instant,
+    began: Instant,
+    /// When the last message of the master arrived.
+    heard: Option<Instant>,
+    /// How long the master may be silent until it is lost.
+    lost_after: Duration,
+    /// Whether the master has acknowledged the worker on this connection.
     is_joined: bool,
-    /// Whether the user was told that the master cannot be reached.
+    /// Whether [`Command::Waiting`] is the last that has been shown.
     is_waiting: bool,
     /// Messages that were not sent yet.
     outbox: VecDeque<Vec<u8>>,
@@ -79,6 +85,7 @@ impl Session {
         master: &Master,
         name: &str,
         class: Option<&str>,
+        lost_after: Duration,
         commands: mpsc::Sender<Command>,
     ) -> Session {
         Session {
@@ -89,7 +96,9 @@ impl Session {
             state: State::Ready,
             users: Users::new(),
             spawned_at: 0.0,
-            heard: Instant::now(),
+            began: Instant::now(),
+            heard: None,
+            lost_after,
             is_joined: false,
             is_waiting: false,
             outbox: VecDeque::new(),
@@ -102,6 +111,7 @@ impl Session {
         loop {
             match self.connect(&mut orders).await {
                 Ok(Some((mut sender, mut receiver))) => {
+                    self.is_joined = false;
                     self.send_first(&ToMaster::ClientReady);
                     match self.talk(&mut sender, &mut receiver, &mut orders).await {
                         Next::Continue | Next::Reconnect => {}
@@ -114,31 +124,34 @@ impl Session {
         }
     }
 
-    /// Connects to the master, however long that takes within [`LOST`]. Returns `None` if the worker leaves.
+    /// Connects to the master. Tries again until it is lost. Returns `None` if the worker leaves.
     async fn connect(
         &mut self,
         orders: &mut UnboundedReceiver<Order>,
     ) -> Result<Option<(DealerSendHalf, DealerRecvHalf)>, LocustError> {
         loop {
-            let connecting = connect(&self.master, &self.name);
-            let error = tokio::select! {
-                connected = connecting => match connected {
-                    Ok(socket) => return Ok(Some(socket.split())),
-                    Err(error) => error,
-                },
-                order = orders.recv() => match self.follow(order) {
-                    Next::End => return Ok(None),
-                    Next::Continue | Next::Reconnect => continue,
-                },
+            let mut connecting = pin!(connect(self.master.clone(), self.name.clone()));
+            let connected = loop {
+                tokio::select! {
+                    connected = &mut connecting => break connected,
+                    order = orders.recv() => if matches!(self.follow(order), Next::End) {
+                        return Ok(None);
+                    },
+                }
             };
-            if self.heard.elapsed() >= LOST {
-                return Err(self.lost(error));
+            let error = match connected {
+                Ok(socket) => return Ok(Some(socket.split())),
+                Err(error) => self.because(error),
+            };
+            if self.silent_for() >= self.lost_after {
+                return Err(error);
             }
             self.wait_for_master(error);
             sleep(HEARTBEAT).await;
         }
     }
 
+    /// Exchanges messages with the master until the connection ends.
     async fn talk(
         &mut self,
         sender: &mut DealerSendHalf,
@@ -193,14 +206,13 @@ impl Session {
 
     /// Joins the master again if it is silent, and ends if it is lost.
     fn check_silence(&mut self, connected: Instant) -> Next {
-        let silent = self.heard.elapsed();
-        if silent >= LOST {
-            let error = self.lost(LocustError::NoAnswer(self.master.to_string()));
+        let silent = self.silent_for();
+        let error = self.because(LocustError::NoAnswer(self.master.to_string()));
+        if silent >= self.lost_after {
             self.tell(Command::Ended(error));
             Next::End
         } else if silent >= SILENT && connected.elapsed() >= SILENT {
-            self.wait_for_master(LocustError::NoAnswer(self.master.to_string()));
-            self.is_joined = false;
+            self.wait_for_master(error);
             Next::Reconnect
         } else {
             Next::Continue
@@ -208,14 +220,15 @@ impl Session {
     }
 
     fn receive(&mut self, message: FromMaster) -> Next {
-        self.heard = Instant::now();
+        self.heard = Some(Instant::now());
         match message {
             FromMaster::Ack if !self.is_joined => {
                 self.is_joined = true;
                 self.is_waiting = false;
-                // A master that acknowledges a worker again has forgotten its load.
+                // The master knows nothing of a load that began on an earlier connection.
                 if self.state != State::Ready {
-                    self.stop();
+                    self.be_ready();
+                    self.tell(Command::Stop);
                 }
                 self.tell(Command::Joined);
             }
@@ -224,29 +237,39 @@ impl Session {
                 if sent_at > self.spawned_at {
                     self.spawned_at = sent_at;
                     self.users = users;
-                    self.state = State::Spawning;
-                    let wanted = self.users.iter().filter(|(class, _)| {
-                        self.class.as_ref().is_none_or(|wanted| wanted == *class)
-                    });
-                    let count = wanted.fold(0u32, |sum, (_, count)| sum.saturating_add(*count));
-                    self.tell(Command::Users(count));
+                    self.tell_users();
                 }
                 let spawned = self.users.clone();
                 self.send(&ToMaster::SpawningComplete(&spawned));
                 self.state = State::Running;
             }
-            FromMaster::Stop => self.stop(),
-            FromMaster::Quit => self.tell(Command::Quit),
-            FromMaster::Reconnect => {
-                self.is_joined = false;
-                return Next::Reconnect;
+            FromMaster::Stop => {
+                self.state = State::Stopping;
+                self.tell(Command::Stop);
             }
+            FromMaster::Quit => self.tell(Command::Quit),
+            FromMaster::Reconnect => return Next::Reconnect,
             FromMaster::Ack | FromMaster::Heartbeat | FromMaster::Other => {}
         }
         Next::Continue
     }
 
-    /// Carries out what the worker says; `None` if the worker is gone.
+    /// Tells how many users make calls here.
+    fn tell_users(&mut self) {
+        let command = match &self.class {
+            None => {
+                let counts = self.users.values();
+                Command::Users(counts.fold(0, |sum, count| sum.saturating_add(*count)))
+            }
+            Some(class) => match self.users.get(class) {
+                Some(count) => Command::Users(*count),
+                None => Command::NoSuchClass(self.users.keys().cloned().collect()),
+            },
+        };
+        self.tell(command);
+    }
+
+    /// Carries out an order. Without one, the rest of the program is gone.
     fn follow(&mut self, order: Option<Order>) -> Next {
         match order {
             Some(Order::Report(report)) => {
@@ -255,10 +278,12 @@ impl Session {
                 Next::Continue
             }
             Some(Order::Stopped) => {
-                self.users = Users::new();
-                self.state = State::Ready;
-                self.send(&ToMaster::ClientStopped);
-                self.send(&ToMaster::ClientReady);
+                // The master does not wait for the end of a load that it does not know.
+                if self.state == State::Stopping {
+                    self.be_ready();
+                    self.send(&ToMaster::ClientStopped);
+                    self.send(&ToMaster::ClientReady);
+                }
                 Next::Continue
             }
             Some(Order::Leave) | None => {
@@ -268,9 +293,9 @@ impl Session {
         }
     }
 
-    fn stop(&mut self) {
-        self.state = State::Stopping;
-        self.tell(Command::Stop);
+    fn be_ready(&mut self) {
+        self.state = State::Ready;
+        self.users = Users::new();
     }
 
     fn wait_for_master(&mut self, error: LocustError) {
@@ -279,12 +304,16 @@ impl Session {
         }
     }
 
-    /// Why the connection is over: a master that was never heard has another problem than one that was.
-    fn lost(&self, error: LocustError) -> LocustError {
-        if self.spawned_at > 0.0 || self.is_joined {
-            LocustError::Lost(self.master.to_string(), LOST.as_secs())
-        } else {
-            error
+    /// How long no message of the master has arrived.
+    fn silent_for(&self) -> Duration {
+        self.heard.unwrap_or(self.began).elapsed()
+    }
+
+    /// Why the master cannot be reached: one that answered before has another problem than one that never did.
+    fn because(&self, error: LocustError) -> LocustError {
+        match self.heard {
+            Some(heard) => LocustError::Lost(self.master.to_string(), heard.elapsed().as_secs()),
+            None => error,
         }
     }
 
@@ -302,17 +331,25 @@ impl Session {
     }
 }
 
-async fn connect(master: &Master, name: &str) -> Result<DealerSocket, LocustError> {
-    let failed =
-        |error: zeromq::ZmqError| LocustError::Connect(master.to_string(), error.to_string());
+async fn connect(master: Master, name: String) -> Result<DealerSocket, LocustError> {
+    let master = master.to_string();
+    // The ZeroMQ socket would not tell why it cannot connect.
+    let reached = timeout(SILENT, TcpStream::connect(&master)).await;
+    let failed = match reached {
+        Ok(Ok(_)) => None,
+        Ok(Err(error)) => Some(error.to_string()),
+        Err(_) => Some(format!("no response within {} s", SILENT.as_secs())),
+    };
+    if let Some(reason) = failed {
+        return Err(LocustError::Connect(master, reason));
+    }
+    let no_answer = |_| LocustError::NoAnswer(master.clone());
     let mut options = SocketOptions::default();
-    let identity = PeerIdentity::try_from(name.as_bytes()).map_err(failed)?;
+    let identity = PeerIdentity::try_from(name.as_bytes()).map_err(no_answer)?;
     options.peer_identity(identity).connect_timeout(SILENT);
     let mut socket = DealerSocket::with_options(options);
-    socket
-        .connect(&format!("tcp://{master}"))
-        .await
-        .map_err(failed)?;
+    let connected = socket.connect(&format!("tcp://{master}")).await;
+    connected.map_err(no_answer)?;
     Ok(socket)
 }
 
@@ -349,4 +386,62 @@ fn cpu_time() -> Duration {
         time.tv_sec.unsigned_abs(),
         time.tv_nsec.unsigned_abs() as u32,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
+    use std::thread;
+
+    use tokio::sync::mpsc::unbounded_channel;
+
+    use super::*;
+
+    /// What a session tells that gives up at once.
+    fn told(master: &str) -> Vec<Command> {
+        let (commands, told) = mpsc::channel();
+        let (_orders, to_session) = unbounded_channel();
+        let session = Session::new(
+            &master.parse().unwrap(),
+            "w1",
+            None,
+            Duration::ZERO,
+            commands,
+        );
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(session.run(to_session));
+        told.iter().collect()
+    }
+
+    #[test]
+    fn a_server_that_is_no_master_is_an_error() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let server = thread::spawn(move || {
+            // The first connection only shows that there is a server.
+            let mut web_page = listener.incoming().nth(1).unwrap().unwrap();
+            let _ = web_page.read(&mut [0; 64]);
+            let response = format!("HTTP/1.1 400 Bad Request\r\n\r\n{}", "?".repeat(64));
+            web_page.write_all(response.as_bytes()).unwrap();
+        });
+        let no_answer = LocustError::NoAnswer(address.clone());
+        assert_eq!(told(&address), [Command::Ended(no_answer)]);
+        server.join().unwrap();
+    }
+
+    #[test]
+    fn a_port_without_a_server_is_an_error() {
+        let unused = TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap();
+        let [Command::Ended(error)] = &told(&unused.to_string())[..] else {
+            panic!("the session has not ended");
+        };
+        assert!(error.to_string().contains("Connection refused"), "{error}");
+    }
 }

@@ -1,4 +1,4 @@
-//! The worker as the rest of the program sees it.
+//! A worker, for the rest of the program.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,9 +9,12 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use crate::error::LocustError;
 use crate::report::Report;
-use crate::session::{Order, Session};
+use crate::session::{LOST, Order, Session};
 
-/// The address of a master: `HOST:PORT`.
+/// The maximum length of a worker's name, bytes. It is a ZeroMQ identity.
+const MAX_NAME: usize = 255;
+
+/// A master's address: `HOST:PORT`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Master(String);
 
@@ -32,24 +35,26 @@ impl fmt::Display for Master {
     }
 }
 
-/// What a master asks of a worker, and what happens to the connection.
+/// What a master asks of a worker, or what became of the connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
     /// The master accepted the worker.
     Joined,
     /// The master cannot be reached for now, for this reason.
     Waiting(LocustError),
-    /// There should be this many users. The first command after [`Command::Joined`] or [`Command::Stop`] begins a load.
+    /// This many users should make calls, and begin a load if there is none.
     Users(u32),
-    /// The load is over. [`Worker::stopped`] answers.
+    /// The load has no users of the worker's class, but of these classes.
+    NoSuchClass(Vec<String>),
+    /// The load should end. [`Worker::stopped`] answers after its last report.
     Stop,
-    /// The master has ended.
+    /// The master ends. It waits 0.5 s for a last report.
     Quit,
-    /// The connection is over.
+    /// The connection has ended for good.
     Ended(LocustError),
 }
 
-/// A worker of a master, whose connection has a thread of its own.
+/// A worker of a master. Its connection has a thread of its own.
 #[derive(Debug)]
 pub struct Worker {
     orders: UnboundedSender<Order>,
@@ -57,16 +62,20 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Joins a master under a `name` that no other worker has. With a `class`, only the users of this class of the
-    /// master's locustfile count, otherwise all.
+    /// Joins a master under a `name` that no other worker has. With a `class`, only users of this class of the master's
+    /// locustfile make calls here, otherwise all.
     ///
     /// # Errors
-    /// Fails if the system has no thread or event queue to spare. A master that cannot be reached is a [`Command`].
+    /// Fails if the name is too long, or if the system refuses a thread or an event queue. A master that cannot be reached
+    /// is a [`Command`].
     pub fn join(
         master: &Master,
         name: &str,
         class: Option<&str>,
     ) -> Result<(Worker, mpsc::Receiver<Command>), LocustError> {
+        if !(1..=MAX_NAME).contains(&name.len()) {
+            return Err(LocustError::Name(name.to_owned()));
+        }
         let failed = |error: std::io::Error| LocustError::Thread(error.to_string());
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -74,7 +83,7 @@ impl Worker {
             .map_err(failed)?;
         let (orders, to_session) = unbounded_channel();
         let (to_worker, commands) = mpsc::channel();
-        let session = Session::new(master, name, class, to_worker);
+        let session = Session::new(master, name, class, LOST, to_worker);
         let thread = thread::Builder::new()
             .name("locust".to_owned())
             .spawn(move || runtime.block_on(session.run(to_session)))
@@ -82,24 +91,24 @@ impl Worker {
         Ok((Worker { orders, thread }, commands))
     }
 
-    /// Sends a report. While the master cannot be reached, reports wait.
+    /// Sends a report. Reports wait while the master cannot be reached.
     pub fn report(&self, report: Report) {
         self.order(Order::Report(Box::new(report)));
     }
 
-    /// Answers [`Command::Stop`] after the last report of a load.
+    /// Answers [`Command::Stop`].
     pub fn stopped(&self) {
         self.order(Order::Stopped);
     }
 
-    /// Leaves the master, after everything was sent.
+    /// Sends what is left and leaves the master.
     pub fn leave(self) {
         self.order(Order::Leave);
-        // A panic of the thread was already printed, and the worker leaves in any case.
+        // If the thread panicked, it has already printed why.
         let _ = self.thread.join();
     }
 
-    /// If the connection is over, [`Command::Ended`] says so.
+    /// If the connection has ended, so has the receiver, and [`Command::Ended`] told it.
     fn order(&self, order: Order) {
         let _ = self.orders.send(order);
     }

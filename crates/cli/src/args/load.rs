@@ -283,6 +283,16 @@ pub(crate) struct PaceArgs {
     /// settled, but at most 5s, the measured time and the measured number of calls]
     #[arg(long, value_name = "TIME", value_parser = parse_warmup, help_heading = heading::LOAD)]
     pub(crate) warmup: Option<u64>,
+    #[command(flatten)]
+    pub(crate) deadline: DeadlineArgs,
+    /// What to do with calls in flight when the duration is over
+    #[arg(long, value_enum, default_value_t = AtEnd::Wait, help_heading = heading::LOAD)]
+    pub(crate) at_end: AtEnd,
+}
+
+/// How long a call may take.
+#[derive(Debug, Args)]
+pub(crate) struct DeadlineArgs {
     /// Fail a call that has no response within this time after it was due [default: 10s]
     #[arg(long, value_name = "TIME", value_parser = parse_ms, help_heading = heading::LOAD)]
     pub(crate) deadline: Option<u64>,
@@ -290,9 +300,6 @@ pub(crate) struct PaceArgs {
     /// late
     #[arg(long, value_name = "TIME", value_parser = parse_ms, conflicts_with = "deadline", help_heading = heading::LOAD)]
     pub(crate) timeout: Option<u64>,
-    /// What to do with calls in flight when the duration is over
-    #[arg(long, value_enum, default_value_t = AtEnd::Wait, help_heading = heading::LOAD)]
-    pub(crate) at_end: AtEnd,
 }
 
 /// Where to write a load's figures in addition to its run directory.

@@ -13,6 +13,7 @@ mod report;
 mod run;
 mod serve;
 mod subjects;
+mod worker;
 
 use std::io::Write as _;
 
@@ -27,13 +28,15 @@ pub(crate) use compare::CompareArgs;
 pub(crate) use gate::{GATED, GateArgs};
 pub(crate) use link::{LinkArgs, LinkCommand};
 pub(crate) use load::{
-    AtEnd, ExportArgs, Http, LoadArgs, NamedTarget, Order, ServiceArgs, TlsArgs,
+    AtEnd, DataArgs, DeadlineArgs, ExportArgs, Http, LoadArgs, NamedTarget, Order, ServiceArgs,
+    TlsArgs,
 };
 pub(crate) use message::{LimitArgs, SchemaArgs, SizeArgs};
 pub(crate) use report::{DiffArgs, DiffFormat, Format, ReportArgs};
 pub(crate) use run::{OutputArgs, OverrideArgs, PlanArgs, RunArgs};
 pub(crate) use serve::{ServeArgs, ServedWorkload};
 pub(crate) use subjects::{SubjectFolders, SubjectsArgs, SubjectsCommand};
+pub(crate) use worker::WorkerArgs;
 
 use crate::exit::BAD_INPUT;
 
@@ -51,6 +54,7 @@ mod heading {
     pub(super) const COMPARISON: &str = "Comparison";
     pub(super) const LIMITS: &str = "Limits";
     pub(super) const LOAD: &str = "Load";
+    pub(super) const LOCUST: &str = "Locust";
     pub(super) const MESSAGE: &str = "Message";
     pub(super) const OUTPUT: &str = "Output";
     pub(super) const RESULT: &str = "Result";
@@ -152,6 +156,18 @@ with results so far reported.
 
 Send load only to services that you own and that can handle it.")]
     Load(Box<LoadArgs>),
+    /// Make the calls of a Locust master's users, beside workers on other machines (docs/distributed.md)
+    #[command(after_help = "\
+Examples:
+  rpcgauge worker --master locust.example:5557 http://service.example:8080/orders
+  rpcgauge worker --master locust.example:5557 --rate-per-user 10 \\
+      grpc://service.example:50051/shop.Orders/Get --data '{\"id\": \"{{uuid}}\"}'
+
+Exit codes: 0 the master has ended; 2 invalid input, or the service or the master cannot be reached;
+3 not possible on this machine; 130 interrupted.
+
+Send load only to services that you own and that can handle it.")]
+    Worker(Box<WorkerArgs>),
     /// Start two versions of a service several times, and fail if the new one is slower
     #[command(after_help = "\
 Examples:

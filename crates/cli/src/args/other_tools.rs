@@ -7,7 +7,7 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 const IN_FLIGHT: &str = "use --in-flight for calls in flight, or --connections for connections";
-const ONE_THREAD: &str = "rpcgauge sends all calls from one thread";
+const ONE_THREAD: &str = "`rpcgauge load` sends all calls from one thread; `rpcgauge worker` processes can share a load (docs/distributed.md)";
 
 /// Names of options in ab, ghz, h2load, hey, k6, Locust, oha, vegeta, wrk and wrk2, with a hint.
 const OPTIONS: [(&str, &str); 24] = [

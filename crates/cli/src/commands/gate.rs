@@ -10,9 +10,9 @@ use rpcgauge_report::{Allowed, Findings, Gate, escape, units};
 use rpcgauge_study::url::Url;
 use rpcgauge_study::words::{Named as _, format_time};
 
-use super::load::{unused_variable, write_service};
+use super::load::{header_variables, write_service, write_wire};
 use super::measure::{self, Ended, RunContext};
-use crate::args::{self, GATED, GateArgs, OutputArgs};
+use crate::args::{GATED, GateArgs, OutputArgs};
 use crate::exit::{Failure, Outcome, print};
 use crate::services;
 use crate::show;
@@ -160,26 +160,12 @@ fn study(
     let bounds = [("time".to_owned(), format_time(warmup).into())];
     text.key("warm-up", toml::Table::from_iter(bounds));
     text.table("[service]");
-    let headers = args.service.header.iter().map(|(name, value)| {
-        let variable = unused_variable("", name, variables);
-        variables.insert(variable.clone(), value.clone());
-        format!("{name}: ${variable}")
-    });
-    text.list("headers", headers.collect::<Vec<String>>());
+    let headers = header_variables("", &args.service.header, variables);
+    text.list("headers", headers);
     text.optional("ready-within", args.ready_within.map(format_time));
     write_service(&mut text, &args.service, &args.tls, &args.schema)?;
     text.table("[base]");
-    let http = args.service.http.map(args::Http::as_str);
-    text.optional("http", http);
-    for (key, compression) in [
-        ("request-compression", args.service.request_compression),
-        ("response-compression", args.service.response_compression),
-    ] {
-        text.optional(
-            key,
-            (!compression.is_none()).then(|| compression.to_string()),
-        );
-    }
+    write_wire(&mut text, &args.service);
     text.optional("connections", args.connections.map(i64::from));
     let in_flight = args.in_flight.or(args.connections);
     text.optional("in-flight", in_flight.map(i64::from));

@@ -10,7 +10,9 @@ use rpcgauge_study::words::format_time;
 
 use super::gate::GateRule;
 use super::measure::{self, Ended, RunContext};
-use crate::args::{self, LoadArgs, NamedTarget, SchemaArgs, ServiceArgs, TlsArgs};
+use crate::args::{
+    self, DataArgs, DeadlineArgs, LoadArgs, NamedTarget, SchemaArgs, ServiceArgs, TlsArgs,
+};
 use crate::exit::{Failure, Outcome, print};
 use crate::inputs;
 use crate::services;
@@ -113,26 +115,14 @@ fn study(args: &LoadArgs, variables: &mut BTreeMap<String, String>) -> Result<St
         text.key("capacity", toml::Table::from_iter(bounds));
     }
     text.table("[service]");
-    let mut headers = |of: &str, fields: &[(String, String)]| -> Vec<String> {
-        let reference = |(name, value): &(String, String)| {
-            let variable = unused_variable(of, name, variables);
-            variables.insert(variable.clone(), value.clone());
-            format!("{name}: ${variable}")
-        };
-        fields.iter().map(reference).collect()
-    };
-    let of_target = headers("", &service.header);
-    let of_vs = headers("VS_", &versus.vs_header);
+    let of_target = header_variables("", &service.header, variables);
+    let of_vs = header_variables("VS_", &versus.vs_header, variables);
     if versus.vs.is_none() {
         text.key("target", args.target.url.to_string());
         text.list("headers", of_target.clone());
     }
     write_service(&mut text, service, &args.tls, &args.schema)?;
-    text.optional("data", args.data.data.clone());
-    text.path("rows", args.data.rows.as_deref())?;
-    if args.data.rows.is_some() && args.data.order == args::Order::Random {
-        text.key("order", "random");
-    }
+    write_data(&mut text, &args.data)?;
     text.optional("max-requests", pace.max_requests.map(number));
     if pace.at_end == args::AtEnd::Cancel {
         text.key("at-end", "cancel");
@@ -208,9 +198,17 @@ pub(super) fn write_service(
     inputs::write_schema(text, schema)
 }
 
-/// Writes the amount and pace of the load.
-fn write_pace(text: &mut StudyText, args: &LoadArgs, blocks: u32) {
-    let (pace, service) = (&args.pace, &args.service);
+pub(super) fn write_data(text: &mut StudyText, data: &DataArgs) -> Result<(), Failure> {
+    text.optional("data", data.data.clone());
+    text.path("rows", data.rows.as_deref())?;
+    if data.rows.is_some() && data.order == args::Order::Random {
+        text.key("order", "random");
+    }
+    Ok(())
+}
+
+/// Writes the form of calls.
+pub(super) fn write_wire(text: &mut StudyText, service: &ServiceArgs) {
     text.optional("http", service.http.map(args::Http::as_str));
     for (key, compression) in [
         ("request-compression", service.request_compression),
@@ -219,6 +217,17 @@ fn write_pace(text: &mut StudyText, args: &LoadArgs, blocks: u32) {
         let compresses = !compression.is_none();
         text.optional(key, compresses.then(|| compression.to_string()));
     }
+}
+
+pub(super) fn write_deadline(text: &mut StudyText, args: &DeadlineArgs) {
+    text.optional("deadline", args.deadline.or(args.timeout).map(format_time));
+    text.optional("deadline-from", args.timeout.map(|_| "send"));
+}
+
+/// Writes the amount and pace of the load.
+fn write_pace(text: &mut StudyText, args: &LoadArgs, blocks: u32) {
+    let pace = &args.pace;
+    write_wire(text, &args.service);
     text.optional("connection", pace.connect_per_call.then_some("per-call"));
     text.optional("connections", pace.connections.map(i64::from));
     text.optional("rate", pace.rate);
@@ -238,8 +247,7 @@ fn write_pace(text: &mut StudyText, args: &LoadArgs, blocks: u32) {
         (duration, ..) => duration,
     };
     text.optional("time", duration.map(|ms| format_time(part(ms))));
-    text.optional("deadline", pace.deadline.or(pace.timeout).map(format_time));
-    text.optional("deadline-from", pace.timeout.map(|_| "send"));
+    write_deadline(text, &pace.deadline);
 }
 
 fn blocks(args: &LoadArgs) -> Result<u32, Failure> {
@@ -297,8 +305,22 @@ fn question(args: &LoadArgs) -> String {
     )
 }
 
+/// Makes the values of header fields variables, and returns the fields that refer to them.
+pub(super) fn header_variables(
+    of: &str,
+    fields: &[(String, String)],
+    variables: &mut BTreeMap<String, String>,
+) -> Vec<String> {
+    let reference = |(name, value): &(String, String)| {
+        let variable = unused_variable(of, name, variables);
+        variables.insert(variable.clone(), value.clone());
+        format!("{name}: ${variable}")
+    };
+    fields.iter().map(reference).collect()
+}
+
 /// An unused name for the variable that stands for a header field's value.
-pub(super) fn unused_variable(of: &str, name: &str, used: &BTreeMap<String, String>) -> String {
+fn unused_variable(of: &str, name: &str, used: &BTreeMap<String, String>) -> String {
     let upper = |c: char| {
         if c.is_ascii_alphanumeric() {
             c.to_ascii_uppercase()

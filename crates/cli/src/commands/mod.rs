@@ -19,3 +19,4 @@ pub(crate) mod serve;
 pub(crate) mod size;
 pub(crate) mod studies;
 pub(crate) mod subjects;
+pub(crate) mod worker;

@@ -15,4 +15,5 @@ mod view;
 mod watcher;
 
 pub(crate) use self::exports::Exports;
+pub(crate) use self::status::{failures, latency};
 pub(crate) use self::view::LoadView;

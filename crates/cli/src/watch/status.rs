@@ -1,7 +1,10 @@
 //! The status of a load, in words.
 
+use std::collections::BTreeMap;
+
 use rpcgauge_load::{Histogram, TrialProgress};
 use rpcgauge_report::units;
+use rpcgauge_trial::FailureKind;
 
 /// Minimum number of calls for showing p99, so that at least one call lies beyond it.
 const CALLS_FOR_P99: u64 = 100;
@@ -51,7 +54,7 @@ impl Status {
                 units::count(progress.in_flight)
             ),
             latency: latency(&progress.times.latency),
-            failures: failures(progress),
+            failures: failures(&progress.failed),
         }
     }
 
@@ -72,7 +75,8 @@ impl Status {
     }
 }
 
-fn latency(of: &Histogram) -> String {
+/// The median and the tail.
+pub(crate) fn latency(of: &Histogram) -> String {
     if of.is_empty() {
         return format!("p50 {0}, p99 {0}", units::NONE);
     }
@@ -89,11 +93,12 @@ fn latency(of: &Histogram) -> String {
     )
 }
 
-fn failures(progress: &TrialProgress) -> String {
-    if progress.failed.is_empty() {
+/// Failed calls, by kind.
+pub(crate) fn failures(failed: &BTreeMap<FailureKind, u64>) -> String {
+    if failed.is_empty() {
         return "0 failed".to_owned();
     }
-    let mut kinds: Vec<_> = progress.failed.iter().collect();
+    let mut kinds: Vec<_> = failed.iter().collect();
     kinds.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
     let rest: u64 = kinds.iter().skip(MAX_KINDS).map(|(_, count)| *count).sum();
     let shown = kinds.iter().take(MAX_KINDS);
@@ -108,10 +113,6 @@ fn failures(progress: &TrialProgress) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
-    use rpcgauge_trial::FailureKind;
-
     use super::*;
     use crate::watch::sampler::example;
 

@@ -32,3 +32,4 @@ mod subjects;
 mod tls;
 mod truth;
 mod unbounded;
+mod worker;

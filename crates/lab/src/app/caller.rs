@@ -170,9 +170,7 @@ impl<'a> Caller<'a> {
     }
 
     fn figures(&self, mut measured: load::Measurement) -> TrialResult<SliceFigures> {
-        for sample in &mut measured.error_samples {
-            sample.text = load::without_values(&sample.text, &self.spec.request.headers);
-        }
+        measured.hide_values(&self.spec.request.headers);
         let calls = &measured.calls;
         if calls.answered == 0 || measured.ending == Ending::GaveUp {
             return Err(match measured.ending {

@@ -5,13 +5,14 @@
 //! settings, headers ─► reflection (asks the service if no file describes the messages)
 //! settings, headers, texts ─► bodies (checks texts against their type, sends nothing)
 //!                          ─► resolve (resolves the name once)
-//!                          ─► probe (one call) ─► Live, ready for its trials
+//!                          ─► probe (one call) ─► Live, ready for its trials (or for on_demand)
 //! ```
 //!
 //! The inputs of calls may be secret: header values are stored only here, never in the plan or in a record.
 
 mod bodies;
 mod head;
+mod on_demand;
 mod probe;
 mod reflection;
 mod resolve;
@@ -32,6 +33,7 @@ use rpcgauge_study::settings::{LiveCall, LiveService};
 use rpcgauge_trial::{Address, Stop};
 
 use bodies::{LiveBodies, Share};
+pub use on_demand::UserLoad;
 pub use reflection::reflect;
 pub use resolve::tls;
 pub use started::StartedService;

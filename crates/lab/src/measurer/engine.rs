@@ -266,10 +266,8 @@ impl Measurer<TrialFigures> for EngineMeasurer<'_, '_> {
             }
         };
         self.checked(&measurement)?;
-        for sample in &mut measurement.error_samples {
-            for request in self.trial.all_requests() {
-                sample.text = load::without_values(&sample.text, &request.headers);
-            }
+        for request in self.trial.all_requests() {
+            measurement.hide_values(&request.headers);
         }
         let from_ns = measurement.began.unwrap_or(0);
         let watched = self

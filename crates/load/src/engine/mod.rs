@@ -36,7 +36,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use mio::Registry;
-use rpcgauge_trial::{ConnectionUse, MAX_IN_FLIGHT, Schedule, Timing};
+use rpcgauge_trial::{MAX_IN_FLIGHT, Schedule, Timing};
 use rpcgauge_wire::{Head, Protocol};
 
 pub use self::session::{Counted, Session};
@@ -174,25 +174,30 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
         stall.is_some()
     }
 
-    /// Follows the number of users, if somebody else controls it.
+    /// Adapts the load to the current number of users.
     fn follow_demand(&mut self, now: u64) {
         let Some(demand) = &self.trial.demand else {
             return;
         };
-        let (users, schedule) = (demand.users(), &self.trial.schedule);
-        if self.phases.phase == Phase::Measured {
-            let in_flight = self.ledger.calls.len();
-            self.ledger
-                .due_times
-                .follow(users, schedule, in_flight, now);
+        if self.phases.phase != Phase::Measured {
+            return;
         }
-        if let (Schedule::Closed { in_flight }, Protocol::Http1, ConnectionUse::Reuse) = (
-            schedule,
-            self.trial.endpoint.protocol,
-            self.trial.connection_use,
-        ) {
-            let calls = users.saturating_mul(*in_flight).min(MAX_IN_FLIGHT);
-            self.pool.grow(calls as usize);
+        let users = demand.users();
+        match self.trial.schedule {
+            Schedule::Closed { in_flight } => {
+                let calls = users.saturating_mul(in_flight).min(MAX_IN_FLIGHT) as usize;
+                let in_flight = self.ledger.calls.len();
+                self.ledger.due_times.set_calls(calls, in_flight, now);
+                if self.trial.endpoint.protocol == Protocol::Http1 {
+                    self.pool.grow(calls);
+                }
+            }
+            Schedule::Rate { per_second, .. } => {
+                let rate = f64::from(users) * per_second;
+                self.ledger.due_times.set_rate(rate, now);
+            }
+            // A ramp has no demand.
+            Schedule::Ramp { .. } => {}
         }
     }
 

@@ -16,7 +16,7 @@ pub(crate) struct ArrivalTimes {
     stretches: Vec<Stretch>,
     /// The stretch that contains the last arrival.
     current: usize,
-    /// The number at which the last call was due.
+    /// The number at which the last call that was returned is due.
     number: f64,
     /// The number at which the next call is due.
     next: f64,
@@ -96,7 +96,7 @@ impl ArrivalTimes {
         self.due()
     }
 
-    /// When the call with the current number is due, ns; `None` if it never is.
+    /// When the call with [`Self::number`] is due, ns; `None` if it never is.
     fn due(&mut self) -> Option<u64> {
         while self.number >= self.stretches.get(self.current)?.calls_through {
             self.current += 1;
@@ -107,7 +107,7 @@ impl ArrivalTimes {
         Some(self.last)
     }
 
-    /// Changes the rate from `at` (ns) on. The integral continues, so frequent changes neither add nor lose calls.
+    /// Changes the rate from `at` (ns) on. The integral continues, so changes neither add nor lose calls.
     pub(super) fn change_rate(&mut self, per_second: f64, at: u64) {
         self.stretches.pop_if(|stretch| stretch.start_ns == at);
         let calls_before = self.stretches.last_mut().map_or(0.0, |stretch| {
@@ -130,14 +130,14 @@ impl ArrivalTimes {
         self.current = self.current.min(self.stretches.len() - 1);
     }
 
-    /// When the call that [`Self::next`] returned last is due, ns, after a change of the rate before its due time.
-    pub(super) fn last_again(&mut self, changed_at: u64) -> Option<u64> {
+    /// When the call that [`Self::next`] returned last is due, ns, if the rate changed before that, at `changed_at`.
+    pub(super) fn due_again(&mut self, changed_at: u64) -> Option<u64> {
         self.last = self.last.min(changed_at);
         self.due()
     }
 
-    /// The rate now, if it does not change by itself.
-    pub(super) fn rate(&self) -> f64 {
+    /// The rate in the end.
+    pub(super) fn last_rate(&self) -> f64 {
         self.stretches.last().map_or(0.0, |stretch| stretch.to)
     }
 

@@ -52,62 +52,55 @@ fn a_closed_loop_is_due_when_a_call_ends() {
 }
 
 #[test]
-fn a_closed_loop_has_the_calls_of_its_users() {
-    let schedule = Schedule::Closed { in_flight: 2 };
-    let mut due_times = DueTimes::new(&schedule, 0, 100);
-    due_times.follow(0, &schedule, 0, 100);
+fn the_number_of_calls_of_a_closed_loop_may_change() {
+    let mut due_times = DueTimes::new(&Schedule::Closed { in_flight: 2 }, 0, 100);
+    due_times.set_calls(0, 0, 100);
     assert_eq!(due_times.next(), None);
-    due_times.follow(2, &schedule, 0, 200);
+    due_times.set_calls(4, 0, 200);
     assert_eq!(due_times.waiting(200), 4);
     (0..3).for_each(|_| assert_eq!(due_times.take(), Some(200)));
-    due_times.follow(1, &schedule, 3, 300);
+    due_times.set_calls(2, 3, 300);
     assert_eq!(due_times.next(), None, "three are in flight, one too many");
     due_times.call_ended(310);
-    due_times.follow(1, &schedule, 2, 320);
+    due_times.set_calls(2, 2, 320);
     assert_eq!(due_times.next(), None);
     due_times.call_ended(330);
-    due_times.follow(1, &schedule, 1, 340);
+    due_times.set_calls(2, 1, 340);
     assert_eq!(due_times.next(), Some(330));
 }
 
 #[test]
-fn a_rate_follows_its_users() {
-    let schedule = Schedule::Rate {
-        per_second: 100.0,
-        arrivals: Arrivals::Constant,
-    };
-    let mut due_times = DueTimes::new(&schedule, 0, 0);
-    let mut until = |users, at: u64| {
+fn a_rate_may_change() {
+    let mut due_times = rate(100.0, Arrivals::Constant, 0);
+    let mut until = |then, at: u64| {
         let due: Vec<u64> =
             std::iter::from_fn(|| due_times.take_if(|due| due <= at * MS)).collect();
-        due_times.follow(users, &schedule, 0, at * MS);
+        due_times.set_rate(then, at * MS);
         due.iter().map(|due| due / MS).collect::<Vec<_>>()
     };
-    assert_eq!(until(2, 25), [0, 10, 20]);
+    assert_eq!(until(200.0, 25), [0, 10, 20]);
     // Half a call is left over, which takes 2.5 ms at twice the rate.
-    assert_eq!(until(0, 40), [27, 32, 37]);
-    assert_eq!(until(0, 1_000), [], "nobody is there");
-    assert_eq!(until(1, 1_000), []);
-    assert_eq!(until(1, 1_030), [1_005, 1_015, 1_025]);
+    assert_eq!(until(0.0, 40), [27, 32, 37]);
+    assert_eq!(until(0.0, 1_000), [], "the rate is 0");
+    assert_eq!(until(100.0, 1_000), []);
+    assert_eq!(until(100.0, 1_030), [1_005, 1_015, 1_025]);
 }
 
 proptest! {
     #[test]
-    fn changes_of_users_neither_add_nor_lose_calls(
+    fn changes_of_a_rate_neither_add_nor_lose_calls(
         changes in prop::collection::vec((0u32..50, 1u64..400), 1..40),
         poisson: bool,
     ) {
         let arrivals = if poisson { Arrivals::Poisson } else { Arrivals::Constant };
-        let schedule = Schedule::Rate { per_second: 20.0, arrivals };
-        let mut due_times = DueTimes::new(&schedule, 7, 0);
-        due_times.follow(0, &schedule, 0, 0);
-        let (mut now, mut users_before, mut expected, mut taken) = (0, 0, 0.0, 0u64);
+        let mut due_times = rate(20.0, arrivals, 7);
+        let (mut now, mut expected, mut taken) = (0, 0.0, 0u64);
         for (users, ms) in changes {
-            due_times.follow(users, &schedule, 0, now);
-            prop_assert!(due_times.next().is_none_or(|due| due >= now), "{users_before}");
+            let per_second = f64::from(users) * 20.0;
+            due_times.set_rate(per_second, now);
+            prop_assert!(due_times.next().is_none_or(|due| due >= now));
             now += ms * MS;
-            users_before = users;
-            expected += f64::from(users) * 20.0 * ms as f64 / 1_000.0;
+            expected += per_second * ms as f64 / 1_000.0;
             while due_times.take_if(|due| due < now).is_some() {
                 taken += 1;
             }

@@ -17,10 +17,6 @@ use crate::settings::{
 };
 use crate::words::{Named as _, format_time};
 
-/// The default number of connections at a rate if each call in flight needs its own. With few connections, calls would
-/// wait for a free one, which measures the client and not the server.
-const CONNECTIONS_AT_A_RATE: u32 = 64;
-
 /// The error is the first setting of a layer that does not fit.
 pub(super) type Filled = Result<(), (Key, Misfit)>;
 
@@ -329,7 +325,7 @@ impl<'r, 'a> Check<'r, 'a> {
         };
         match (options.schedule.in_flight(), asked) {
             (Some(in_flight), None) if one_each => Ok(in_flight),
-            (None, None) if one_each => Ok(CONNECTIONS_AT_A_RATE),
+            (None, None) if one_each => Ok(CallOptions::CONNECTIONS_AT_A_RATE),
             // A live service with fewer connections has fewer calls in flight.
             (Some(in_flight), Some(asked)) if one_each && asked != in_flight && !is_live => {
                 Err(self.error(

@@ -214,6 +214,10 @@ impl Default for CallOptions {
 }
 
 impl CallOptions {
+    /// The default number of connections at a rate if each call in flight needs its own. With few connections, calls
+    /// would wait for a free one, which measures the client and not the server.
+    pub const CONNECTIONS_AT_A_RATE: u32 = 64;
+
     /// The maximum number of calls in flight if each needs its own connection; `None` if a connection carries many.
     pub fn at_a_time(&self, http: HttpVersion) -> Option<u32> {
         let one_each = http == HttpVersion::Http1 || self.connection == ConnectionUse::PerCall;

@@ -115,7 +115,7 @@ impl<'t> Pool<'t> {
         pool
     }
 
-    /// Adds places until there are `connections`, which are then opened.
+    /// Adds places until there are at least `connections`. They are then opened.
     pub(super) fn grow(&mut self, connections: usize) {
         for index in self.places.len()..connections {
             self.places.push(Connection::new(MAX_IN_FLIGHT as usize));
@@ -285,10 +285,7 @@ fn places(trial: &Trial) -> Vec<Connection> {
             (*in_flight as usize, *in_flight as usize)
         }
         (ConnectionUse::PerCall, _) => (connections, connections),
-        (ConnectionUse::Reuse, _) if trial.demand.is_some() => {
-            (connections, connections * MAX_IN_FLIGHT as usize)
-        }
-        (ConnectionUse::Reuse, Schedule::Closed { in_flight }) => {
+        (ConnectionUse::Reuse, Schedule::Closed { in_flight }) if trial.demand.is_none() => {
             (connections, *in_flight as usize)
         }
         (ConnectionUse::Reuse, _) => (connections, connections * MAX_IN_FLIGHT as usize),

@@ -1,0 +1,67 @@
+//! A load that others control while it runs, as a Locust master controls that of its workers.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use rpcgauge_load as load;
+use rpcgauge_study::settings::CallOptions;
+use rpcgauge_trial::{Schedule, Stop};
+
+use super::{Live, LiveError};
+use crate::variant::call_spec::Check;
+
+/// The load of users whose number may change.
+#[derive(Debug, Clone)]
+pub struct UserLoad {
+    /// The number of users.
+    pub users: Arc<load::Demand>,
+    /// The calls of one user: a closed loop or a rate.
+    pub schedule: Schedule,
+    /// The number of connections; `None` for the default. HTTP/1.1 in a closed loop opens one for each call in flight.
+    pub connections: Option<u32>,
+    /// The seed of random arrivals.
+    pub seed: u64,
+}
+
+impl Live {
+    /// Makes the calls of users until `stop` is set, even if all of them fail. There is no warm-up.
+    ///
+    /// # Errors
+    /// One line, if the load cannot run.
+    pub fn run_users(
+        &self,
+        of: &UserLoad,
+        progress: load::ProgressHook<'_>,
+        stop: &AtomicBool,
+    ) -> Result<load::Measurement, LiveError> {
+        let waits_for_connection = matches!(of.schedule, Schedule::Rate { .. })
+            && self.calls.endpoint.protocol == load::Protocol::Http1;
+        let default = if waits_for_connection {
+            CallOptions::CONNECTIONS_AT_A_RATE
+        } else {
+            1
+        };
+        let trial = load::Trial {
+            schedule: of.schedule.clone(),
+            demand: Some(Arc::clone(&of.users)),
+            connections: of.connections.unwrap_or(default),
+            seed: of.seed,
+            stop: Stop::default(),
+            patience: Duration::MAX,
+            ..self.calls.trial()
+        };
+        let check = self.calls.check.as_ref().map(Check::start).transpose();
+        let hooks = load::Hooks {
+            settling: Box::new(|_| load::Settling::Settled),
+            measuring: Box::new(|_| ()),
+            progress: Some(progress),
+            check: check.map_err(LiveError::Wrong)?,
+        };
+        let bodies = self.bodies.for_trial().map_err(LiveError::Wrong)?;
+        let measured = load::measure_with(&trial, bodies, hooks, stop);
+        let mut measured = measured.map_err(|error| LiveError::Wrong(error.to_string()))?;
+        measured.hide_values(&trial.request.headers);
+        Ok(measured)
+    }
+}
