@@ -9,7 +9,6 @@ use rpcgauge_study::settings::CallOptions;
 use rpcgauge_trial::{Schedule, Stop};
 
 use super::{Live, LiveError};
-use crate::variant::call_spec::Check;
 
 /// The load of users whose number may change.
 #[derive(Debug, Clone)]
@@ -49,19 +48,20 @@ impl Live {
             seed: of.seed,
             stop: Stop::default(),
             patience: Duration::MAX,
-            ..self.calls.trial()
+            ..self.trial()
         };
-        let check = self.calls.check.as_ref().map(Check::start).transpose();
         let hooks = load::Hooks {
             settling: Box::new(|_| load::Settling::Settled),
             measuring: Box::new(|_| ()),
             progress: Some(progress),
-            check: check.map_err(LiveError::Wrong)?,
+            checks: self.checks().map_err(LiveError::Wrong)?,
         };
-        let bodies = self.bodies.for_trial().map_err(LiveError::Wrong)?;
+        let bodies = self.bodies().map_err(LiveError::Wrong)?;
         let measured = load::measure_with(&trial, bodies, hooks, stop);
         let mut measured = measured.map_err(|error| LiveError::Wrong(error.to_string()))?;
-        measured.hide_values(&trial.request.headers);
+        for request in trial.all_requests() {
+            measured.hide_values(&request.headers);
+        }
         Ok(measured)
     }
 }

@@ -78,11 +78,12 @@ fn a_rate_may_change() {
         due_times.set_rate(then, at * MS);
         due.iter().map(|due| due / MS).collect::<Vec<_>>()
     };
+    const NONE: [u64; 0] = [];
     assert_eq!(until(200.0, 25), [0, 10, 20]);
     // Half a call is left over, which takes 2.5 ms at twice the rate.
     assert_eq!(until(0.0, 40), [27, 32, 37]);
-    assert_eq!(until(0.0, 1_000), [], "the rate is 0");
-    assert_eq!(until(100.0, 1_000), []);
+    assert_eq!(until(0.0, 1_000), NONE, "the rate is 0");
+    assert_eq!(until(100.0, 1_000), NONE);
     assert_eq!(until(100.0, 1_030), [1_005, 1_015, 1_025]);
 }
 
