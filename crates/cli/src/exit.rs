@@ -36,6 +36,14 @@ impl Failure {
         Self::new(error, BAD_INPUT)
     }
 
+    /// The same failure with another line.
+    pub(crate) fn with(self, line: impl FnOnce(String) -> String) -> Self {
+        Self {
+            line: line(self.line),
+            ..self
+        }
+    }
+
     /// Everything ran, but the result is not good enough.
     pub(crate) fn not_all_well(what: impl Display) -> Self {
         Self::new(what, NOT_ALL_WELL)

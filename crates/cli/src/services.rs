@@ -2,6 +2,8 @@
 //! the services that have a command, and tests each service with one call.
 
 use std::collections::BTreeMap;
+use std::iter;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,8 +16,10 @@ use rpcgauge_study::plan::{Plan, Variant};
 use rpcgauge_study::resolve::inputs::{ServiceInputs, Template};
 use rpcgauge_study::resolve::loader::FileLoader;
 use rpcgauge_study::resolve::{Overrides, ResolveContext};
-use rpcgauge_study::settings::{LiveCall, LiveService, LiveWire, Messages, Stop, Target};
-use rpcgauge_study::url::Url;
+use rpcgauge_study::settings::{
+    ConnectionUse, LbStrategy, LiveCall, LiveService, LiveWire, Messages, Stop, Target,
+};
+use rpcgauge_study::url::{Address, Url};
 use rustix::process::{Resource, getrlimit};
 
 use crate::args::LimitArgs;
@@ -72,6 +76,64 @@ pub(crate) fn resolve(
     Ok(Resolved::new(resolved, None))
 }
 
+/// Looks up the names of services whose connections are divided among all addresses of a name. There are at least as
+/// many connections as addresses.
+///
+/// # Errors
+/// A name has no address, or the study sets fewer connections.
+pub(crate) fn look_up(study: &mut Resolved) -> Result<(), Failure> {
+    // One look-up for all variants, since a name server may return the addresses in another order the next time.
+    let mut known: Vec<(Address, Vec<SocketAddr>)> = Vec::new();
+    for variant in &mut study.plan.variants {
+        let Target::Live(live) = &mut variant.settings.target else {
+            continue;
+        };
+        if live.service.lb_strategy == LbStrategy::PickFirst {
+            continue;
+        }
+        let name = variant.repeats.as_ref().unwrap_or(&variant.name);
+        let mut inputs = study.services.get(name).into_iter().flatten();
+        let sets_connections = inputs.any(|inputs| inputs.sets_connections);
+        let address = live.service.url.address.clone();
+        let addresses = match known.iter().find(|(of, _)| *of == address) {
+            Some((_, addresses)) => addresses.clone(),
+            None => lab::look_up(&live.service).map_err(Failure::input)?,
+        };
+        divide(live, sets_connections, addresses.clone())?;
+        known.push((address, addresses));
+    }
+    Ok(())
+}
+
+/// Divides the connections among the addresses.
+fn divide(
+    live: &mut LiveCall,
+    sets_connections: bool,
+    addresses: Vec<SocketAddr>,
+) -> Result<(), Failure> {
+    let options = &mut live.options;
+    let least = u32::try_from(addresses.len()).unwrap_or(u32::MAX);
+    let too_few = |key: &str, count: u32| {
+        Err(Failure::input(format!(
+            "{}: {key} = {count} is too few for the {least} addresses of the name; give at least {least}",
+            live.service.url
+        )))
+    };
+    // A connection for one call is opened when its call begins.
+    if let (ConnectionUse::PerCall, Some(count)) =
+        (options.connection, options.schedule.in_flight())
+        && count < least
+    {
+        return too_few("in-flight", count);
+    }
+    if sets_connections && options.connections < least {
+        return too_few("connections", options.connections);
+    }
+    options.connections = options.connections.max(least);
+    live.service.addresses = addresses;
+    Ok(())
+}
+
 /// Reads the messages and TLS files for the services of a study. Does not call the services.
 ///
 /// # Errors
@@ -88,12 +150,24 @@ pub(crate) fn prepare(study: &Resolved) -> Result<Vec<Prepared<'_>>, Failure> {
     // Variants with the same messages share one source.
     let mut read: Vec<(SourceKey<'_>, Source)> = Vec::new();
     let prepared = called.map(|(variant, live, inputs)| {
+        let names = live.service.calls.iter().map(|call| Some(&*call.name));
+        let names = names.chain(iter::repeat(None));
         // The calls of a mix have seeds of their own. With the same seed, they would use the same random values.
-        let services = (plan.seed..).zip(live.service.each_call());
-        let calls = services.zip(inputs).map(|((seed, service), inputs)| {
-            let data = shared_source(&mut read, &service, inputs, seed)?;
-            Ok(PreparedCall { inputs, data })
-        });
+        let services = (plan.seed..).zip(live.service.each_call()).zip(names);
+        let calls = services
+            .zip(inputs)
+            .map(|(((seed, service), name), inputs)| {
+                let of_call = |said: String| match name {
+                    Some(name) => format!("call \"{name}\": {said}"),
+                    None => said,
+                };
+                let data = shared_source(&mut read, &service, inputs, seed);
+                let mut data = data.map_err(|failure| failure.with(of_call))?;
+                if let Some(source) = &mut data {
+                    source.name = of_call(std::mem::take(&mut source.name));
+                }
+                Ok(PreparedCall { inputs, data })
+            });
         Ok(Prepared {
             variant,
             live,
@@ -390,14 +464,7 @@ mod tests {
 
     /// The text of each variant's first call.
     fn first_texts(text: &str) -> Vec<String> {
-        let study = rpcgauge_study::file::StudyFile::parse(text, "my.toml").unwrap();
-        let context = rpcgauge_study::resolve::ResolveContext {
-            subjects: &BTreeMap::new(),
-            loader: &rpcgauge_study::resolve::loader::FileLoader::default(),
-            cores: 2,
-            overrides: &rpcgauge_study::resolve::Overrides::default(),
-        };
-        let resolved = Resolved::new(study.resolve_with_inputs(&context).unwrap(), None);
+        let resolved = resolved(text);
         let prepared = prepare(&resolved).unwrap();
         let first = |one: &Prepared<'_>| {
             let mut text = String::new();
@@ -406,6 +473,48 @@ mod tests {
             text
         };
         prepared.iter().map(first).collect()
+    }
+
+    fn resolved(text: &str) -> Resolved {
+        let study = rpcgauge_study::file::StudyFile::parse(text, "my.toml").unwrap();
+        let context = rpcgauge_study::resolve::ResolveContext {
+            subjects: &BTreeMap::new(),
+            loader: &rpcgauge_study::resolve::loader::FileLoader::default(),
+            cores: 2,
+            overrides: &rpcgauge_study::resolve::Overrides::default(),
+        };
+        Resolved::new(study.resolve_with_inputs(&context).unwrap(), None)
+    }
+
+    /// What becomes of one call in flight to a service whose name has two addresses.
+    fn divided(base: &str) -> Result<(u32, Vec<SocketAddr>), Failure> {
+        let text = format!(
+            "# Which?\n[service]\ntarget = \"grpc://localhost:1/a.B/C\"\nlb-strategy = \"round-robin\"\n\
+             [base]\n{base}\n"
+        );
+        let mut resolved = resolved(&text);
+        let inputs = &resolved.services["base"][0];
+        let sets_connections = inputs.sets_connections;
+        let Target::Live(live) = &mut resolved.plan.variants[0].settings.target else {
+            panic!("a live service")
+        };
+        let addresses = ["127.0.0.1:1", "[::1]:1"].map(|address| address.parse().unwrap());
+        divide(live, sets_connections, addresses.to_vec())?;
+        Ok((live.options.connections, live.service.addresses.clone()))
+    }
+
+    #[test]
+    fn there_are_as_many_connections_as_addresses_or_more() {
+        let connections = |base| divided(base).ok().map(|(connections, _)| connections);
+        assert_eq!(connections(""), Some(2));
+        assert_eq!(connections("rate = 9\nconnections = 5"), Some(5));
+        assert_eq!(
+            connections("in-flight = 2\nconnection = \"per-call\""),
+            Some(2)
+        );
+        let refused = |base| divided(base).err().map(|failure| failure.line().to_owned());
+        insta::assert_snapshot!(refused("connections = 1").unwrap(), @"grpc://localhost:1/a.B/C: connections = 1 is too few for the 2 addresses of the name; give at least 2");
+        insta::assert_snapshot!(refused("connection = \"per-call\"").unwrap(), @"grpc://localhost:1/a.B/C: in-flight = 1 is too few for the 2 addresses of the name; give at least 2");
     }
 
     #[test]

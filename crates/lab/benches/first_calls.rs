@@ -193,6 +193,7 @@ fn trial(workload: &Workload, protocol: Protocol) -> load::Trial {
     let endpoint = load::Endpoint {
         address: Address::Tcp(([127, 0, 0, 1], 1).into()),
         protocol: version,
+        more_addresses: Vec::new(),
         tls: None,
     };
     let request = load::Request {

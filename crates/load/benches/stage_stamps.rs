@@ -79,6 +79,7 @@ fn run(server: SocketAddr, timing: Timing) -> Result<Measurement, LoadError> {
     let endpoint = Endpoint {
         address: Address::Tcp(server),
         protocol: Protocol::Http1,
+        more_addresses: Vec::new(),
         tls: None,
     };
     let request = Request {

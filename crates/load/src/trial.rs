@@ -19,10 +19,23 @@ use crate::warmup::WarmupBounds;
 pub struct Endpoint {
     /// The address on which the server listens.
     pub address: Address,
+    /// More addresses of the server. If there are any, connections are opened to all addresses in turn, and a
+    /// connection that is reopened keeps its address.
+    pub more_addresses: Vec<Address>,
     /// The HTTP version of every connection. gRPC requires HTTP/2.
     pub protocol: Protocol,
     /// TLS settings; `None` for plaintext. The HTTP version is negotiated by ALPN.
     pub tls: Option<Tls>,
+}
+
+impl Endpoint {
+    /// The address of the connection with this index.
+    pub(crate) fn address_of(&self, connection: usize) -> &Address {
+        match connection % (1 + self.more_addresses.len()) {
+            0 => &self.address,
+            other => &self.more_addresses[other - 1],
+        }
+    }
 }
 
 /// The kind of a call: how its body is framed, and how a response indicates failure.
@@ -251,11 +264,18 @@ impl Trial {
             .prepare(fields, close, self.endpoint.tls.is_some())
     }
 
+    fn more_addresses_than_connections(&self) -> bool {
+        self.endpoint.more_addresses.len() >= self.connections as usize
+    }
+
     /// Rejects settings that are invalid or not supported.
     pub(crate) fn check(&self) -> Result<(), LoadError> {
         let refuse = |what, allowed| Err(LoadError::setting(what, allowed));
         if !(1..=MAX_IN_FLIGHT).contains(&self.connections) {
             return refuse("the number of connections", "1 to 65,536");
+        }
+        if self.more_addresses_than_connections() {
+            return refuse("the number of connections", "at least that of addresses");
         }
         let endless = self.stop == Stop::default() && self.demand.is_none();
         if endless && self.schedule.lasts().is_none() {

@@ -8,7 +8,8 @@ mod written;
 use std::fmt;
 
 pub use live::{
-    AtEnd, LiveService, Messages, MixCall, RowsSource, StartCommand, TemplateSource, TlsChoice,
+    AtEnd, LbStrategy, LiveService, Messages, MixCall, RowsSource, StartCommand, TemplateSource,
+    TlsChoice,
 };
 pub use target::{CallOptions, CodecWork, LiveCall, SubjectCall, Target};
 pub use wire::{LiveWire, Wire};

@@ -272,6 +272,9 @@ pub(crate) struct PaceArgs {
     /// Open a new connection for each call
     #[arg(long, help_heading = heading::LOAD)]
     pub(crate) connect_per_call: bool,
+    /// Which addresses of the target's name to call
+    #[arg(long, value_enum, default_value_t = LbStrategy::PickFirst, help_heading = heading::LOAD)]
+    pub(crate) lb_strategy: LbStrategy,
     /// Keep silent connections alive and detect dead ones: after this long without a byte from the
     /// server, send a PING (HTTP/2) and enable keepalive probes (TCP)
     #[arg(long, value_name = "TIME", value_parser = parse_ms, help_heading = heading::LOAD)]
@@ -321,6 +324,15 @@ pub(crate) struct ExportArgs {
     /// A header field for --metrics-push, such as 'authorization: Bearer TOKEN' (repeatable); its value is never stored
     #[arg(long, value_name = "NAME: VALUE", requires = "metrics_push", value_parser = rpcgauge_study::file::parse_header, help_heading = heading::OUTPUT)]
     pub(crate) metrics_push_header: Vec<(String, String)>,
+}
+
+/// Which addresses of the target's name to call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LbStrategy {
+    /// The first that accepts a connection
+    PickFirst,
+    /// All of them, each by its share of the connections
+    RoundRobin,
 }
 
 /// What to do with calls in flight at the end.

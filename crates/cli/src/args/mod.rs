@@ -28,8 +28,8 @@ pub(crate) use compare::CompareArgs;
 pub(crate) use gate::{GATED, GateArgs};
 pub(crate) use link::{LinkArgs, LinkCommand};
 pub(crate) use load::{
-    AtEnd, DataArgs, DeadlineArgs, ExportArgs, Http, LoadArgs, NamedTarget, Order, ServiceArgs,
-    TlsArgs,
+    AtEnd, DataArgs, DeadlineArgs, ExportArgs, Http, LbStrategy, LoadArgs, NamedTarget, Order,
+    ServiceArgs, TlsArgs,
 };
 pub(crate) use message::{LimitArgs, SchemaArgs, SizeArgs};
 pub(crate) use report::{DiffArgs, DiffFormat, Format, ReportArgs};

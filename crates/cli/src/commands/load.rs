@@ -44,10 +44,11 @@ pub(crate) fn run(args: LoadArgs) -> Outcome {
     if args.print_study {
         return print(study.text());
     }
-    let resolved = services::resolve(&study, &name(&args.target.url), variables, &args.limits)?;
+    let mut resolved = services::resolve(&study, &name(&args.target.url), variables, &args.limits)?;
     let exports = Exports::open(&args.exports)?;
     // This must come before the handler that makes Ctrl-C only set a flag. Otherwise Ctrl-C could
     // not interrupt the wait for a pipe that has no writer.
+    services::look_up(&mut resolved)?;
     let prepared = services::prepare(&resolved)?;
     let stop = signals::stop_flag()?;
     let rule = args.versus.fail_if_slower.map(|usual| GateRule {
@@ -126,6 +127,9 @@ fn study(args: &LoadArgs, variables: &mut BTreeMap<String, String>) -> Result<St
     text.optional("max-requests", pace.max_requests.map(number));
     if pace.at_end == args::AtEnd::Cancel {
         text.key("at-end", "cancel");
+    }
+    if pace.lb_strategy == args::LbStrategy::RoundRobin {
+        text.key("lb-strategy", "round-robin");
     }
     text.optional("keepalive", pace.keepalive.map(format_time));
     text.optional("keepalive-timeout", pace.keepalive_timeout.map(format_time));

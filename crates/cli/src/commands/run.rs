@@ -61,6 +61,9 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     }
     // This must come before the handler that makes Ctrl-C only set a flag. Otherwise Ctrl-C could
     // not interrupt the wait for a pipe that has no writer.
+    for study in &mut studies {
+        services::look_up(study)?;
+    }
     let prepared = studies.iter().map(services::prepare);
     let prepared = prepared.collect::<Result<Vec<_>, _>>()?;
     let stop = signals::stop_flag()?;

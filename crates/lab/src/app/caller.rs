@@ -54,6 +54,7 @@ impl<'a> Caller<'a> {
             endpoint: load::Endpoint {
                 address: Address::Tcp(fetch.address),
                 protocol: load::Protocol::Http1,
+                more_addresses: Vec::new(),
                 tls: None,
             },
             request: load::Request {

@@ -35,7 +35,7 @@ use rpcgauge_trial::{Address, Stop};
 use bodies::{LiveBodies, Share};
 pub use on_demand::UserLoad;
 pub use reflection::reflect;
-pub use resolve::tls;
+pub use resolve::{look_up, tls};
 pub use started::StartedService;
 
 use crate::variant::call_spec::{CallSpec, Check, expect, protocol};
@@ -163,10 +163,10 @@ impl Live {
             bodies::make(&one.options, inputs.texts.as_ref(), &part, *share, stop)
         });
         let made: Vec<_> = made.collect::<Result<_, _>>()?;
-        let address = resolve::address(live)?;
+        let addresses = resolve::addresses(live)?;
         let mut found = Vec::new();
         for (((one, inputs), made), share) in each().zip(made).zip(&shares) {
-            let calls = calls(one, inputs, extent.limits, address.clone())?;
+            let calls = calls(one, inputs, extent.limits, addresses.clone())?;
             probe::probe(&calls, one, made.probe, stop)?;
             found.push(Mixed {
                 weight: share.weight,
@@ -253,12 +253,12 @@ impl Live {
     }
 }
 
-/// The settings of the calls to the service at this address.
+/// The settings of the calls to the service at these addresses, of which there is at least one.
 fn calls(
     live: &LiveCall,
     inputs: &LiveInputs,
     limits: Limits,
-    address: Address,
+    (address, more_addresses): (Address, Vec<Address>),
 ) -> Result<CallSpec, LiveError> {
     let compression = live.options.response_compression;
     let (service, message_type) = (&live.service, &inputs.response_type);
@@ -287,6 +287,7 @@ fn calls(
         endpoint: load::Endpoint {
             tls: inputs.tls.clone(),
             address,
+            more_addresses,
             protocol: protocol(live.wire.http()),
         },
         options: live.options.clone(),

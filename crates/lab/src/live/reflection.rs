@@ -70,7 +70,7 @@ impl<'a> Asker<'a> {
             ..Limits::DEFAULT
         };
         Ok(Self {
-            calls: calls(&live, &inputs, limits, resolve::address(&live)?)?,
+            calls: calls(&live, &inputs, limits, resolve::addresses(&live)?)?,
             live,
             stop,
             paths: &METHOD_PATHS,

@@ -15,13 +15,60 @@ use rpcgauge_trial::{Address, MAX_SOCKET_PATH_BYTES, abstract_name};
 
 use super::LiveError;
 
+/// Finds the addresses that connections are opened to: all that the plan divides them among, or the first that accepts
+/// one. Each must accept a connection now.
+pub(super) fn addresses(live: &LiveCall) -> Result<(Address, Vec<Address>), LiveError> {
+    let Some((first, more)) = live.service.addresses.split_first() else {
+        return Ok((address(live)?, Vec::new()));
+    };
+    let within = Duration::from_millis(live.options.deadline_ms);
+    for address in &live.service.addresses {
+        TcpStream::connect_timeout(address, within)
+            .map_err(|source| refused(&live.service, *address, &source))?;
+    }
+    let more = more.iter().copied().map(Address::Tcp);
+    Ok((Address::Tcp(*first), more.collect()))
+}
+
+/// All addresses of the service's name, without duplicates; empty if it has no name.
+///
+/// # Errors
+/// A one-line [`LiveError`] if the name has no address.
+pub fn look_up(service: &LiveService) -> Result<Vec<SocketAddr>, LiveError> {
+    let url::Address::Tcp { host, port } = &service.url.address else {
+        return Ok(Vec::new());
+    };
+    let mut all: Vec<SocketAddr> = Vec::new();
+    let found = (host.as_str(), *port).to_socket_addrs();
+    for address in found.map_err(|source| no_address(host, &source))? {
+        if !all.contains(&address) {
+            all.push(address);
+        }
+    }
+    Ok(all)
+}
+
+fn no_address(host: &str, source: &io::Error) -> LiveError {
+    LiveError::Wrong(format!(
+        "the name \"{host}\" has no address: {source}; check the name, or give an IP address"
+    ))
+}
+
+fn refused(service: &LiveService, address: SocketAddr, source: &io::Error) -> LiveError {
+    LiveError::Wrong(format!(
+        "cannot connect to {} at {address}: {}; is the service running there?",
+        service.url,
+        sentence(source)
+    ))
+}
+
 /// Finds the address that accepts connections. A name such as `localhost` may have several addresses, and the
 /// service may listen at only one of them.
-pub(super) fn address(live: &LiveCall) -> Result<Address, LiveError> {
+fn address(live: &LiveCall) -> Result<Address, LiveError> {
     let service = &live.service;
     let within = Duration::from_millis(live.options.deadline_ms);
-    let (host, port) = match &service.url.address {
-        url::Address::Tcp { host, port } => (host, *port),
+    let host = match &service.url.address {
+        url::Address::Tcp { host, .. } => host,
         url::Address::ChosenPort { .. } => {
             return Err(LiveError::of(service, "has no port yet"));
         }
@@ -36,17 +83,8 @@ pub(super) fn address(live: &LiveCall) -> Result<Address, LiveError> {
             };
         }
     };
-    let no_address = |source: io::Error| {
-        LiveError::Wrong(format!(
-            "the name \"{host}\" has no address: {source}; check the name, or give an IP address"
-        ))
-    };
-    let found: Vec<SocketAddr> = (host.as_str(), port)
-        .to_socket_addrs()
-        .map_err(no_address)?
-        .collect();
     let mut first_refusal = None;
-    for address in found {
+    for address in look_up(service)? {
         match TcpStream::connect_timeout(&address, within) {
             Ok(_) => return Ok(Address::Tcp(address)),
             Err(source) => {
@@ -55,12 +93,8 @@ pub(super) fn address(live: &LiveCall) -> Result<Address, LiveError> {
         }
     }
     Err(match first_refusal {
-        Some((address, source)) => LiveError::Wrong(format!(
-            "cannot connect to {} at {address}: {}; is the service running there?",
-            service.url,
-            sentence(&source)
-        )),
-        None => no_address(io::ErrorKind::NotFound.into()),
+        Some((address, source)) => refused(service, address, &source),
+        None => no_address(host, &io::ErrorKind::NotFound.into()),
     })
 }
 

@@ -3,7 +3,9 @@
 
 use rpcgauge_message::data::{Form, Order, RowFormat, Rows};
 use rpcgauge_message::{Compression, Schema};
-use rpcgauge_study::settings::{AtEnd, CallOptions, HttpVersion, LiveService, LiveWire, Messages};
+use rpcgauge_study::settings::{
+    AtEnd, CallOptions, HttpVersion, LbStrategy, LiveService, LiveWire, Messages,
+};
 use rpcgauge_trial::{Address, Schedule};
 
 use super::*;
@@ -22,6 +24,8 @@ fn live(target: &str) -> LiveCall {
         max_requests: None,
         at_end: AtEnd::Wait,
         keepalive: None,
+        lb_strategy: LbStrategy::PickFirst,
+        addresses: Vec::new(),
         calls: Vec::new(),
     };
     LiveCall {
@@ -405,6 +409,7 @@ fn what_may_be_secret_is_not_shown() {
             endpoint: load::Endpoint {
                 address: Address::Unix("/x.sock".into()),
                 protocol: load::Protocol::Http1,
+                more_addresses: Vec::new(),
                 tls: None,
             },
             request: head::request(&http(), &with(&[("authorization", "Bearer secret")])).unwrap(),

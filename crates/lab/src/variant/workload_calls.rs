@@ -75,6 +75,7 @@ impl WorkloadCalls {
         CallSpec {
             endpoint: load::Endpoint {
                 address,
+                more_addresses: Vec::new(),
                 tls,
                 protocol: protocol(self.wire.http()),
             },

@@ -26,6 +26,7 @@ pub(crate) fn trial(address: Address) -> Trial {
     let endpoint = Endpoint {
         address,
         protocol: Protocol::Http1,
+        more_addresses: Vec::new(),
         tls: None,
     };
     let request = Request {

@@ -66,7 +66,7 @@ impl HowItCalls {
                 Some(service) => service.call(),
                 None => settings.called(),
             },
-            line: settings.how() + tls + &of_responses(settings),
+            line: settings.how() + tls + &divided(settings) + &of_responses(settings),
             settings: written.collect(),
             link: settings.target.link().map(|link| link.values()),
             at_a_time: settings.target.at_a_time(),
@@ -89,6 +89,18 @@ impl HowItCalls {
     /// Whether calls are due at a rate, so that the client can send them late.
     pub fn is_at_a_rate(&self) -> bool {
         self.settings.contains_key("rate")
+    }
+}
+
+/// The addresses that connections are divided among: `, round-robin over 10.0.0.1:80, 10.0.0.2:80`.
+fn divided(settings: &Settings) -> String {
+    match &settings.target {
+        Target::Live(live) if !live.service.addresses.is_empty() => {
+            let addresses = live.service.addresses.iter().map(ToString::to_string);
+            let addresses: Vec<String> = addresses.collect();
+            format!(", round-robin over {}", addresses.join(", "))
+        }
+        _ => String::new(),
     }
 }
 

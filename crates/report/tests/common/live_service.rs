@@ -72,6 +72,8 @@ fn service(target: &str, connections: u32) -> Target {
             max_requests: None,
             at_end: AtEnd::Wait,
             keepalive: None,
+            lb_strategy: LbStrategy::PickFirst,
+            addresses: Vec::new(),
             calls: Vec::new(),
         },
         wire: if is_grpc {

@@ -11,7 +11,7 @@ use super::workload::Paths;
 use crate::error::StudyError;
 use crate::expectation::Expectation;
 use crate::read::{Line, PathText, Table, Time, place};
-use crate::settings::AtEnd;
+use crate::settings::{AtEnd, LbStrategy};
 use crate::url::Url;
 
 /// A live service as written in one table. Paths are relative to the study file.
@@ -42,6 +42,7 @@ pub(crate) struct ServiceWritten {
     pub(crate) max_requests: Option<Spanned<u64>>,
     pub(crate) keepalive: Option<Spanned<Time>>,
     pub(crate) keepalive_timeout: Option<Spanned<Time>>,
+    pub(crate) lb_strategy: Option<Spanned<LbStrategy>>,
     pub(crate) calls: Option<Spanned<Vec<Spanned<CallWritten>>>>,
 }
 
@@ -193,6 +194,7 @@ impl ServiceWritten {
             max_requests,
             keepalive,
             keepalive_timeout,
+            lb_strategy,
             calls
         )
     }

@@ -38,6 +38,8 @@ pub struct ServiceInputs {
     pub template: Option<Arc<Template>>,
     /// The types of messages, if files describe them.
     pub schema: Option<Schema>,
+    /// Whether the study sets the number of connections. Otherwise, there can be more.
+    pub sets_connections: bool,
 }
 
 /// The text of messages.
@@ -110,6 +112,7 @@ impl Resolver<'_> {
             headers,
             template,
             schema,
+            sets_connections: false,
         })
     }
 

@@ -8,6 +8,7 @@ use rpcgauge_trial::{RampPart, abstract_name};
 use toml::Spanned;
 
 use super::Resolver;
+use super::inputs::ServiceInputs;
 use super::loader::SchemaSource;
 use super::own::schema_source;
 use super::settings::{Check, apply_layer};
@@ -47,7 +48,12 @@ impl Resolver<'_> {
             }
             Some(calls) => self.mixed_service(one.span, written, calls.get_ref())?,
         };
-        self.services.insert(one.name.to_owned(), inputs);
+        let sets_connections = one.merged.layer.span(Key::Connections).is_some();
+        let inputs = inputs.into_iter().map(|inputs| ServiceInputs {
+            sets_connections,
+            ..inputs
+        });
+        self.services.insert(one.name.to_owned(), inputs.collect());
         let mut settings = Settings {
             target: Target::from(LiveCall {
                 wire: if service.url.scheme.is_grpc() {
@@ -138,6 +144,12 @@ impl Resolver<'_> {
                 "\"order\" applies to \"rows\", and there are none; write rows = \"rows.csv\"";
             return Err(self.source.error(order.span(), message));
         }
+        if let Some(strategy) = &written.lb_strategy
+            && !matches!(url.address, Address::Tcp { .. })
+        {
+            let message = "\"lb-strategy\" is for a running service with a host name; leave it out";
+            return Err(self.source.error(strategy.span(), message));
+        }
         let schema = self.schema_of(written);
         let schema = schema.proto.into_iter().chain(schema.descriptor_set);
         Ok(LiveService {
@@ -157,6 +169,8 @@ impl Resolver<'_> {
             // Replaced by a trial's share once the trials are known.
             max_requests: value(&written.max_requests),
             keepalive: self.keepalive(written)?,
+            lb_strategy: value(&written.lb_strategy).unwrap_or_default(),
+            addresses: Vec::new(),
             calls: Vec::new(),
         })
     }

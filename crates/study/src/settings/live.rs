@@ -1,5 +1,6 @@
 //! A live service: a user's own, already running or started by a command. And the messages to send to it.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use rpcgauge_message::data::Order;
@@ -45,6 +46,13 @@ pub struct LiveService {
     /// How idle connections are kept alive and dead ones detected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keepalive: Option<Keepalive>,
+    /// Which addresses of its name are called.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub lb_strategy: LbStrategy,
+    /// The addresses of its name that connections are divided among, known once the run has begun; empty for
+    /// [`LbStrategy::PickFirst`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<SocketAddr>,
     /// The calls of its mix; empty if all calls are the same. With a mix, the path of the URL and everything about
     /// the messages is that of its calls.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -113,6 +121,17 @@ pub struct StartCommand {
     pub command: String,
     /// How long it may take until its port accepts a connection, ms.
     pub ready_within_ms: u64,
+}
+
+/// Which addresses of a name are called. The names are those of gRPC's load balancing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LbStrategy {
+    /// The first address that accepts a connection.
+    #[default]
+    PickFirst,
+    /// All, each by its share of the connections.
+    RoundRobin,
 }
 
 /// What happens to calls in flight when a trial's time is up.

@@ -140,6 +140,7 @@ fn what_is_no_mix_is_refused_where_it_is_written() {
         "weight = 0",
         &["mix.toml:11:10: a weight is"],
     );
+    refused("{{n}}", "{{m}}", &["call \"write\": data: ", "\"m\""]);
     refused(
         "\"write\"",
         "\"read\"",

@@ -1,5 +1,6 @@
 //! `load`: calls to a running service.
 
+mod addresses;
 mod beside;
 mod bounded;
 mod coming_from;

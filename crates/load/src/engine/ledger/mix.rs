@@ -31,6 +31,9 @@ impl Mix {
     /// The call of the mix that begins next, and its number among these; `None` without a mix.
     #[inline]
     pub(super) fn begin(&mut self) -> Option<(usize, u64)> {
+        if self.begun.is_empty() {
+            return None;
+        }
         let mix_call = self.order.next()?;
         let begun = self.begun.get_mut(mix_call)?;
         let number = *begun;

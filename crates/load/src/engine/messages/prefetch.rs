@@ -173,6 +173,7 @@ mod tests {
         let endpoint = Endpoint {
             address: Address::Unix("never-called".into()),
             protocol: Protocol::Http2,
+            more_addresses: Vec::new(),
             tls: None,
         };
         let style = if grpc {

@@ -133,11 +133,13 @@ impl Pool<'_> {
             })
         };
         let endpoint = &self.trial.endpoint;
-        let connected = Stream::connect(&endpoint.address, self.tls.as_ref(), self.trial.keepalive)
-            .and_then(|mut stream| {
+        let address = endpoint.address_of(index);
+        let connected = Stream::connect(address, self.tls.as_ref(), self.trial.keepalive).and_then(
+            |mut stream| {
                 let connected = stream.go_on_connecting()?;
                 Ok((stream, connected))
-            });
+            },
+        );
         match connected {
             Ok((stream, connected)) => {
                 let socket = stream.socket();
@@ -217,7 +219,10 @@ impl Pool<'_> {
         Attempt::Failed {
             call,
             kind: failure_kinds::of_connect(error),
-            text: format!("cannot connect to {}: {error}", self.trial.endpoint.address),
+            text: format!(
+                "cannot connect to {}: {error}",
+                self.trial.endpoint.address_of(index)
+            ),
             at,
         }
     }

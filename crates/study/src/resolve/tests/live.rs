@@ -1,7 +1,7 @@
 //! Studies of live services.
 
 use super::*;
-use crate::settings::{CallOptions, LiveCall, LiveService, LiveWire, Timing};
+use crate::settings::{CallOptions, LbStrategy, LiveCall, LiveService, LiveWire, Timing};
 
 const GRPC: &str = "grpc://localhost:50051/shop.Orders/Get";
 const HTTP: &str = "http://localhost/orders";
@@ -239,6 +239,16 @@ fn keys_of_a_variant_stand_over_those_of_the_study() {
         ("/b", 0)
     );
     assert!(services.iter().all(|s| s.tls.as_ref().unwrap().insecure));
+}
+
+#[test]
+fn addresses_of_a_name_are_not_known_before_the_run() {
+    let service = live(&grpc("lb-strategy = \"round-robin\""));
+    assert_eq!(service.lb_strategy, LbStrategy::RoundRobin);
+    assert!(service.addresses.is_empty());
+    let refused = |keys: &str| refused(&grpc(keys));
+    insta::assert_snapshot!(refused("lb-strategy = \"random\""), @r#"my.toml:5:15: unknown value "random"; expected one of pick-first, round-robin"#);
+    insta::assert_snapshot!(refused("lb-strategy = \"round-robin\"\nunix-socket = \"s\""), @r#"my.toml:5:15: "lb-strategy" is for a running service with a host name; leave it out"#);
 }
 
 #[test]
