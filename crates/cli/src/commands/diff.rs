@@ -72,8 +72,8 @@ fn of_calls(args: &DiffArgs) -> Outcome {
         return Err(Failure::input(
             "--fail-if-slower cannot be judged: neither a latency nor the calls per second can be compared with \
              something that both runs share. This requires at least two invocations, a floor, an A/A pair and a \
-             second variant that calls in the same way in both runs. For a live service, which has no floor, give \
-             rpcgauge load an objective (--slo) instead",
+             second variant that calls in the same way in both runs. Live services have no floor: give both loads \
+             the same --vs target, or an objective (--slo) instead",
         ));
     }
     let printed = print_diff(args, &difference.document(), difference.to_json());

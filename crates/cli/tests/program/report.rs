@@ -194,6 +194,21 @@ fn a_gate_fails_where_a_variant_got_slower() {
 }
 
 #[test]
+fn loads_are_judged_relative_to_the_same_second_target() {
+    let place = Place::new();
+    let (ours, theirs) = (answering(OK), answering(OK));
+    let [ours, theirs] = [ours, theirs].map(|server| format!("http://{}/", server.address));
+    let load = ["load", &ours, "--quiet", "--duration", "500ms", "--out"];
+    let load = |more: &[&str]| place.run(&[&load[..], more].concat()).well();
+    load(&["beside", "--vs", &theirs]);
+    load(&["alone"]);
+    let gate = |run: &str| place.run(&["diff", run, run, "--fail-if-slower"]);
+    let same = gate("beside").well();
+    assert!(same.contains("A change may be of either target"), "{same}");
+    gate("alone").refused(&["--fail-if-slower cannot be judged", "the same --vs target"]);
+}
+
+#[test]
 fn runs_that_cannot_be_compared_are_refused() {
     let place = Place::with_run();
     let other = SMALL_STUDY.replace("\"grpc\"\nprotocol", "\"a\"\nprotocol");

@@ -191,13 +191,31 @@ fn changes(diff: &Diff) -> Section {
             "No figure changed by more than these two runs can resolve."
         })
     });
-    let method = Block::Note(format!(
-        "Each run has its own noise from the machine, so a figure is compared with its run's floor and with \
-         the variant that it is paired with. It counts as changed only if both agree: at most {} of diffs \
-         report a change by chance.",
-        words::margin_percent(1.0 - diff.confidence)
-    ));
+    let chance = words::margin_percent(1.0 - diff.confidence);
+    let method = Block::Note(if is_live(&diff.metrics) {
+        "Each run has its own noise from the machine, so a figure is compared with that of the other target in its \
+         run. A change may be of either target, or due to the machine's state or the services' starts, which are \
+         not controlled between the two runs: use `rpcgauge gate` where you can start the services."
+            .to_owned()
+    } else {
+        format!(
+            "Each run has its own noise from the machine, so a figure is compared with its run's floor and with \
+             the variant that it is paired with. It counts as changed only if both agree: at most {chance} of \
+             diffs report a change by chance."
+        )
+    });
     section("changes", "What changed", [found, method])
+}
+
+/// Whether the changes are of live services, which have no floor.
+fn is_live(changes: &[MetricChange]) -> bool {
+    let mut bases = changes
+        .iter()
+        .flat_map(|change| &change.shifts)
+        .map(|shift| &shift.base);
+    let is_floor = |base: &Base| matches!(base, Base::Floor { .. });
+    let is_variant = |base: &Base| matches!(base, Base::Variant { .. });
+    bases.clone().any(is_variant) && !bases.any(is_floor)
 }
 
 /// A resolved change as a sentence.
@@ -310,15 +328,20 @@ fn figures(diff: &Diff, placement: Placement) -> Section {
             line("  after", &|change| value(change, change.after)),
         ]);
     }
-    let mut legend =
-        "Ratios are relative to the run's floor; bytes are compared directly. ▲ better, ▼ worse, = no \
-                      difference, ? not resolved"
-            .to_owned();
+    let base = if is_live(&diff.metrics) {
+        "other target"
+    } else {
+        "floor"
+    };
+    let mut legend = format!(
+        "Ratios are relative to the run's {base}; bytes are compared directly. ▲ better, ▼ worse, = no \
+         difference, ? not resolved"
+    );
     if here().any(|m| m.outcome == Change::Unanswered) {
         legend += ", F unsuccessful calls could have changed the outcome";
     }
     if here().any(|m| m.shifts.is_empty()) {
-        legend += ", ( ) not relative to the floor: includes the machine's noise";
+        legend += &format!(", ( ) not relative to the {base}: includes the machine's noise");
     }
     if here().any(|m| m.outcome == Change::ClientBound) {
         legend += ", C client-bound: says nothing about the server";

@@ -3,7 +3,8 @@
 //! The speed of the machine changes between two runs. Therefore a figure is not compared with its earlier value
 //! directly, but relative to two bases that each run measured at the same time: the floor, and the variant that the
 //! figure's variant is compared with ([`Base`]). A figure is better or worse if both bases show a change that exceeds
-//! the differences of the runs' A/A pairs, with simultaneous intervals ([`rpcgauge_stats::judge_changes`]).
+//! the differences of the runs' A/A pairs, with simultaneous intervals ([`rpcgauge_stats::judge_changes`]). Live
+//! services have no floor, so only the variant that a figure's variant is compared with is a base.
 
 mod changes;
 pub(crate) mod document;
@@ -147,7 +148,8 @@ pub enum Change {
     NoDifference,
     /// The two runs are inconclusive.
     NotResolved,
-    /// The runs do not share all bases: a floor, a paired variant that calls in the same way, and an A/A pair.
+    /// The runs do not share all bases: a floor (except of live services), a paired variant that calls in the same way,
+    /// and an A/A pair. Or send delay decides the latency of a live service.
     NoBase,
     /// The runs have different shares of unsuccessful calls, and counting these calls could change the verdict.
     Unanswered,

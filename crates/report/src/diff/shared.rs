@@ -12,9 +12,9 @@ use rpcgauge_study::settings::Placement;
 use serde::Serialize;
 
 use super::common;
-use crate::evaluate::{controls, figure};
-use crate::findings::Findings;
+use crate::evaluate::{controls, delay_decides, figure};
 use crate::findings::trial::{TrialRow, Unfit};
+use crate::findings::{Findings, VariantFindings};
 use crate::metric::{depends_on_speed, resolution};
 
 /// The base that a figure is divided by, so that the machine's speed cancels out.
@@ -104,7 +104,8 @@ impl<'a> Figure<'a> {
         }
     }
 
-    /// The pairs of the figure and its base by invocation, one for each block that has both.
+    /// The pairs of the figure and its base by invocation, one for each block that has both. A running service is not
+    /// restarted, so each block counts as an invocation.
     fn beside(self, base: &Base, run: &Findings) -> Vec<Vec<Pair>> {
         let name = match base {
             Base::Nothing => self.variant,
@@ -131,11 +132,13 @@ impl<'a> Figure<'a> {
                 ))
             })
             .collect();
-        let mut invocations: BTreeMap<u32, Vec<Pair>> = BTreeMap::new();
+        let is_running = run.variants.iter().any(VariantFindings::is_running);
+        let mut invocations: BTreeMap<(u32, u32), Vec<Pair>> = BTreeMap::new();
         for row in self.trials(run).free {
             if let (Some(of), Some(&against)) = (figure(row, self.metric), beside.get(&block(row)))
             {
-                let pairs = invocations.entry(row.invocation).or_default();
+                let block = if is_running { row.block } else { 0 };
+                let pairs = invocations.entry((row.invocation, block)).or_default();
                 pairs.push(Pair { of, against });
             }
         }
@@ -149,6 +152,12 @@ impl<'a> Figure<'a> {
         let figures = run.figures(self.variant, self.placement);
         let resolution = figures.map_or(0.0, |figures| resolution(self.metric, figures));
         Some(compare(&ratios, &bootstrap).ok()?.no_finer_than(resolution))
+    }
+
+    /// Whether send delay decides how the figure compares with that of its partner in a run.
+    fn is_sent_late(self, partner: &str, run: &Findings) -> bool {
+        let both = [self.variant, partner].map(|name| run.figures(name, self.placement));
+        delay_decides(both, self.metric, run.study.margin)
     }
 
     fn in_runs(self, base: &Base, [before, after]: [&Findings; 2]) -> Option<InRuns> {
@@ -181,8 +190,8 @@ impl<'a> Figure<'a> {
     }
 }
 
-/// A figure in two runs relative to its bases: a floor, and the first partner that both runs have. A figure
-/// that does not depend on the speed of the machine has no base.
+/// A figure in two runs relative to its bases: a floor, unless it is of a live service, and the first partner that both
+/// runs have. A figure that does not depend on the speed of the machine has no base.
 pub(super) struct Held {
     pub(super) against: Vec<(Base, InRuns)>,
     /// The ratio of the bases to each other; `None` if there is only one.
@@ -205,6 +214,15 @@ impl Held {
         let held_against = |name: &str| {
             let base = Base::variant(name);
             let beside = figure.in_runs(&base, runs)?;
+            if is_live(figure.variant, runs) {
+                let a_a = figure.a_a_in(Some(name), runs)?;
+                let is_late = runs.into_iter().any(|run| figure.is_sent_late(name, run));
+                return (!is_late).then(|| Self {
+                    against: vec![(base, beside)],
+                    bases: None,
+                    a_a,
+                });
+            }
             let own_floor = floor(name);
             let bases = figure.of(name).in_runs(&own_floor, runs)?;
             let of_floor = if calls_the_same(figure.variant, runs) {
@@ -224,6 +242,12 @@ impl Held {
     }
 }
 
+/// Whether a variant calls a live service in two runs.
+fn is_live(variant: &str, runs: [&Findings; 2]) -> bool {
+    let is_live = |run: &Findings| run.variant(variant).is_some_and(VariantFindings::is_live);
+    runs.into_iter().all(is_live)
+}
+
 /// Whether a variant calls in the same way in two runs.
 fn calls_the_same(variant: &str, [before, after]: [&Findings; 2]) -> bool {
     let how = |run: &Findings| run.variant(variant).map(|v| v.how.clone());
@@ -231,7 +255,8 @@ fn calls_the_same(variant: &str, [before, after]: [&Findings; 2]) -> bool {
 }
 
 /// The variants that pairs of the runs compare this variant with, then the variants that they compare with this one.
-/// Only variants that both runs have and that call in the same way are included.
+/// Only variants that both runs have and that call in the same way are included. Without a floor, a change of a live
+/// service looks like the opposite change of the one that it is compared with, so only the former is judged.
 fn partners<'a>(variant: &str, runs: [&'a Findings; 2]) -> Vec<&'a str> {
     let [before, after] = runs;
     let pairs = || {
@@ -239,7 +264,8 @@ fn partners<'a>(variant: &str, runs: [&'a Findings; 2]) -> Vec<&'a str> {
         pairs.filter(|pair| !pair.a_a)
     };
     let against = pairs().filter(|p| p.of == variant).map(|p| &p.against);
-    let of = pairs().filter(|p| p.against == variant).map(|p| &p.of);
+    let of = pairs().filter(|p| p.against == variant && !is_live(variant, runs));
+    let of = of.map(|p| &p.of);
     let is_shared = |name: &&String| {
         let shared = common(before, after).any(|(old, _)| old.name == **name);
         shared && calls_the_same(name, runs)

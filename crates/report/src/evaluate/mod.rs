@@ -38,7 +38,7 @@ use rpcgauge_study::settings::{Placement, Target};
 
 pub use capacity::PlannedSearch;
 pub(crate) use compare::{controls, figure};
-pub(crate) use withheld::Uneven;
+pub(crate) use withheld::{Uneven, delay_decides};
 
 use crate::by_key;
 use crate::error::ReportError;

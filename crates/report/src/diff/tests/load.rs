@@ -19,6 +19,41 @@ fn a_latency_that_unanswered_calls_could_have_changed_is_not_judged() {
 }
 
 #[test]
+fn a_live_service_is_held_against_the_other_target_of_its_run() {
+    let run = |ratio: f64| findings(&versus(ratio, 0.01));
+    let outcome = |diff: &Diff, variant| change(diff, variant, Metric::LatencyP50).outcome;
+    // rest takes twice as long as grpc, then four times: it is not known which of them has changed.
+    let diff = compare(&run(2.0), &run(4.0));
+    assert_eq!(outcome(&diff, "grpc"), Change::Better);
+    assert_eq!(
+        outcome(&diff, "rest"),
+        Change::NoBase,
+        "it is only the base"
+    );
+    assert!(diff.judges_speed());
+    let grpc = change(&diff, "grpc", Metric::LatencyP50);
+    let [shift] = &grpc.shifts[..] else {
+        panic!("no floor: {:?}", grpc.shifts);
+    };
+    let name = "rest".to_owned();
+    assert_eq!(shift.base, Base::Variant { name });
+    let text = shown(&diff);
+    for said in [
+        "p50 latency 2.0",
+        "A change may be of either target",
+        "`rpcgauge gate`",
+        "relative to the run's other target",
+    ] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+    let back = compare(&run(4.0), &run(2.0));
+    assert_eq!(back.slower().next().map(|it| &*it.variant), Some("grpc"));
+    let same = compare(&run(2.0), &run(2.0));
+    assert_eq!(same.slower().count(), 0);
+    assert_eq!(outcome(&same, "grpc"), Change::NoDifference);
+}
+
+#[test]
 fn objectives_stand_beside_each_other() {
     let run = |objectives: &[&str]| {
         let mut sample = live();

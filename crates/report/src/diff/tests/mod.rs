@@ -1,7 +1,7 @@
 use super::shared::Figure;
 use super::*;
 use crate::findings::objective::ObjectiveOutcome;
-use crate::fixture::{call, capacity, findings, linked, live, two};
+use crate::fixture::{call, capacity, findings, linked, live, two, versus};
 use crate::terminal::Style;
 use rpcgauge_message::Compression;
 use rpcgauge_study::record::TrialOutcome;
