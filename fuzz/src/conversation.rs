@@ -4,13 +4,18 @@ use std::io::IoSlice;
 use std::sync::LazyLock;
 
 use bytes::Bytes;
-use rpcgauge_wire::{Client, Event, Fields, Head, Limits, Protocol, StartError, Token, grpc};
+use rpcgauge_wire::{
+    Client, Event, Exchange, Fields, Head, Limits, Protocol, SendError, StartError, Token, grpc,
+};
 
 use crate::meter;
 use crate::script::Cut;
 
 /// The maximum size of a request body, in bytes: more than a connection's initial window.
 const MAX_BODY: usize = 100_000;
+
+/// The window of a stream until the server knows the client's (RFC 9113 §6.9.2).
+const DEFAULT_WINDOW: u64 = 65_535;
 
 static ZEROS: [u8; MAX_BODY] = [0; MAX_BODY];
 
@@ -52,14 +57,20 @@ enum Stage {
 #[derive(Debug)]
 struct Call {
     stage: Stage,
-    body_bytes: u64,
+    /// Body bytes that were received, without those of an exchange that were released.
+    held: u64,
+    is_exchange: bool,
 }
 
 /// A call that was started.
 #[derive(Debug, Clone, Copy)]
 pub struct Started {
-    /// The size of the request body in bytes.
+    /// The size of the request body, or of all messages so far, in bytes.
     pub body: usize,
+    /// Its name, if it is an exchange.
+    pub exchange: Option<Exchange>,
+    /// Whether more messages may follow.
+    pub more: bool,
 }
 
 /// Records what the caller sees, so that two conversations can be compared, and checks it against the
@@ -112,8 +123,9 @@ impl Conversation {
         }
     }
 
-    /// Starts a call with the head and the body that these numbers select.
-    pub fn start(&mut self, head: u8, body: u8) {
+    /// Starts a call with the head and the body that these numbers select. In an exchange, the body is the
+    /// first message, and more can follow.
+    pub fn start(&mut self, head: u8, body: u8, is_exchange: bool) {
         let head = match head {
             LONG_HEAD => &LONG,
             number => &HEADS[usize::from(number) % HEADS.len()],
@@ -122,13 +134,25 @@ impl Conversation {
         let body = Bytes::from_static(&ZEROS[..length]);
         let (capacity, token) = (self.client.capacity(), self.started.len() as Token);
         let client = &mut self.client;
-        match meter::metered(|| client.start(head, &body, token)) {
-            Ok(()) => {
+        let result = meter::metered(|| {
+            if is_exchange {
+                client.open(head, &body, false, token).map(Some)
+            } else {
+                client.start(head, &body, token).map(|()| None)
+            }
+        });
+        match result {
+            Ok(exchange) => {
                 assert!(capacity > 0, "a call was started above the capacity");
-                self.started.push(Started { body: length });
+                self.started.push(Started {
+                    body: length,
+                    exchange,
+                    more: is_exchange,
+                });
                 self.notes.calls.push(Call {
                     stage: Stage::Started,
-                    body_bytes: 0,
+                    held: 0,
+                    is_exchange,
                 });
             }
             Err(StartError::HeadTooLarge { bytes, accepted }) => assert!(bytes > accepted.into()),
@@ -136,6 +160,49 @@ impl Conversation {
             Err(StartError::Closing) => assert_eq!(capacity, 0),
         }
         self.check();
+    }
+
+    /// Sends the message that this number selects on an exchange.
+    pub fn send(&mut self, number: u8, body: u8, last: bool) {
+        let Some((token, exchange)) = self.exchange(number) else {
+            return;
+        };
+        let length = BODY_LENGTHS[usize::from(body) % BODY_LENGTHS.len()];
+        let message = Bytes::from_static(&ZEROS[..length]);
+        let client = &mut self.client;
+        let is_waiting = client.is_waiting(exchange);
+        let result = meter::metered(|| client.send(exchange, &message, last));
+        let started = &mut self.started[token];
+        let expected = if self.notes.calls[token].stage == Stage::Ended {
+            Err(SendError::Ended)
+        } else if !started.more {
+            Err(SendError::AfterLast)
+        } else if is_waiting && length > 0 {
+            Err(SendError::Waiting)
+        } else {
+            started.body += length;
+            started.more = !last;
+            Ok(())
+        };
+        assert_eq!(result, expected);
+        self.check();
+    }
+
+    /// Releases bytes of an exchange.
+    pub fn release(&mut self, number: u8, bytes: u32) {
+        let Some((token, exchange)) = self.exchange(number) else {
+            return;
+        };
+        let client = &mut self.client;
+        meter::metered(|| client.release(exchange, bytes as usize));
+        let call = &mut self.notes.calls[token];
+        call.held = call.held.saturating_sub(bytes.into());
+        self.check();
+    }
+
+    fn exchange(&self, number: u8) -> Option<(usize, Exchange)> {
+        let token = usize::from(number).checked_rem(self.started.len())?;
+        Some((token, self.started[token].exchange?))
     }
 
     /// Passes input to the client, cut into pieces.
@@ -329,8 +396,13 @@ impl Notes {
         let call = &mut self.calls[token as usize];
         assert_eq!(call.stage, Stage::Head, "a body of call {token}");
         assert!(!data.is_empty());
-        call.body_bytes += data.len() as u64;
-        assert!(call.body_bytes <= self.limits.max_body_bytes);
+        call.held += data.len() as u64;
+        let most = if call.is_exchange {
+            u64::from(self.limits.stream_window).max(DEFAULT_WINDOW)
+        } else {
+            self.limits.max_body_bytes
+        };
+        assert!(call.held <= most);
         if self.body_of.replace(token) != Some(token) {
             self.log.extend(token.to_le_bytes());
             self.log.extend(b"body");

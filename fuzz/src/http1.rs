@@ -48,13 +48,13 @@ fn play(script: &Script, cut: Cut) -> Conversation {
     let _pieces = setup.u8();
     let mut talk = Conversation::new(Protocol::Http1, limits, cut);
     if setup.u8() % 2 == 0 {
-        talk.start(setup.u8(), 0);
+        talk.start(setup.u8(), 0, false);
     }
     for step in &script.steps {
         let mut args = Args(&step.payload);
         match step.kind % step::COUNT {
             step::BYTES => talk.give(&step.payload),
-            step::START => talk.start(args.u8(), args.u8()),
+            step::START => talk.start(args.u8(), args.u8(), false),
             step::CANCEL => talk.cancel(args.u8()),
             step::TAKE => talk.take(args.u16()),
             step::SHUT_DOWN => talk.shut_down(),

@@ -12,6 +12,7 @@ pub mod meter;
 pub mod records;
 pub mod reflection;
 pub mod script;
+pub mod text;
 
 pub use compress::decompress;
 pub use decode::{decode_cbor, decode_json, decode_msgpack, decode_protobuf};
@@ -21,12 +22,13 @@ pub use http1::{http1, http1_head};
 pub use http2::http2;
 pub use records::records;
 pub use reflection::reflection;
+pub use text::text;
 
 /// A target's body.
 pub type Target = fn(&[u8]);
 
 /// Every target, by the name of its binary and of its folders.
-pub const TARGETS: [(&str, Target); 14] = [
+pub const TARGETS: [(&str, Target); 15] = [
     ("decode_cbor", decode_cbor),
     ("decode_json", decode_json),
     ("decode_msgpack", decode_msgpack),
@@ -41,4 +43,5 @@ pub const TARGETS: [(&str, Target); 14] = [
     ("http2", http2),
     ("records", records),
     ("reflection", reflection),
+    ("text", text),
 ];

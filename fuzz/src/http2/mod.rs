@@ -45,8 +45,14 @@ pub mod step {
     pub const RST_STREAM: u8 = 14;
     /// Ends the transport. Arguments: 1 to end it with an error.
     pub const END: u8 = 15;
+    /// Client: opens an exchange. Arguments: the numbers of its head and of its first message's length.
+    pub const OPEN: u8 = 16;
+    /// Client: sends a message. Arguments: the number of the call, the number of its length, and 1 if it is the last.
+    pub const SEND: u8 = 17;
+    /// Client: releases received bytes. Arguments: the number of the call, and of bytes in four bytes.
+    pub const RELEASE: u8 = 18;
     /// The number of kinds.
-    pub const COUNT: u8 = 16;
+    pub const COUNT: u8 = 19;
 }
 
 /// A bit of the setup's third byte: the server starts with SETTINGS and acknowledges the client's.
@@ -84,13 +90,16 @@ fn play(script: &Script, cut: Cut) -> Conversation {
         talk.give(&Frame::settings_ack().bytes());
     }
     for _ in 0..begin & 0x7 {
-        talk.start(setup.u8(), setup.u8());
+        talk.start(setup.u8(), setup.u8(), false);
     }
     for step in &script.steps {
         let mut args = Args(&step.payload);
         match step.kind % step::COUNT {
             step::BYTES => talk.give(&step.payload),
-            step::START => talk.start(args.u8(), args.u8()),
+            step::START => talk.start(args.u8(), args.u8(), false),
+            step::OPEN => talk.start(args.u8(), args.u8(), true),
+            step::SEND => talk.send(args.u8(), args.u8(), args.u8() == 1),
+            step::RELEASE => talk.release(args.u8(), args.u32()),
             step::CANCEL => talk.cancel(args.u8()),
             step::TAKE => talk.take(args.u16()),
             step::SHUT_DOWN => talk.shut_down(),
