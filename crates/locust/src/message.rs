@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rmpv::Value;
+use rmpv::decode::read_value_with_max_depth;
 
 use crate::report::{Calls, Report};
 
@@ -63,6 +64,9 @@ pub(crate) type Users = BTreeMap<String, u32>;
 /// The version of a worker that fits every master. A master warns of other versions than its own.
 const ANY_VERSION: i64 = -1;
 
+/// How deeply the values of a message may be nested. A master nests options in a map in the message.
+const MAX_DEPTH: usize = 32;
+
 impl State {
     fn as_str(self) -> &'static str {
         match self {
@@ -109,7 +113,7 @@ impl ToMaster<'_> {
 impl FromMaster {
     /// Reads a message; `None` if it is not a message of a master.
     pub(crate) fn parse(bytes: &[u8]) -> Option<FromMaster> {
-        let message = rmpv::decode::read_value(&mut &*bytes).ok()?;
+        let message = read_value_with_max_depth(&mut &*bytes, MAX_DEPTH).ok()?;
         let [of, data, _] = message.as_array()?.as_slice() else {
             return None;
         };
@@ -290,10 +294,13 @@ mod tests {
             vec![],
             vec![0xc1],
             b"hello".to_vec(),
+            // Nested arrays, and one with four billion elements.
+            vec![0x91; 100_000],
+            vec![0xdd, 0xff, 0xff, 0xff, 0xff],
             message("spawn", Value::Nil),
             message("spawn", negative),
         ] {
-            assert_eq!(FromMaster::parse(&bytes), None, "{bytes:?}");
+            assert_eq!(FromMaster::parse(&bytes), None, "{:?}", bytes.first());
         }
     }
 

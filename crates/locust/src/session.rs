@@ -10,6 +10,7 @@
 //! the load that it no longer knows.
 
 use std::collections::VecDeque;
+use std::mem::{Discriminant, discriminant};
 use std::pin::pin;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -66,8 +67,8 @@ pub(crate) struct Session {
     lost_after: Duration,
     /// Whether the master has acknowledged the worker on this connection.
     is_joined: bool,
-    /// Whether [`Command::Waiting`] is the last that has been shown.
-    is_waiting: bool,
+    /// Why the worker waits for the master, if it does.
+    waiting: Option<Discriminant<LocustError>>,
     /// Messages that were not sent yet.
     outbox: VecDeque<Vec<u8>>,
     cpu: CpuMeter,
@@ -100,7 +101,7 @@ impl Session {
             heard: None,
             lost_after,
             is_joined: false,
-            is_waiting: false,
+            waiting: None,
             outbox: VecDeque::new(),
             cpu: CpuMeter::start(),
         }
@@ -224,7 +225,7 @@ impl Session {
         match message {
             FromMaster::Ack if !self.is_joined => {
                 self.is_joined = true;
-                self.is_waiting = false;
+                self.waiting = None;
                 // The master knows nothing of a load that began on an earlier connection.
                 if self.state != State::Ready {
                     self.be_ready();
@@ -299,7 +300,8 @@ impl Session {
     }
 
     fn wait_for_master(&mut self, error: LocustError) {
-        if !std::mem::replace(&mut self.is_waiting, true) {
+        let reason = discriminant(&error);
+        if self.waiting.replace(reason) != Some(reason) {
             self.tell(Command::Waiting(error));
         }
     }

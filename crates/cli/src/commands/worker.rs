@@ -57,7 +57,7 @@ pub(crate) fn run(args: WorkerArgs) -> Outcome {
     })?;
     let mut users = Users {
         settings,
-        joins_as: format!("joined the Locust master at {} as {name}", args.master),
+        greeting: format!("joined the Locust master at {} as {name}", args.master),
         class: args.class.as_deref().unwrap_or_default(),
         worker: &worker,
         load: None,
@@ -139,7 +139,8 @@ fn random() -> u64 {
 /// The users that the master assigns to this worker.
 struct Users<'a> {
     settings: LoadSettings<'a>,
-    joins_as: String,
+    /// What to say when the master has accepted the worker.
+    greeting: String,
     class: &'a str,
     worker: &'a Worker,
     load: Option<Load>,
@@ -156,7 +157,7 @@ impl Users<'_> {
                 return Err(Failure::interrupted("interrupted; the worker has left"));
             }
             match commands.recv_timeout(LOOK_UP) {
-                Ok(Command::Joined) => self.say(&self.joins_as),
+                Ok(Command::Joined) => self.say(&self.greeting),
                 Ok(Command::Waiting(error)) => self.say(&format!("waiting: {error}")),
                 Ok(Command::Users(users)) => self.set(users)?,
                 Ok(Command::NoSuchClass(classes)) => {

@@ -193,3 +193,36 @@ impl Reporter {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_has_only_what_is_new() {
+        let snapshot = |answered, failed: &[(FailureKind, u64)], ms: &[u64]| {
+            let mut progress = TrialProgress {
+                answered,
+                failed: failed.iter().copied().collect(),
+                ..TrialProgress::default()
+            };
+            progress.traffic.received.body = answered * 10;
+            for ms in ms {
+                progress.times.latency += ms * 1_000_000;
+            }
+            progress
+        };
+        let (busy, late) = (FailureKind::HttpStatus(503), FailureKind::Deadline);
+        let mut reporter = Reporter::new("GET", "/");
+        reporter.report(&snapshot(3, &[(busy, 2)], &[1, 1, 2]));
+        let mut second = snapshot(4, &[(busy, 2), (late, 1)], &[5]);
+        second.times.failed_latency += 9_000_000;
+        let calls = reporter.report(&second).calls;
+        assert_eq!(calls.succeeded, 1);
+        assert_eq!(calls.failed, BTreeMap::from([("deadline".to_owned(), 1)]));
+        assert_eq!(calls.content_bytes, 10);
+        let times = calls.times.iter();
+        let times: Vec<_> = times.map(|(ns, count)| (ns / 1_000_000, *count)).collect();
+        assert_eq!(times, [(5, 1), (9, 1)]);
+    }
+}
