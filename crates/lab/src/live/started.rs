@@ -60,7 +60,7 @@ impl StartedService {
     /// Starts a service on any cores and without a log, to see whether it works.
     ///
     /// # Errors
-    /// See [`StartedService::start`].
+    /// Fails if the service exits or does not listen on the port in time, or if `stop` is set.
     pub fn try_start(service: &LiveService, stop: &AtomicBool) -> TrialResult<Self> {
         let scratch = Scratch::make();
         let scratch = scratch.map_err(|e| TrialFailure::new(Fault::Machine, e.to_string()))?;
