@@ -17,7 +17,7 @@ use rpcgauge_study::resolve::inputs::{ServiceInputs, Template};
 use rpcgauge_study::resolve::loader::FileLoader;
 use rpcgauge_study::resolve::{Overrides, ResolveContext};
 use rpcgauge_study::settings::{
-    ConnectionUse, LbStrategy, LiveCall, LiveService, LiveWire, Messages, Stop, Target,
+    LbStrategy, LiveCall, LiveService, LiveWire, Messages, Stop, Target,
 };
 use rpcgauge_study::url::{Address, Url};
 use rustix::process::{Resource, getrlimit};
@@ -119,9 +119,8 @@ fn divide(
             live.service.url
         )))
     };
-    // A connection for one call is opened when its call begins.
-    if let (ConnectionUse::PerCall, Some(count)) =
-        (options.connection, options.schedule.in_flight())
+    // In a closed loop, connections share the calls in flight.
+    if let Some(count) = options.schedule.in_flight()
         && count < least
     {
         return too_few("in-flight", count);
@@ -506,14 +505,15 @@ mod tests {
     #[test]
     fn there_are_as_many_connections_as_addresses_or_more() {
         let connections = |base| divided(base).ok().map(|(connections, _)| connections);
-        assert_eq!(connections(""), Some(2));
+        assert_eq!(connections("in-flight = 3"), Some(2));
         assert_eq!(connections("rate = 9\nconnections = 5"), Some(5));
         assert_eq!(
             connections("in-flight = 2\nconnection = \"per-call\""),
             Some(2)
         );
         let refused = |base| divided(base).err().map(|failure| failure.line().to_owned());
-        insta::assert_snapshot!(refused("connections = 1").unwrap(), @"grpc://localhost:1/a.B/C: connections = 1 is too few for the 2 addresses of the name; give at least 2");
+        insta::assert_snapshot!(refused("").unwrap(), @"grpc://localhost:1/a.B/C: in-flight = 1 is too few for the 2 addresses of the name; give at least 2");
+        insta::assert_snapshot!(refused("rate = 9\nconnections = 1").unwrap(), @"grpc://localhost:1/a.B/C: connections = 1 is too few for the 2 addresses of the name; give at least 2");
         insta::assert_snapshot!(refused("connection = \"per-call\"").unwrap(), @"grpc://localhost:1/a.B/C: in-flight = 1 is too few for the 2 addresses of the name; give at least 2");
     }
 

@@ -66,7 +66,7 @@ pub(super) fn stacks(role: Role) -> ArgValueCandidates {
     })
 }
 
-/// Completes the built-in subjects that can be built.
+/// Completes the built-in subjects, except the embedded one.
 pub(super) fn subjects() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         let subjects = Subjects::load(&[]);

@@ -83,19 +83,27 @@ pub(crate) const GATED: [Metric; 4] = [
     Metric::ServerMemory,
 ];
 
-/// Parses `METRIC=SHARE`. Latencies also have the names that objectives have.
-pub(super) fn parse_exception(text: &str) -> Result<(Metric, Option<f64>), String> {
+fn parse_exception(text: &str) -> Result<(Metric, Option<f64>), String> {
+    parse_exception_of(&GATED, text)
+}
+
+/// Parses `METRIC=SHARE` for one of these metrics. Latencies also have the names that objectives have.
+pub(super) fn parse_exception_of(
+    judged: &[Metric],
+    text: &str,
+) -> Result<(Metric, Option<f64>), String> {
     let (name, allowed) = text
         .split_once('=')
         .ok_or("write METRIC=SHARE, as in latency-p99=20%")?;
     let metric = match name {
         "p50" => Some(Metric::LatencyP50),
         "p99" => Some(Metric::LatencyP99),
-        name => Metric::from_name(name).filter(|metric| GATED.contains(metric)),
+        name => Metric::from_name(name),
     };
+    let metric = metric.filter(|metric| judged.contains(metric));
     let metric = metric.ok_or_else(|| {
-        let known = GATED.map(Metric::as_str).join(", ");
-        format!("a gate does not judge \"{name}\"; it judges {known}")
+        let known: Vec<&str> = judged.iter().map(|metric| metric.as_str()).collect();
+        format!("\"{name}\" is not judged here; write {}", known.join(", "))
     })?;
     match allowed {
         "off" => Ok((metric, None)),

@@ -13,7 +13,7 @@ use rpcgauge_study::ramp::Ramp;
 use rpcgauge_study::url::Url;
 use rpcgauge_study::words::parse_time_ms;
 
-use super::gate::parse_exception;
+use super::gate::parse_exception_of;
 use super::{LimitArgs, OutputArgs, SchemaArgs, heading, parse_ms, whole};
 
 /// `rpcgauge load`.
@@ -121,8 +121,7 @@ pub(crate) struct ServiceArgs {
     /// The HTTP method [default: POST with --data or --rows, otherwise GET]
     #[arg(long, short = 'X', value_name = "METHOD", help_heading = heading::SERVICE)]
     pub(crate) request_method: Option<String>,
-    /// A header field, or gRPC metadata, for calls to TARGET, with placeholders such as {{uuid}}
-    /// (repeatable; use --vs-header for the --vs target); its value is never stored
+    /// A header field or gRPC metadata, with placeholders such as {{uuid}} (repeatable); its value is never stored
     #[arg(long, short = 'H', value_name = "NAME: VALUE", value_parser = rpcgauge_study::file::parse_header, help_heading = heading::SERVICE)]
     pub(crate) header: Vec<(String, String)>,
     /// What a response must be for its call to succeed: status = 404, body contains "ok", $.status = "ok" (repeatable)
@@ -358,6 +357,11 @@ pub(super) fn parse_rate(text: &str) -> Result<f64, String> {
     number
         .parse()
         .map_err(|_| format!("\"{text}\" is not a number of calls per second"))
+}
+
+/// Parses by how much a latency may be worse.
+fn parse_exception(text: &str) -> Result<(Metric, Option<f64>), String> {
+    parse_exception_of(&[Metric::LatencyP50, Metric::LatencyP99], text)
 }
 
 /// Parses by how much a metric may be worse.

@@ -29,7 +29,7 @@ pub(crate) use gate::{GATED, GateArgs};
 pub(crate) use link::{LinkArgs, LinkCommand};
 pub(crate) use load::{
     AtEnd, DataArgs, DeadlineArgs, ExportArgs, Http, LbStrategy, LoadArgs, NamedTarget, Order,
-    ServiceArgs, TlsArgs,
+    ServiceArgs, TlsArgs, VersusArgs,
 };
 pub(crate) use message::{LimitArgs, SchemaArgs, SizeArgs};
 pub(crate) use report::{DiffArgs, DiffFormat, Format, ReportArgs};
@@ -89,6 +89,10 @@ pub(crate) fn parse() -> Arguments {
             error.exit();
         }
         hide_secret(&mut error);
+        if error.kind() == ErrorKind::MissingRequiredArgument {
+            // It would list the options that were given as if they were required.
+            error.remove(ContextKind::Usage);
+        }
         other_tools::hint(&mut error);
         let text = escape::page(&error.render().to_string());
         // If standard error is closed, the exit code still shows the error.

@@ -12,6 +12,7 @@ use super::gate::GateRule;
 use super::measure::{self, Ended, RunContext};
 use crate::args::{
     self, DataArgs, DeadlineArgs, LoadArgs, NamedTarget, SchemaArgs, ServiceArgs, TlsArgs,
+    VersusArgs,
 };
 use crate::exit::{Failure, Outcome, print};
 use crate::inputs;
@@ -51,11 +52,8 @@ pub(crate) fn run(args: LoadArgs) -> Outcome {
     services::look_up(&mut resolved)?;
     let prepared = services::prepare(&resolved)?;
     let stop = signals::stop_flag()?;
-    let rule = args.versus.fail_if_slower.map(|usual| GateRule {
-        allowed: Allowed {
-            usual,
-            by_metric: args.versus.allow.iter().copied().collect(),
-        },
+    let rule = allowed(&args.versus).map(|allowed| GateRule {
+        allowed,
         is_beside_report: true,
         summary: None,
     });
@@ -68,6 +66,14 @@ pub(crate) fn run(args: LoadArgs) -> Outcome {
         gate: rule.as_ref(),
     };
     measure::start(&resolved, how, exports).map(Ended::code)
+}
+
+/// How much slower the first target may be, if that is judged.
+fn allowed(versus: &VersusArgs) -> Option<Allowed> {
+    versus.fail_if_slower.map(|usual| Allowed {
+        usual,
+        by_metric: versus.allow.iter().copied().collect(),
+    })
 }
 
 /// The run's name: `load-` and the host, with only characters that are safe in a directory name.
@@ -91,6 +97,9 @@ fn study(args: &LoadArgs, variables: &mut BTreeMap<String, String>) -> Result<St
     text.optional("seed", args.data.seed.map(number));
     if versus.vs.is_some() {
         text.key("blocks", i64::from(blocks));
+    }
+    if let Some(allowed) = allowed(versus) {
+        text.key("margin", allowed.margin());
     }
     text.list("objectives", args.slo.iter().map(ToString::to_string));
     if let Some(ms) = pace.warmup {

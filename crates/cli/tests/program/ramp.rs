@@ -42,7 +42,7 @@ fn a_ramp_is_told_step_by_step_in_every_report() {
     let page = fs::read_to_string(place.path().join("run/report.html")).expect("a page");
     for drawn in [
         "Calls per second to target",
-        "p50 of the step",
+        "Calls by latency",
         "Latency over the target rate",
         "met all objectives",
     ] {

@@ -11,8 +11,8 @@ const JSON: &str = "application/json";
 
 /// The error for gRPC or gRPC-Web called like any other HTTP API: its status is not in the head of a response.
 const GRPC_OVER_HTTP: &str = "header 'content-type: …': the status of gRPC and gRPC-Web is not the HTTP status, so calls \
-    that fail would count as successes; call a grpc:// target or, for gRPC-Web, add \
-    --expect 'body contains \"grpc-status:0\"'";
+    that fail would count as successes; call a grpc:// target or, for gRPC-Web, add an \
+    expectation of the body, such as --expect 'body contains \"grpc-status:0\"'";
 
 pub(super) fn request(live: &LiveCall, inputs: &LiveInputs) -> Result<load::Request, LiveError> {
     let LiveCall {
@@ -38,8 +38,8 @@ pub(super) fn request(live: &LiveCall, inputs: &LiveInputs) -> Result<load::Requ
         all.find(|(name, _)| name.eq_ignore_ascii_case(wanted))
             .map(|(_, value)| value.clone())
     };
-    let is_grpc_over_http = !is_grpc
-        && given("content-type").is_some_and(|value| value.starts_with("application/grpc"));
+    let is_grpc_type = |value: String| value.to_ascii_lowercase().starts_with("application/grpc");
+    let is_grpc_over_http = !is_grpc && given("content-type").is_some_and(is_grpc_type);
     if is_grpc_over_http && service.expect.iter().all(|one| one.status().is_some()) {
         return Err(LiveError::Wrong(GRPC_OVER_HTTP.to_owned()));
     }

@@ -163,6 +163,10 @@ impl Live {
             bodies::make(&one.options, inputs.texts.as_ref(), &part, *share, stop)
         });
         let made: Vec<_> = made.collect::<Result<_, _>>()?;
+        // A mistake in a head is found before the service is called.
+        for (one, inputs) in each() {
+            head::request(one, inputs)?;
+        }
         let addresses = resolve::addresses(live)?;
         let mut found = Vec::new();
         for (((one, inputs), made), share) in each().zip(made).zip(&shares) {

@@ -165,7 +165,7 @@ pub(super) fn refusal(kind: FailureKind, said: &str, live: &LiveCall) -> Option<
             service.url.path,
         ),
         FailureKind::HttpStatus(status @ (405 | 501)) => format!(
-            "responds with {status}: {} does not accept {method}; choose another HTTP method (-X)",
+            "responds with {status}: {} does not accept {method}; choose another HTTP method (-X, or --vs-request-method for the --vs target)",
             service.url.path,
         ),
         FailureKind::HttpStatus(415) => format!(

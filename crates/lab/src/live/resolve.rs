@@ -1,5 +1,6 @@
 //! Finds a live service: resolves its name once and prepares TLS.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
@@ -30,7 +31,8 @@ pub(super) fn addresses(live: &LiveCall) -> Result<(Address, Vec<Address>), Live
     Ok((Address::Tcp(*first), more.collect()))
 }
 
-/// All addresses of the service's name, without duplicates; empty if it has no name.
+/// All addresses of the service's name, sorted and without duplicates, so that two runs call them alike; empty if it has
+/// no name.
 ///
 /// # Errors
 /// A one-line [`LiveError`] if the name has no address.
@@ -38,14 +40,9 @@ pub fn look_up(service: &LiveService) -> Result<Vec<SocketAddr>, LiveError> {
     let url::Address::Tcp { host, port } = &service.url.address else {
         return Ok(Vec::new());
     };
-    let mut all: Vec<SocketAddr> = Vec::new();
     let found = (host.as_str(), *port).to_socket_addrs();
-    for address in found.map_err(|source| no_address(host, &source))? {
-        if !all.contains(&address) {
-            all.push(address);
-        }
-    }
-    Ok(all)
+    let found: BTreeSet<SocketAddr> = found.map_err(|source| no_address(host, &source))?.collect();
+    Ok(found.into_iter().collect())
 }
 
 fn no_address(host: &str, source: &io::Error) -> LiveError {

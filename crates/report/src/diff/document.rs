@@ -185,8 +185,9 @@ fn changes(diff: &Diff) -> Section {
         paragraph(if diff.metrics.is_empty() {
             "No variant was measured under the same placement in both runs."
         } else if diff.metrics.iter().all(is_unshared) {
-            "Nothing is judged: these runs share no floor, or no second variant that calls in the same \
-             way, or no A/A pair. The figures below are comparable only if the machine ran at the same speed."
+            "Nothing is judged: these runs share no floor (live services have none), or no second variant or --vs \
+             target that is called in the same way, or no A/A pair. The figures below are comparable only if the \
+             machine ran at the same speed."
         } else {
             "No figure changed by more than these two runs can resolve."
         })

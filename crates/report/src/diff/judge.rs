@@ -9,7 +9,7 @@ use super::{Change, MetricChange, Shift, common};
 use crate::evaluate::Uneven;
 use crate::findings::trial::Unfit;
 use crate::findings::{Figures, Findings};
-use crate::metric::{self, better, is_counted};
+use crate::metric::{self, better, is_counted, is_latency};
 
 /// A change that is not judged yet, with the figures to judge it by if both runs have them.
 type Open = (MetricChange, Option<(Held, Option<Uneven>)>);
@@ -63,7 +63,10 @@ fn change(figure: Figure<'_>, runs: [&Findings; 2], figures: [&Figures; 2]) -> O
             Unfit::LinkNotHeld => Change::LinkNotHeld,
         })
     };
-    let held = (outcome == Change::NoBase)
+    // A percentile over the many rates of a ramp means little.
+    let is_over_ramp =
+        is_latency(metric) && figures.iter().any(|figures| !figures.steps.is_empty());
+    let held = (outcome == Change::NoBase && !is_over_ramp)
         .then(|| Held::new(figure, runs))
         .flatten();
     let is_dynamic = |figures: &Figures| figures.code.contains(&CodeKind::Dynamic);

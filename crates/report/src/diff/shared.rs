@@ -12,7 +12,7 @@ use rpcgauge_study::settings::Placement;
 use serde::Serialize;
 
 use super::common;
-use crate::evaluate::{controls, delay_decides, figure};
+use crate::evaluate::{Uneven, controls, delay_decides, figure};
 use crate::findings::trial::{TrialRow, Unfit};
 use crate::findings::{Findings, VariantFindings};
 use crate::metric::{depends_on_speed, resolution};
@@ -154,10 +154,17 @@ impl<'a> Figure<'a> {
         Some(compare(&ratios, &bootstrap).ok()?.no_finer_than(resolution))
     }
 
-    /// Whether send delay decides how the figure compares with that of its partner in a run.
-    fn is_sent_late(self, partner: &str, run: &Findings) -> bool {
+    /// Whether a run withholds the verdict on this figure against that of its partner: because of send delay, of
+    /// unsuccessful calls, or because the partner's trials are unfit. The figure's own trials were looked at before.
+    fn is_unfit_beside(self, partner: &str, run: &Findings) -> bool {
         let both = [self.variant, partner].map(|name| run.figures(name, self.placement));
-        delay_decides(both, self.metric, run.study.margin)
+        let [own, other] = both;
+        let is_uneven = own
+            .zip(other)
+            .is_some_and(|(own, other)| Uneven::of(self.metric, own, other).is_some());
+        is_uneven
+            || delay_decides(both, self.metric, run.study.margin)
+            || self.of(partner).trials(run).unfit(self.metric).is_some()
     }
 
     fn in_runs(self, base: &Base, [before, after]: [&Findings; 2]) -> Option<InRuns> {
@@ -216,8 +223,10 @@ impl Held {
             let beside = figure.in_runs(&base, runs)?;
             if is_live(figure.variant, runs) {
                 let a_a = figure.a_a_in(Some(name), runs)?;
-                let is_late = runs.into_iter().any(|run| figure.is_sent_late(name, run));
-                return (!is_late).then(|| Self {
+                let is_unfit = runs
+                    .into_iter()
+                    .any(|run| figure.is_unfit_beside(name, run));
+                return (!is_unfit).then(|| Self {
                     against: vec![(base, beside)],
                     bases: None,
                     a_a,

@@ -94,7 +94,7 @@ pub(crate) fn cautions(findings: &Findings) -> Vec<String> {
             .live()
             .filter_map(|variant| variant.how.service.as_ref())
     };
-    let is_grpc = |service: &Service| service.http_method.is_none();
+    let is_grpc = |service: &Service| service.target.starts_with("grpc");
     if services().any(is_grpc) && !services().all(is_grpc) {
         cautions.push(CODECS_DIFFER.to_owned());
     }

@@ -7,7 +7,7 @@ use rpcgauge_stats::{Bracket, CapacitySearch, SearchEnd, SearchStep, Tried, brac
 use rpcgauge_study::objective::Objective;
 use rpcgauge_study::plan::{Capacity, Plan};
 use rpcgauge_study::record::{CLIENT_BOUND_SHARE, Ending, TrialFigures, TrialOutcome, TrialRecord};
-use rpcgauge_study::settings::Target;
+use rpcgauge_study::settings::{CallOptions, ConnectionUse, Target};
 
 use super::objective::{Evidence, check};
 use super::{Ended, client_share};
@@ -15,16 +15,13 @@ use crate::findings::Distribution;
 use crate::findings::capacity::{CapacityFindings, CapacityTrial, Limit};
 use crate::metric::{filled, goodput};
 
-/// The number of streams that an HTTP/2 server should allow on a connection, at least (RFC 9113, 6.5.2).
-const MIN_STREAMS: u32 = 100;
-
 /// A running search: computes the rate of the next trial from the trials that ended.
 #[derive(Debug, Clone)]
 pub struct PlannedSearch {
     search: CapacitySearch,
     objectives: Vec<Objective>,
-    /// The number of calls in flight from which on further calls wait.
-    room: u64,
+    /// The maximum number of calls in flight; `None` if a connection carries many, or is opened for each call.
+    room: Option<u64>,
     trials: Vec<CapacityTrial>,
     broken_off: bool,
 }
@@ -41,11 +38,12 @@ impl PlannedSearch {
         } = *plan.capacity.as_ref()?;
         let most = plan.trials.len();
         let target = &plan.variants.first()?.settings.target;
-        let streams = || Some(target.options()?.connections.saturating_mul(MIN_STREAMS));
+        let is_kept = |options: &&CallOptions| options.connection == ConnectionUse::Reuse;
+        let room = target.options().filter(is_kept).and(target.at_a_time());
         Some(Self {
             search: CapacitySearch::new(start, lowest, highest, precision, most).ok()?,
             objectives: plan.objectives.clone(),
-            room: target.at_a_time().or_else(streams)?.into(),
+            room: room.map(u64::from),
             trials: Vec::new(),
             broken_off: false,
         })
@@ -175,7 +173,7 @@ fn limit(
     measured: &TrialFigures,
     latency: Option<&Distribution>,
     delay: Option<&Distribution>,
-    room: u64,
+    room: Option<u64>,
 ) -> Limit {
     let tail = |times: &Distribution| times.p99_ns.unwrap_or(times.max_ns);
     if client_share(measured) > Some(CLIENT_BOUND_SHARE) {
@@ -183,10 +181,10 @@ fn limit(
     }
     match (latency.map(tail), delay.map(tail)) {
         (Some(latency), Some(delay)) if delay > latency / 2.0 => {
-            if measured.most_in_flight >= Some(room) {
-                Limit::Connections
-            } else {
-                Limit::SentLate
+            match measured.most_in_flight.zip(room) {
+                Some((most, room)) if most >= room => Limit::Connections,
+                Some(_) => Limit::SentLate,
+                None => Limit::SendDelay,
             }
         }
         _ => Limit::Service,

@@ -215,7 +215,11 @@ fn late(figures: &Figures) -> Option<(CautionKind, [u64; 2])> {
         let (latency, delay) = (tail(latency)?, tail(delay)?);
         // A delay longer than the latency comes from failed calls, which are not in the latency.
         let is_part = delay <= latency;
-        (is_part && delay > latency / 2.0).then_some((kind, [delay as u64, latency as u64]))
+        // The latest calls need not be those that were sent latest. Records of older versions have no service time.
+        let service = figures.service_time.as_ref().and_then(tail);
+        let is_served_fast = service.is_none_or(|service| service < latency / 2.0);
+        (is_part && is_served_fast && delay > latency / 2.0)
+            .then_some((kind, [delay as u64, latency as u64]))
     })
 }
 

@@ -88,15 +88,17 @@ fn figures(whole: &TrialFigures, index: usize) -> TrialFigures {
     let Some(step) = whole.steps.get(index) else {
         return TrialFigures::default();
     };
-    let stalled = [(FailureKind::ClientStalled, step.stalled)];
+    // Records do not have the kinds of a step's failures. Only whether the client was stalled matters for a verdict.
+    let others = step.failed.saturating_sub(step.stalled);
+    let failed = [
+        (FailureKind::ClientStalled, step.stalled),
+        (FailureKind::Deadline, others),
+    ];
     TrialFigures {
         calls: Calls {
             started: step.started,
             answered: step.answered,
-            failed: stalled
-                .into_iter()
-                .filter(|(_, calls)| *calls > 0)
-                .collect(),
+            failed: failed.into_iter().filter(|(_, calls)| *calls > 0).collect(),
             never_sent: step.never_sent,
             ..Calls::default()
         },

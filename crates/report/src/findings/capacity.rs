@@ -35,6 +35,9 @@ pub enum Limit {
     Service,
     /// The client, which is rpcgauge itself: it used more than 80% of its core.
     ClientCpu,
+    /// The wait before sending: most of the calls' latency passed before they were sent, for a connection or for the
+    /// client.
+    SendDelay,
     /// The connections: most of the calls' latency passed before they were sent, and every connection was in use.
     Connections,
     /// This machine: most of the calls' latency passed before they were sent, although connections were free.

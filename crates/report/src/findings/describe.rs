@@ -123,7 +123,10 @@ pub(crate) fn expected(expect: &[Expectation]) -> String {
 impl Service {
     pub(crate) fn of(LiveCall { service, wire, .. }: &LiveCall) -> Self {
         let messages = &service.messages;
-        let some = messages.template.is_some() || messages.rows.is_some();
+        let some = match &messages.template {
+            Some(template) => template.bytes > 0,
+            None => messages.rows.is_some(),
+        };
         let sends = match (wire, some) {
             _ if !service.calls.is_empty() => "a mix of calls",
             (LiveWire::Http(_), true) => "a body",

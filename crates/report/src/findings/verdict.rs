@@ -54,7 +54,7 @@ pub struct RampComparison {
     pub against: String,
     /// The metric that is compared.
     pub metric: Metric,
-    /// The verdict on each step of the variants' `figures`, in the same order; none in a pause.
+    /// The verdict on each step of the variants' `figures`, in the same order. A pause has no verdict (`no-verdict`).
     pub steps: Vec<PlacementVerdict>,
 }
 

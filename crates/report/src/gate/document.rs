@@ -51,7 +51,11 @@ fn summary(gate: &Gate) -> String {
         GateVerdict::Failed => words::joined(gate.calls.iter().flat_map(failures), "; "),
         GateVerdict::NotJudged if gate.interrupted => "the run was interrupted".to_owned(),
         GateVerdict::NotJudged if gate.calls.iter().any(|call| !call.not_measured.is_empty()) => {
-            "a version could not be measured in every start".to_owned()
+            let mut reasons = gate.calls.iter().flat_map(|call| &call.not_measured);
+            match reasons.next() {
+                Some(reason) => format!("not every start could be measured: {reason}"),
+                None => "not every start could be measured".to_owned(),
+            }
         }
         GateVerdict::NotJudged => {
             let open = names(&|metric| metric.verdict == GateVerdict::NotJudged);

@@ -86,8 +86,8 @@ fn each_call_of_a_mix_has_a_row() {
     call   weight  calls  failed      p50      p90      p99      max
     read        4    164       4  9.00 ms  9.00 ms  9.00 ms  9.00 ms
     write       1     40       0  9.00 ms  9.00 ms        –  9.00 ms
-    Calls: all that were due. Those that ended before they began are divided among the mix by weight.
-    Latency is that of the calls that succeeded.
+    Calls: all that were due. Those that were never sent are divided by weight. Latency is that of the
+    calls that succeeded.
       read         grpcs://localhost:50051/shop.Orders/Get with an empty message, expected: $.paid =
                    true
       write        grpcs://localhost:50051/shop.Orders/Put with an empty message, expected: $.paid =

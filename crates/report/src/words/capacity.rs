@@ -41,17 +41,14 @@ pub(crate) fn sentences(found: &CapacityFindings) -> Vec<String> {
     let missed_once = found.held.as_ref().is_some_and(|held| held.misses > 0);
     sentences.extend(missed_once.then(|| WITH_THE_ONE_THAT_MISSED.to_owned()));
     sentences.extend(unanswered(found));
-    if let Some(hopeless) = hopeless(found) {
-        sentences.push(hopeless);
-        return sentences;
-    }
+    sentences.extend(median_above(found));
     sentences.extend(end(found).map(str::to_owned));
     sentences.extend(found.limit.map(|limit| limited(limit).to_owned()));
     sentences
 }
 
-/// A note that no rate can meet an objective, because even the median exceeded its bound in every trial.
-fn hopeless(found: &CapacityFindings) -> Option<String> {
+/// A note that even the median was above the bound of a percentile in every trial: the rate may not be the reason.
+fn median_above(found: &CapacityFindings) -> Option<String> {
     let medians = || found.trials.iter().map(|trial| trial.latency_p50_ns);
     let is_above = |objective: &&Objective| {
         let is_tail = matches!(objective.measure, Measure::Percentile(p) if p >= 50.0);
@@ -60,7 +57,7 @@ fn hopeless(found: &CapacityFindings) -> Option<String> {
     let objective = found.objectives.iter().find(is_above)?;
     let lowest = medians().flatten().min_by(f64::total_cmp)?;
     Some(format!(
-        "Even the median latency was at least {} in every trial, so no rate can meet {objective}.",
+        "At every rate that was tried, even the median latency was too long for {objective}: at least {}.",
         units::time(lowest)
     ))
 }
@@ -124,6 +121,10 @@ fn limited(limit: Limit) -> &'static str {
         Limit::ClientCpu => {
             "Limited by this client, which used more than 80% of its core: the service may sustain more."
         }
+        Limit::SendDelay => {
+            "Limited before the service: for most of their latency, calls waited for a connection or for this \
+             client. With more --connections or on a quieter machine, the service may sustain more."
+        }
         Limit::Connections => {
             "Limited before the service: calls waited for a connection for most of their latency. With more \
              --connections the service may sustain more."
@@ -144,7 +145,7 @@ pub(crate) fn outcome(trial: &CapacityTrial) -> String {
     let by = match trial.limit {
         Some(Limit::ClientCpu) => " (client at its limit)",
         Some(Limit::Connections) => " (no free connection)",
-        Some(Limit::SentLate) => " (sent late)",
+        Some(Limit::SentLate | Limit::SendDelay) => " (sent late)",
         _ => "",
     };
     format!("missed {missed}{by}")

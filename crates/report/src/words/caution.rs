@@ -188,8 +188,8 @@ pub(crate) fn clause(caution: &Caution, named: bool) -> String {
                                    not restarted"
             .to_owned(),
         Kind::Bounded => format!(
-            "at most {count} calls of {variant} can be in flight, one per connection, but any number \
-             of the other variant's"
+            "{variant} can have at most {count} calls in flight, one per connection; the other variant has no \
+             such limit"
         ),
         Kind::NoControl => "no A/A pair covers this comparison".to_owned(),
         Kind::BlocksLeftOut => format!(

@@ -37,8 +37,14 @@ pub(crate) fn decision(decision: &Decision) -> Vec<String> {
     sentences.extend(fewest_bytes(decision, own));
     sentences.extend(others.iter().map(|other| {
         let place = on(other.placement);
-        if other.choice == own.choice && other.choice.is_some() {
-            format!("{}, the choice is the same.", super::capital(place))
+        let to_use = what_to_use(decision, other);
+        if to_use == what_to_use(decision, own) && other.choice.is_some() {
+            let same = if to_use.starts_with("Use ") {
+                "the choice is the same"
+            } else {
+                "none is shown either"
+            };
+            format!("{}, {same}.", super::capital(place))
         } else {
             format!(
                 "{}: {}",

@@ -140,8 +140,8 @@ pub(super) fn without(verdict: &PlacementVerdict) -> String {
         BlockCounts {
             link_not_held: 1.., ..
         } => "link not held",
-        // For example, too few calls for a percentile.
-        BlockCounts { no_value: 1.., .. } => "without a common block",
+        // A percentile needs a call beyond it.
+        BlockCounts { no_value: 1.., .. } => "too few calls",
         _ => NOT_MEASURED,
     };
     words.to_owned()
@@ -188,7 +188,7 @@ mod tests {
             })
         };
         assert_eq!(said(1, 1), "client-bound");
-        assert_eq!(said(0, 1), "without a common block");
+        assert_eq!(said(0, 1), "too few calls");
         assert_eq!(said(0, 0), "not measured");
     }
 

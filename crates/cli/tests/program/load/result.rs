@@ -280,7 +280,7 @@ fn targets_of_two_protocols_have_the_connections_that_each_needs() {
     let extent = ["--duration", "500ms", "--blocks", "5", "--warmup", "0s"];
     let more = ["--poisson", "--out", "run", "--quiet"];
     let shown = place.run(&[&words[..], &extent, &more].concat()).well();
-    let told = "most 64 calls of b can be in flight, one per connection, but any number of the other variant's";
+    let told = "b can have at most 64 calls in flight, one per connection; the other variant has no such limit";
     let words: Vec<&str> = shown.split_whitespace().collect();
     assert!(words.join(" ").contains(told), "{shown}");
     let report = report(&place.path().join("run"));

@@ -107,13 +107,27 @@ fn timeline(name: &str, figures: &Figures, size: Size) -> Option<Plot> {
         };
         line(named, columns.clone().filter_map(place).collect())
     };
-    let mut lines = of_bins(chart::named("longest", "maximum"), |bin| {
-        (bin.max_ns > 0).then_some(bin.max_ns as f64)
-    });
-    lines.extend(match timeline.heat_map {
-        Some(_) => PERCENTILES.iter().rev().flat_map(of_columns).collect(),
-        None => of_bins(chart::named("mean", "mean"), |bin| bin.mean_ns),
-    });
+    let longest = chart::named("longest", "maximum");
+    let lines = match timeline.heat_map {
+        Some(_) => {
+            // Over the same columns as the percentiles, which it never falls below.
+            let place = |column: &HeatColumn| {
+                let end = column.start_ns.saturating_add(column.length_ns);
+                let own = bins().filter(|bin| (column.start_ns..end).contains(&bin.start_ns));
+                let longest = own.map(|bin| bin.max_ns).max().filter(|ns| *ns > 0)?;
+                let at = middle(column.start_ns, column.length_ns);
+                Some((at, axis.place(longest as f64)))
+            };
+            let mut lines = line(&longest, columns.clone().filter_map(place).collect());
+            lines.extend(PERCENTILES.iter().rev().flat_map(of_columns));
+            lines
+        }
+        None => {
+            let mut lines = of_bins(longest, |bin| (bin.max_ns > 0).then_some(bin.max_ns as f64));
+            lines.extend(of_bins(chart::named("mean", "mean"), |bin| bin.mean_ns));
+            lines
+        }
+    };
     let summary = summary(timeline);
     let spiked = timeline.spikes.iter();
     let causes = timeline.causes.as_ref();
@@ -176,7 +190,7 @@ fn summary(timeline: &TimelineFindings) -> String {
     let all = units::counted(trials, "trial");
     let mut text = match timeline.spikes_found {
         _ if searched == 0 => format!("{all}, too short to be searched for spikes"),
-        0 => format!("{all}; no spikes"),
+        0 => format!("{all}; no single spikes"),
         found => format!("{all}; {}", units::counted(found, "spike")),
     };
     let listed = timeline.spikes.len() as u64;
@@ -295,9 +309,9 @@ mod tests {
         );
         assert_eq!(
             said(3, 1, 0),
-            "3 trials; no spikes, 1 too short to be searched"
+            "3 trials; no single spikes, 1 too short to be searched"
         );
-        assert_eq!(said(3, 0, 0), "3 trials; no spikes");
+        assert_eq!(said(3, 0, 0), "3 trials; no single spikes");
         assert!(said(3, 0, 5).starts_with("3 trials; 5 spikes"));
     }
 }

@@ -26,7 +26,7 @@ const CALL: [Figure<MixFindings>; 7] = [
     }),
 ];
 
-const NOTE: &str = "Calls: all that were due. Those that ended before they began are divided among the mix by weight. \
+const NOTE: &str = "Calls: all that were due. Those that were never sent are divided by weight. \
      Latency is that of the calls that succeeded.";
 
 pub(super) fn section((.., figures): &Called<'_>, title: String) -> Section {

@@ -66,10 +66,14 @@ pub(super) fn compared(findings: &Findings) -> Option<Section> {
     let cautions = words::caution::of_verdicts(&pairs.collect::<Vec<_>>());
     let notes = [COMPARED_NOTE.to_owned(), SIGNS.to_owned()];
     let notes = notes.into_iter().chain(cautions).map(Block::Note);
-    let tables = ramps.iter().filter_map(|one| table(findings, one));
+    let tables: Vec<[Block; 2]> = ramps
+        .iter()
+        .filter_map(|one| table(findings, one))
+        .collect();
     let chart = charts::of_ramps(findings).map(Block::Chart);
-    let blocks = tables.flatten().chain(notes).chain(chart);
-    (!ramps.is_empty()).then(|| Section::new("ramp", "Ramp", Shown::Always, blocks))
+    let is_compared = !tables.is_empty();
+    let blocks = tables.into_iter().flatten().chain(notes).chain(chart);
+    is_compared.then(|| Section::new("ramp", "Ramp", Shown::Always, blocks))
 }
 
 /// The sentence about a pair and its table of steps.
@@ -138,22 +142,34 @@ fn named(title: String, rank: u8) -> Column {
     }
 }
 
-/// Up to which rate an objective was met; `None` if that was in every step, or in a step without calls.
+/// Up to which rate an objective was met, and where it was missed; `None` if it never was. Steps that are pauses, were
+/// not reached, or had too few calls show nothing.
 fn answer(objective: &Objective, steps: &[StepFindings]) -> Option<String> {
     let misses = |step: &StepFindings| {
         let mut missed = step.checked.missed.iter();
-        missed.any(|missed| missed.objective == *objective)
+        missed.any(|missed| {
+            let is_shown = missed.figure.is_some() || missed.unanswered.is_some();
+            missed.objective == *objective && is_shown
+        })
+    };
+    let meets = |step: &&StepFindings| {
+        step.checked
+            .met
+            .iter()
+            .any(|met| met.objective == *objective)
     };
     let first = steps.iter().position(misses)?;
     let missed = steps.iter().filter(|step| misses(step)).count();
-    let before = steps[..first].iter().rfind(|step| step.started > 0);
-    let met = before.map_or_else(
-        || "was not met".to_owned(),
-        |step| format!("was met up to {} calls/s", rate(step)),
+    let shown = missed + steps.iter().filter(meets).count();
+    let highest = steps[..first].iter().filter(meets);
+    let highest = highest.max_by(|one, other| one.to.total_cmp(&other.to));
+    let met = highest.map_or_else(
+        || "was missed".to_owned(),
+        |step| format!("was met up to {} calls/s, and missed", rate(step)),
     );
     Some(format!(
-        "{objective} {met}; it was missed in {missed} of {}, first in step {} ({} calls/s).",
-        units::counted(steps.len() as u64, "step"),
+        "{objective} {met} in {missed} of {}, first in step {} ({} calls/s).",
+        units::counted(shown as u64, "step"),
         first + 1,
         rate(&steps[first])
     ))

@@ -138,7 +138,9 @@ fn connections(variant: &VariantFindings, figures: &Figures) -> String {
     let connections = &figures.connections;
     let [at_start, opened] = [connections.fewest_at_start, connections.opened]
         .map(|count| count.map_or_else(none, units::count));
-    let mut text = format!("{at_start} or more at the start, {opened} opened later");
+    let trials: u64 = variant.cells.iter().map(|cell| cell.trials.measured).sum();
+    let or_more = if trials > 1 { " or more" } else { "" };
+    let mut text = format!("{at_start}{or_more} at the start, {opened} opened later");
     let tls = variant.how.service.as_ref().and_then(|it| it.verified);
     if tls.is_some() && connections.opened > Some(0) {
         let resumed = units::count(connections.tls_resumed);

@@ -18,11 +18,13 @@ pub(super) fn section(both: [&Called<'_>; 2]) -> Section {
         let has_any = values.iter().any(|value| *value != none());
         has_any.then(|| [&[label.to_owned()][..], &values].concat())
     };
+    // Percentiles over the many rates of a ramp mean little.
+    let is_level = figures.iter().all(|figures| figures.steps.is_empty());
     type Times = fn(&Figures) -> &Option<Distribution>;
     let time_of = |label: &str, times: Times, of: &dyn Fn(&Distribution) -> Option<f64>| {
         line(label, &|figures| {
-            let time = of(times(figures).as_ref()?)?;
-            Some(units::time(time))
+            let times = times(figures).as_ref().filter(|_| is_level);
+            Some(units::time(of(times?)?))
         })
     };
     let time = |label, of| time_of(label, |figures| &figures.latency, of);

@@ -1,6 +1,7 @@
 //! Tests of the result of a search, computed from its records.
 
 use rpcgauge_study::record::FailureKind;
+use rpcgauge_study::settings::{HttpVersion, LiveWire};
 
 use super::*;
 use crate::Findings;
@@ -64,12 +65,23 @@ fn what_stood_in_the_way_is_named() {
     let late = changed(over, |measured| {
         measured.send_delay = measured.latency.clone()
     });
-    assert_eq!(found(&late).limit, Some(Limit::SentLate));
+    assert_eq!(
+        found(&late).limit,
+        Some(Limit::SendDelay),
+        "a connection carries many calls"
+    );
+    let over_http1 = |mut sample: Sample| {
+        if let Target::Live(live) = &mut sample.plan.variants[0].settings.target {
+            live.wire = LiveWire::Http(HttpVersion::Http1);
+        }
+        found(&sample).limit
+    };
+    assert_eq!(over_http1(late), Some(Limit::SentLate));
     let waiting = changed(over, |measured| {
         measured.send_delay = measured.latency.clone();
         measured.most_in_flight = Some(1_000_000);
     });
-    assert_eq!(found(&waiting).limit, Some(Limit::Connections));
+    assert_eq!(over_http1(waiting), Some(Limit::Connections));
     let held = changed(
         |rate| rate <= 1_000.0,
         |measured| measured.client_share = Some(0.95),
