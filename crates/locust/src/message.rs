@@ -93,8 +93,12 @@ impl ToMaster<'_> {
             ToMaster::SpawningComplete(users) => ("spawning_complete", map(counts(users))),
             ToMaster::Stats(report, users) => {
                 let entry = entry(report, &report.calls.name, &report.calls.method);
+                let has_calls = report.calls.succeeded + report.calls.failures() > 0;
                 let stats = [
-                    ("stats", Value::Array(vec![entry])),
+                    (
+                        "stats",
+                        Value::Array(has_calls.then_some(entry).into_iter().collect()),
+                    ),
                     ("stats_total", self::entry(report, "Aggregated", "")),
                     ("errors", errors(report)),
                 ];
@@ -181,7 +185,13 @@ fn entry(report: &Report, name: &str, method: &str) -> Value {
         ("name", name.into()),
         ("method", method.into()),
         ("start_time", seconds(report.began).into()),
-        ("last_request_timestamp", seconds(report.until).into()),
+        (
+            "last_request_timestamp",
+            match all {
+                0 => Value::Nil,
+                _ => seconds(report.until).into(),
+            },
+        ),
         ("num_requests", all.into()),
         ("num_none_requests", 0.into()),
         ("num_failures", failures.into()),

@@ -25,7 +25,7 @@ pub struct Calls {
 pub struct Report {
     /// When the load began.
     pub began: SystemTime,
-    /// When the last call of the report ended.
+    /// When the report was made.
     pub until: SystemTime,
     /// The calls.
     pub calls: Calls,

@@ -30,7 +30,7 @@ use crate::message::{FromMaster, State, ToMaster, Users};
 use crate::report::Report;
 use crate::worker::{Command, Master};
 
-/// The time between two heartbeats. A master misses a worker that omits about four of them.
+/// The time between two heartbeats. A master considers a worker missing after about four missed heartbeats.
 const HEARTBEAT: Duration = Duration::from_secs(1);
 
 /// A master that is silent for this long is joined again.
@@ -69,7 +69,9 @@ pub(crate) struct Session {
     is_joined: bool,
     /// Why the worker waits for the master, if it does.
     waiting: Option<Discriminant<LocustError>>,
-    /// Messages that were not sent yet.
+    /// Whether the program still ends a load that the master does not know.
+    is_unknown: bool,
+    /// Messages to send once the master has acknowledged the worker.
     outbox: VecDeque<Vec<u8>>,
     cpu: CpuMeter,
 }
@@ -102,6 +104,7 @@ impl Session {
             lost_after,
             is_joined: false,
             waiting: None,
+            is_unknown: false,
             outbox: VecDeque::new(),
             cpu: CpuMeter::start(),
         }
@@ -113,7 +116,9 @@ impl Session {
             match self.connect(&mut orders).await {
                 Ok(Some((mut sender, mut receiver))) => {
                     self.is_joined = false;
-                    self.send_first(&ToMaster::ClientReady);
+                    let ready = ToMaster::ClientReady.to_bytes(&self.name);
+                    // A connection that is broken again shows when it is read.
+                    let _ = sender.send(ready.into()).await;
                     match self.talk(&mut sender, &mut receiver, &mut orders).await {
                         Next::Continue | Next::Reconnect => {}
                         Next::End => return,
@@ -163,7 +168,9 @@ impl Session {
         let mut heartbeat = interval(HEARTBEAT);
         heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            while let Some(message) = self.outbox.pop_front() {
+            while self.is_joined
+                && let Some(message) = self.outbox.pop_front()
+            {
                 if sender.send(message.clone().into()).await.is_err() {
                     self.outbox.push_front(message);
                     break;
@@ -226,8 +233,13 @@ impl Session {
             FromMaster::Ack if !self.is_joined => {
                 self.is_joined = true;
                 self.waiting = None;
-                // The master knows nothing of a load that began on an earlier connection.
+                // The clock of another master may be earlier.
+                self.spawned_at = 0.0;
+                // The master knows nothing of a load that began on an earlier connection, and would add what is left of
+                // it to the next one.
                 if self.state != State::Ready {
+                    self.outbox.clear();
+                    self.is_unknown = true;
                     self.be_ready();
                     self.tell(Command::Stop);
                 }
@@ -235,14 +247,14 @@ impl Session {
             }
             FromMaster::Spawn { sent_at, users } => {
                 self.send(&ToMaster::Spawning);
-                if sent_at > self.spawned_at {
+                if sent_at.is_finite() && sent_at > self.spawned_at {
                     self.spawned_at = sent_at;
                     self.users = users;
+                    self.state = State::Running;
                     self.tell_users();
                 }
                 let spawned = self.users.clone();
                 self.send(&ToMaster::SpawningComplete(&spawned));
-                self.state = State::Running;
             }
             FromMaster::Stop => {
                 self.state = State::Stopping;
@@ -273,12 +285,14 @@ impl Session {
     /// Carries out an order. Without one, the rest of the program is gone.
     fn follow(&mut self, order: Option<Order>) -> Next {
         match order {
+            Some(Order::Report(_)) if self.is_unknown => Next::Continue,
             Some(Order::Report(report)) => {
                 let users = self.users.clone();
                 self.send(&ToMaster::Stats(&report, &users));
                 Next::Continue
             }
             Some(Order::Stopped) => {
+                self.is_unknown = false;
                 // The master does not wait for the end of a load that it does not know.
                 if self.state == State::Stopping {
                     self.be_ready();
@@ -321,10 +335,6 @@ impl Session {
 
     fn send(&mut self, message: &ToMaster<'_>) {
         self.outbox.push_back(message.to_bytes(&self.name));
-    }
-
-    fn send_first(&mut self, message: &ToMaster<'_>) {
-        self.outbox.push_front(message.to_bytes(&self.name));
     }
 
     /// If nobody listens any more, the worker has left.

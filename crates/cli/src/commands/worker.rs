@@ -23,8 +23,8 @@ use crate::services;
 use crate::signals;
 use crate::study_text::{StudyText, number};
 
-/// How long the loop waits for a command until it looks for Ctrl-C and new snapshots.
-const LOOK_UP: Duration = Duration::from_millis(50);
+/// How long the loop waits for a command before it checks for Ctrl-C and new snapshots.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 pub(crate) fn run(args: WorkerArgs) -> Outcome {
     let schedule = schedule_of_user(&args)?;
@@ -156,7 +156,7 @@ impl Users<'_> {
             if stop.load(Ordering::Relaxed) {
                 return Err(Failure::interrupted("interrupted; the worker has left"));
             }
-            match commands.recv_timeout(LOOK_UP) {
+            match commands.recv_timeout(POLL_INTERVAL) {
                 Ok(Command::Joined) => self.say(&self.greeting),
                 Ok(Command::Waiting(error)) => self.say(&format!("waiting: {error}")),
                 Ok(Command::Users(users)) => self.set(users)?,
@@ -187,10 +187,8 @@ impl Users<'_> {
                 load.new_reports()
                     .for_each(|report| self.worker.report(report));
                 if load.has_ended() {
-                    let ended = self.load.take().map(|load| load.end().1);
-                    let error = ended.and_then(Result::err);
-                    let error = error.unwrap_or_else(|| "the load ended by itself".to_owned());
-                    return Err(Failure::cannot(error));
+                    self.end_load();
+                    return Err(Failure::cannot("the load ended by itself"));
                 }
             }
         }

@@ -149,7 +149,7 @@ fn options_that_cannot_work_are_refused() {
     );
     refused(
         &["--call", HTTP, "--allow", "goodput=5%"],
-        &["does not judge \"goodput\"", "server-memory"],
+        &["\"goodput\" is not judged here", "server-memory"],
     );
     refused(
         &["--call", HTTP, "--allow", "latency-p50"],

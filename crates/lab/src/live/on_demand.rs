@@ -1,4 +1,4 @@
-//! A load that others control while it runs, as a Locust master controls that of its workers.
+//! A load that is controlled from outside while it runs, for example by a Locust master.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -1,6 +1,10 @@
 //! Tests what a live service is sent. Tests of the built program cover the sending, and the errors for
 //! services other than the intended one.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::thread;
+
 use rpcgauge_message::data::{Form, Order, RowFormat, Rows};
 use rpcgauge_message::{Compression, Schema};
 use rpcgauge_study::settings::{
@@ -400,6 +404,27 @@ fn grpc_web_needs_an_expectation_of_its_status() {
         fields(&live, &web),
         ["Content-Type: application/grpc-web+proto"]
     );
+}
+
+#[test]
+fn a_service_with_several_addresses_is_tried() {
+    let listeners = ["127.0.0.1:0", "127.0.0.2:0"].map(|at| TcpListener::bind(at).unwrap());
+    let mut live = http();
+    live.options.connections = 2;
+    for listener in listeners {
+        live.service.addresses.push(listener.local_addr().unwrap());
+        thread::spawn(move || {
+            for mut stream in listener.incoming().map_while(Result::ok) {
+                thread::spawn(move || {
+                    while stream.read(&mut [0; 1_024]).is_ok_and(|bytes| bytes > 0) {
+                        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
+                    }
+                });
+            }
+        });
+    }
+    let found = Live::find(&live, &[LiveInputs::default()], &EXTENT, &GO).unwrap();
+    assert_eq!(found.calls.endpoint.more_addresses.len(), 1);
 }
 
 #[test]

@@ -97,6 +97,8 @@ impl CallSpec {
             // No call in flight lasts longer.
             drain: deadline,
             patience: PATIENCE,
+            // One to each address.
+            connections: 1 + u32::try_from(self.endpoint.more_addresses.len()).unwrap_or(u32::MAX),
             ..load::Trial::new(self.endpoint.clone(), self.request.clone())
         }
     }

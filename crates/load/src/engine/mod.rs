@@ -188,7 +188,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
                 let calls = users.saturating_mul(in_flight).min(MAX_IN_FLIGHT) as usize;
                 let in_flight = self.ledger.calls.len();
                 self.ledger.due_times.set_calls(calls, in_flight, now);
-                if self.trial.endpoint.protocol == Protocol::Http1 {
+                if self.trial.endpoint.protocol == Protocol::Http1 && demand.connection_each() {
                     self.pool.grow(calls);
                 }
             }

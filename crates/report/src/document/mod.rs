@@ -24,7 +24,7 @@ pub(crate) use chart::{
     Area, Bar, Bars, Chart, Line, Mark, Marks, Named, Part, Plot, Scale, Size, Weight,
 };
 pub(crate) use claims::{Claim, Measured};
-pub(crate) use run::{cautions, machine_facts, still_running};
+pub(crate) use run::{cautions, machine, machine_facts, still_running};
 pub(crate) use verdicts::{
     Answer, Drawn, Group, Question, Row, SIGNS, Verdict, Verdicts, claimed, drawn, ratios, reach,
     turned,

@@ -73,7 +73,7 @@ fn requests(findings: &Findings) -> Option<String> {
     Some(sent + ", including first calls, warm-up and retries")
 }
 
-fn machine(e: &Environment) -> String {
+pub(crate) fn machine(e: &Environment) -> String {
     let cores = units::counted(u64::from(e.cores), "core");
     let place = e.virtualization.iter().map(|v| format!(", {v}"));
     format!("{}, {cores}{}", e.processor, place.collect::<String>())

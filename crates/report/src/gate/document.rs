@@ -2,13 +2,16 @@
 
 use super::{Gate, GateVerdict, GatedCall, GatedMetric};
 use crate::distinct;
-use crate::document::{Block, Column, Document, Item, Section, Shown, Table, Text};
+use crate::document::{
+    Block, Column, Document, Item, Section, Shown, Table, Text, cautions, machine,
+};
+use crate::findings::Findings;
 use crate::findings::verdict::Outcome;
 use crate::metric::row;
 use crate::units;
 use crate::words::{self, About};
 
-pub(super) fn of(gate: &Gate, cautions: Vec<String>) -> Document {
+pub(super) fn of(gate: &Gate, findings: &Findings) -> Document {
     let starts = if gate.running {
         "of these two running processes, without fresh starts: two processes of one program can differ by several percent"
             .to_owned()
@@ -26,9 +29,44 @@ pub(super) fn of(gate: &Gate, cautions: Vec<String>) -> Document {
         },
         question: summary(gate),
         facts: vec![starts, allowed(gate)],
-        cautions,
-        sections: gate.calls.iter().map(section).collect(),
+        cautions: cautions(findings),
+        sections: gate
+            .calls
+            .iter()
+            .map(section)
+            .chain([compared(gate, findings)])
+            .collect(),
     }
+}
+
+/// What was compared, when and where, so that the files of a gate can be traced.
+fn compared(gate: &Gate, findings: &Findings) -> Section {
+    let command = |name: &String| {
+        let service = findings.variant(name)?.how.service.as_ref()?;
+        Some(Text::foreign(service.command.clone()?))
+    };
+    let first = gate.calls.first();
+    let old = first.and_then(|call| command(&call.old));
+    let new = first.and_then(|call| command(&call.new));
+    let started = findings.progress.started_at_ms;
+    let started = started.map(|ms| Text::from(units::wall_clock(ms) + " UTC"));
+    let machine = findings.environment.as_ref().map(machine);
+    let facts = [
+        ("old", old),
+        ("new", new),
+        ("measured", started),
+        ("machine", machine.map(Text::from)),
+        ("whole report", Some("report.html".into())),
+    ];
+    let facts = facts
+        .into_iter()
+        .filter_map(|(label, text)| Some((label, text?)));
+    Section::new(
+        "compared",
+        "Compared",
+        Shown::InFiles,
+        [Block::facts(facts)],
+    )
 }
 
 /// The outcome as a sentence.

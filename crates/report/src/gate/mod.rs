@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use rpcgauge_study::plan::Metric;
 use serde::Serialize;
 
-use crate::document::{Document, cautions};
+use crate::document::Document;
 use crate::error::ReportError;
 use crate::findings::verdict::{Comparison, OverallVerdict, PlacementVerdict};
 use crate::findings::{Findings, VariantFindings};
@@ -163,7 +163,7 @@ impl Gate {
 
     /// The outcome as a document, with the cautions about the run.
     pub fn document(&self, findings: &Findings) -> Document {
-        document::of(self, cautions(findings))
+        document::of(self, findings)
     }
 
     /// The outcome as indented JSON with a final newline.

@@ -47,7 +47,7 @@ pub(super) struct Load {
 
 impl Load {
     pub(super) fn begin(settings: &LoadSettings<'_>, users: u32) -> Result<Load, Failure> {
-        let demand = Arc::new(Demand::default());
+        let demand = Arc::new(Demand::new(settings.connections.is_none()));
         demand.set_users(users);
         let of = UserLoad {
             users: Arc::clone(&demand),

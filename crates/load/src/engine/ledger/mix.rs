@@ -54,8 +54,10 @@ impl Mix {
         let cycle = self.unbegun.one_cycle();
         let length = cycle.len() as u64;
         // There can be too many to take one by one.
-        for mix_call in cycle {
-            self.figures[mix_call].started += calls / length;
+        if calls >= length {
+            for mix_call in cycle {
+                self.figures[mix_call].started += calls / length;
+            }
         }
         for _ in 0..calls % length {
             let mix_call = self.end_unbegun();

@@ -121,6 +121,19 @@ impl<'b, 'r> Messages<'b, 'r> {
         trial: &Trial,
     ) -> Result<Self, LoadError> {
         let grpc = matches!(trial.request.style, CallStyle::Grpc { .. });
+        let calls = trial.mix.len();
+        let fits = match &bodies {
+            Bodies::Mixed(bodies) => calls > 0 && bodies.len() == calls,
+            Bodies::Prepared { .. } | Bodies::Streamed(_) | Bodies::PerCall(_) => calls == 0,
+        };
+        if !fits {
+            let what = "the number of calls with bodies";
+            return Err(LoadError::setting(what, "that of the mix"));
+        }
+        if !checks.is_empty() && checks.len() != calls.max(1) {
+            let what = "the number of checks of responses";
+            return Err(LoadError::setting(what, "one for each call of the mix"));
+        }
         let kind = match bodies {
             Bodies::Prepared { bodies, verifier } => Kind::Prepared {
                 bodies: vec![prepared(bodies, 0, trial)?],
@@ -129,12 +142,6 @@ impl<'b, 'r> Messages<'b, 'r> {
             Bodies::Streamed(bodies) => {
                 let bodies = bodies.map(|body| (0, body));
                 Kind::Streamed(Prefetch::start(bodies, trial)?)
-            }
-            Bodies::Mixed(bodies) if bodies.len() != trial.mix.len() => {
-                return Err(LoadError::setting(
-                    "the number of calls with bodies",
-                    "that of the mix",
-                ));
             }
             Bodies::Mixed(bodies) => Kind::mixed(bodies, trial)?,
             Bodies::PerCall(codec) => Kind::PerCall {
