@@ -51,12 +51,12 @@ impl Mix {
         if self.figures.is_empty() {
             return;
         }
-        let cycle = self.unbegun.one_cycle();
-        let length = cycle.len() as u64;
-        // There can be too many to take one by one.
-        if calls >= length {
-            for mix_call in cycle {
-                self.figures[mix_call].started += calls / length;
+        let length = self.unbegun.one_cycle().len() as u64;
+        // There can be too many to take one by one, and a cycle can be long.
+        let cycles = calls / length;
+        if cycles > 0 {
+            for mix_call in self.unbegun.one_cycle() {
+                self.figures[mix_call].started += cycles;
             }
         }
         for _ in 0..calls % length {

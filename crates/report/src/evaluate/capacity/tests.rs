@@ -63,7 +63,8 @@ fn what_stood_in_the_way_is_named() {
     let busy = changed(over, |measured| measured.client_share = Some(0.95));
     assert_eq!(found(&busy).limit, Some(Limit::ClientCpu));
     let late = changed(over, |measured| {
-        measured.send_delay = measured.latency.clone()
+        measured.send_delay = measured.latency.clone();
+        measured.most_in_flight = Some(1);
     });
     assert_eq!(
         found(&late).limit,
