@@ -410,6 +410,7 @@ fn grpc_web_needs_an_expectation_of_its_status() {
 fn a_service_with_several_addresses_is_tried() {
     let listeners = ["127.0.0.1:0", "127.0.0.2:0"].map(|at| TcpListener::bind(at).unwrap());
     let mut live = http();
+    live.wire = LiveWire::Http(HttpVersion::Http1);
     live.options.connections = 2;
     for listener in listeners {
         live.service.addresses.push(listener.local_addr().unwrap());

@@ -121,16 +121,11 @@ fn limit_at(trials: &[CapacityTrial], rate: f64) -> Option<Limit> {
         .filter_map(|trial| trial.limit)
         .collect();
     let count = |limit| limits.iter().filter(|found| **found == limit).count();
-    // On a tie, the last one in this order wins: it blames the service less.
-    [
-        Limit::Service,
-        Limit::Connections,
-        Limit::SentLate,
-        Limit::ClientCpu,
-    ]
-    .into_iter()
-    .filter(|limit| count(*limit) > 0)
-    .max_by_key(|limit| count(*limit))
+    // On a tie, the one that blames the service less wins.
+    limits
+        .iter()
+        .copied()
+        .max_by_key(|limit| (count(*limit), *limit))
 }
 
 fn trial(

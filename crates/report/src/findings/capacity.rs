@@ -26,15 +26,13 @@ pub struct CapacityFindings {
     pub trials: Vec<CapacityTrial>,
 }
 
-/// What limits the rate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+/// What limits the rate. Each one blames the service less than those before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Limit {
     /// The service: its responses missed the objectives.
     Service,
-    /// The client, which is rpcgauge itself: it used more than 80% of its core.
-    ClientCpu,
     /// The wait before sending: most of the calls' latency passed before they were sent, for a connection or for the
     /// client.
     SendDelay,
@@ -42,6 +40,8 @@ pub enum Limit {
     Connections,
     /// This machine: most of the calls' latency passed before they were sent, although connections were free.
     SentLate,
+    /// The client, which is rpcgauge itself: it used more than 80% of its core.
+    ClientCpu,
     /// The maximum rate of the search.
     Ceiling,
 }

@@ -74,6 +74,7 @@ fn what_stood_in_the_way_is_named() {
     let over_http1 = |mut sample: Sample| {
         if let Target::Live(live) = &mut sample.plan.variants[0].settings.target {
             live.wire = LiveWire::Http(HttpVersion::Http1);
+            live.options.connections = 64;
         }
         found(&sample).limit
     };
