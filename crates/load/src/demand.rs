@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A number of users that any thread may change at any time. Each user has the calls in flight, or the rate, of the
 /// trial's schedule. A closed loop has at most [`rpcgauge_trial::MAX_IN_FLIGHT`] calls in flight in all.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Demand {
     users: AtomicU32,
     connection_each: bool,

@@ -166,7 +166,7 @@ fn no_time_between_snapshots_is_refused() {
 
 #[test]
 fn calls_in_flight_follow_the_number_of_users() {
-    let users = Arc::new(Demand::default());
+    let users = Arc::new(Demand::new(true));
     let stop = AtomicBool::new(false);
     let mut trial = trial(serve(respond_with(ok_after(Duration::from_millis(5)))));
     trial.demand = Some(Arc::clone(&users));
@@ -195,6 +195,18 @@ fn calls_in_flight_follow_the_number_of_users() {
     assert_eq!(measurement.most_in_flight, 4);
     let connections = measurement.connections_at_start + measurement.connections_opened;
     assert_eq!(connections, 4, "one for each call");
+    // With a fixed number of connections, calls wait for them.
+    let users = Arc::new(Demand::new(false));
+    users.set_users(3);
+    trial.demand = Some(users);
+    let (stop, mut left) = (AtomicBool::new(false), 50);
+    let mut sample = |_: &TrialProgress| {
+        left -= 1;
+        stop.store(left == 0, Ordering::Relaxed);
+    };
+    let (measurement, _) = sampled(&trial, every, &mut sample, &stop).unwrap();
+    assert!(measurement.calls.answered > 0);
+    assert_eq!(measurement.most_in_flight, 1);
     trial.connection_use = ConnectionUse::PerCall;
     let refused = sampled(&trial, every, &mut |_| (), &stop).unwrap_err();
     assert!(refused.to_string().contains("users"), "{refused}");
