@@ -152,7 +152,7 @@ fn a_a(about: About<'_>, verdict: &PlacementVerdict) -> String {
 }
 
 /// A note if the two figures contradict the ratio. The figures are over all calls, but the ratio is the median of the
-/// blocks: if blocks differ much, for example because a few contain most of the slowest calls, the quotient of the figures
+/// blocks: if blocks vary widely, for example because a few contain most of the slowest calls, the quotient of the figures
 /// may lie outside the ratio's interval, or point the other way.
 fn contrary(about: About<'_>, verdict: &PlacementVerdict) -> Option<String> {
     let (of, against) = verdict.of_value.zip(verdict.against_value)?;
@@ -164,7 +164,7 @@ fn contrary(about: About<'_>, verdict: &PlacementVerdict) -> Option<String> {
     let is_inside = (low * 0.99..=high * 1.01).contains(&over_all) || !over_all.is_finite();
     (!is_both_ways && !is_inside).then(|| {
         format!(
-            "over all calls together it is {}: blocks differ much, and the ratio is the median of the blocks",
+            "over all calls together it is {}: blocks vary widely, and the ratio is the median of the blocks",
             factor_phrase(about, over_all)
         )
     })
