@@ -1,27 +1,27 @@
 //! Prepares the live services of a resolved study: generates message texts, reads TLS files, starts
 //! the services that have a command, and tests each service with one call.
 
+mod addresses;
+mod texts;
+
 use std::collections::BTreeMap;
 use std::iter;
-use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rpcgauge_lab::live::{self as lab, Extent, Live, LiveError, LiveInputs, StartedService, Texts};
 use rpcgauge_load::Tls;
-use rpcgauge_message::data::{Data, DataError, Form, Order, RowFormat, Rows};
 use rpcgauge_message::{Method, Schema};
 use rpcgauge_study::plan::{Plan, Variant};
-use rpcgauge_study::resolve::inputs::{ServiceInputs, Template};
+use rpcgauge_study::resolve::inputs::ServiceInputs;
 use rpcgauge_study::resolve::loader::FileLoader;
 use rpcgauge_study::resolve::{Overrides, ResolveContext};
-use rpcgauge_study::settings::{
-    LbStrategy, LiveCall, LiveService, LiveWire, Messages, Stop, Target,
-};
-use rpcgauge_study::url::{Address, Url};
+use rpcgauge_study::settings::{LiveCall, LiveWire, Stop, Target};
+use rpcgauge_study::url::Url;
 use rustix::process::{Resource, getrlimit};
 
+pub(crate) use self::addresses::look_up;
+use self::texts::{Source, SourceKey, shared_source};
 use crate::args::LimitArgs;
 use crate::exit::{self, Failure};
 use crate::inputs::{self, Resolved};
@@ -41,16 +41,6 @@ struct PreparedCall<'r> {
     inputs: &'r ServiceInputs,
     data: Option<Source>,
 }
-
-/// The texts of all calls, and a name for their source.
-#[derive(Clone)]
-struct Source {
-    data: Arc<Data>,
-    name: String,
-}
-
-/// What determines the texts of calls: their seed, messages, their form, and header fields with placeholders.
-type SourceKey<'r> = (u64, Messages, Form, Vec<&'r (String, String)>);
 
 /// Resolves the study that the options of a command describe. Its text is not stored, since its messages may be secret.
 pub(crate) fn resolve(
@@ -74,63 +64,6 @@ pub(crate) fn resolve(
     let resolved = study.resolve(name, &context);
     let resolved = resolved.map_err(|error| study.failure(&error))?;
     Ok(Resolved::new(resolved, None))
-}
-
-/// Looks up the names of services whose connections are divided among all addresses of a name. There are at least as
-/// many connections as addresses.
-///
-/// # Errors
-/// A name has no address, or the study sets fewer connections.
-pub(crate) fn look_up(study: &mut Resolved) -> Result<(), Failure> {
-    // One look-up for all variants, since a name server may return the addresses in another order the next time.
-    let mut known: Vec<(Address, Vec<SocketAddr>)> = Vec::new();
-    for variant in &mut study.plan.variants {
-        let Target::Live(live) = &mut variant.settings.target else {
-            continue;
-        };
-        if live.service.lb_strategy == LbStrategy::PickFirst {
-            continue;
-        }
-        let name = variant.repeats.as_ref().unwrap_or(&variant.name);
-        let mut inputs = study.services.get(name).into_iter().flatten();
-        let sets_connections = inputs.any(|inputs| inputs.sets_connections);
-        let address = live.service.url.address.clone();
-        let addresses = match known.iter().find(|(of, _)| *of == address) {
-            Some((_, addresses)) => addresses.clone(),
-            None => lab::look_up(&live.service).map_err(Failure::input)?,
-        };
-        divide(live, sets_connections, addresses.clone())?;
-        known.push((address, addresses));
-    }
-    Ok(())
-}
-
-/// Divides the connections among the addresses.
-fn divide(
-    live: &mut LiveCall,
-    sets_connections: bool,
-    addresses: Vec<SocketAddr>,
-) -> Result<(), Failure> {
-    let options = &mut live.options;
-    let least = u32::try_from(addresses.len()).unwrap_or(u32::MAX);
-    let too_few = |key: &str, count: u32| {
-        Err(Failure::input(format!(
-            "{}: {key} = {count} is too few for the {least} addresses of the name; give at least {least}",
-            live.service.url
-        )))
-    };
-    // In a closed loop, connections share the calls in flight.
-    if let Some(count) = options.schedule.in_flight()
-        && count < least
-    {
-        return too_few("in-flight", count);
-    }
-    if sets_connections && options.connections < least {
-        return too_few("connections", options.connections);
-    }
-    options.connections = options.connections.max(least);
-    live.service.addresses = addresses;
-    Ok(())
 }
 
 /// Reads the messages and TLS files for the services of a study. Does not call the services.
@@ -175,24 +108,6 @@ pub(crate) fn prepare(study: &Resolved) -> Result<Vec<Prepared<'_>>, Failure> {
         })
     });
     prepared.collect()
-}
-
-/// The texts of calls, which are read once for all calls with the same texts.
-fn shared_source<'r>(
-    read: &mut Vec<(SourceKey<'r>, Source)>,
-    service: &LiveService,
-    inputs: &'r ServiceInputs,
-    seed: u64,
-) -> Result<Option<Source>, Failure> {
-    let form = form(service, inputs);
-    let fields = inputs.headers_with_placeholders(true).collect();
-    let key = (seed, service.messages.clone(), form, fields);
-    if let Some((_, source)) = read.iter().find(|(known, _)| *known == key) {
-        return Ok(Some(source.clone()));
-    }
-    let data = source(service, inputs, form, seed)?;
-    read.extend(data.clone().map(|data| (key, data)));
-    Ok(data)
 }
 
 /// Resolves each service's address and tests it with one call. The services that have a command are all started for that,
@@ -343,88 +258,6 @@ fn method(url: &Url, schema: Option<&Schema>) -> Result<Option<Method>, Failure>
     found.transpose()
 }
 
-fn source(
-    service: &LiveService,
-    inputs: &ServiceInputs,
-    form: Form,
-    seed: u64,
-) -> Result<Option<Source>, Failure> {
-    let (template, rows) = (&inputs.template, &service.messages.rows);
-    let of_template = |template: &Template| match &template.path {
-        Some(path) => inputs::name(path),
-        None => "data".to_owned(),
-    };
-    let rows_name = || rows.as_ref().map(|rows| inputs::name(&rows.path));
-    let mut fields = inputs.headers_with_placeholders(true).peekable();
-    let name = match (template, rows_name()) {
-        (None, None) if fields.peek().is_none() => return Ok(None),
-        (None, None) => "headers".to_owned(),
-        (Some(template), None) => of_template(template),
-        (None, Some(rows)) => rows,
-        (Some(template), Some(rows)) => format!("{} with {rows}", of_template(template)),
-    };
-    let rows_read = rows.as_ref().map(|rows| read_rows(&rows.path));
-    let order = rows.as_ref().map_or(Order::InTurn, |rows| rows.order);
-    let text = template.as_ref().map(|template| &*template.text);
-    let data = match (text, rows_read.transpose()?) {
-        (None, None) => Ok(Data::without_text(seed)),
-        (text, rows) => Data::new(text, rows, form, order, seed),
-    };
-    let mut data = data.map_err(|error| {
-        // An error in a row belongs to the rows' file, any other error to the template.
-        let in_row = matches!(
-            error,
-            DataError::Row { .. } | DataError::NoRows | DataError::Unreadable { .. }
-        );
-        let place = match (rows_name().filter(|_| in_row), template) {
-            (Some(rows), _) => rows,
-            (None, Some(template)) => of_template(template),
-            (None, None) => name.clone(),
-        };
-        Failure::input(format!("{place}: {error}"))
-    })?;
-    for (name, value) in fields {
-        data = data
-            .with_field(value)
-            .map_err(|error| Failure::input(format!("header '{name}: …': {error}")))?;
-    }
-    Ok(Some(Source {
-        data: Arc::new(data),
-        name,
-    }))
-}
-
-/// The form of the texts: JSON for gRPC, and for HTTP unless the content type is something else.
-fn form(service: &LiveService, inputs: &ServiceInputs) -> Form {
-    let mut fields = inputs.headers.iter();
-    let named = fields.find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
-    match named {
-        Some((_, value)) if !service.url.scheme.is_grpc() && !value.contains("json") => Form::Plain,
-        _ => Form::Json,
-    }
-}
-
-/// Reads all rows now if the file fits into memory. Otherwise rows are read when calls need them.
-fn read_rows(path: &Path) -> Result<Rows, Failure> {
-    let format = match path.extension().and_then(|extension| extension.to_str()) {
-        Some("csv") => RowFormat::Csv,
-        Some("jsonl" | "ndjson") => RowFormat::JsonLines,
-        None if path == Path::new("-") => RowFormat::JsonLines,
-        _ => {
-            return Err(Failure::input(format!(
-                "{}: it is not clear whether these rows are CSV or JSON lines; name the file .csv, .jsonl or .ndjson",
-                inputs::name(path)
-            )));
-        }
-    };
-    let rows = if inputs::is_larger_than_memory(path) {
-        Rows::in_file(path, format)
-    } else {
-        Rows::in_memory(inputs::text(path)?.as_bytes(), format)
-    };
-    rows.map_err(|error| Failure::input(format!("{}: {error}", inputs::name(path))))
-}
-
 /// Warns if the limit on open files is too low for the requested connections.
 fn warn_of_files(plan: &Plan) {
     let options = plan
@@ -474,7 +307,7 @@ mod tests {
         prepared.iter().map(first).collect()
     }
 
-    fn resolved(text: &str) -> Resolved {
+    pub(super) fn resolved(text: &str) -> Resolved {
         let study = rpcgauge_study::file::StudyFile::parse(text, "my.toml").unwrap();
         let context = rpcgauge_study::resolve::ResolveContext {
             subjects: &BTreeMap::new(),
@@ -483,38 +316,6 @@ mod tests {
             overrides: &rpcgauge_study::resolve::Overrides::default(),
         };
         Resolved::new(study.resolve_with_inputs(&context).unwrap(), None)
-    }
-
-    /// What becomes of one call in flight to a service whose name has two addresses.
-    fn divided(base: &str) -> Result<(u32, Vec<SocketAddr>), Failure> {
-        let text = format!(
-            "# Which?\n[service]\ntarget = \"grpc://localhost:1/a.B/C\"\nlb-strategy = \"round-robin\"\n\
-             [base]\n{base}\n"
-        );
-        let mut resolved = resolved(&text);
-        let inputs = &resolved.services["base"][0];
-        let sets_connections = inputs.sets_connections;
-        let Target::Live(live) = &mut resolved.plan.variants[0].settings.target else {
-            panic!("a live service")
-        };
-        let addresses = ["127.0.0.1:1", "[::1]:1"].map(|address| address.parse().unwrap());
-        divide(live, sets_connections, addresses.to_vec())?;
-        Ok((live.options.connections, live.service.addresses.clone()))
-    }
-
-    #[test]
-    fn there_are_as_many_connections_as_addresses_or_more() {
-        let connections = |base| divided(base).ok().map(|(connections, _)| connections);
-        assert_eq!(connections("in-flight = 3"), Some(2));
-        assert_eq!(connections("rate = 9\nconnections = 5"), Some(5));
-        assert_eq!(
-            connections("in-flight = 2\nconnection = \"per-call\""),
-            Some(2)
-        );
-        let refused = |base| divided(base).err().map(|failure| failure.line().to_owned());
-        insta::assert_snapshot!(refused("").unwrap(), @"grpc://localhost:1/a.B/C: in-flight = 1 is too few for the 2 addresses of the name; give at least 2");
-        insta::assert_snapshot!(refused("rate = 9\nconnections = 1").unwrap(), @"grpc://localhost:1/a.B/C: connections = 1 is too few for the 2 addresses of the name; give at least 2");
-        insta::assert_snapshot!(refused("connection = \"per-call\"").unwrap(), @"grpc://localhost:1/a.B/C: in-flight = 1 is too few for the 2 addresses of the name; give at least 2");
     }
 
     #[test]
