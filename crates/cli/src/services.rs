@@ -16,8 +16,9 @@ use rpcgauge_study::plan::{Plan, Variant};
 use rpcgauge_study::resolve::inputs::ServiceInputs;
 use rpcgauge_study::resolve::loader::FileLoader;
 use rpcgauge_study::resolve::{Overrides, ResolveContext};
-use rpcgauge_study::settings::{LiveCall, LiveWire, Stop, Target};
+use rpcgauge_study::settings::{LiveCall, LiveWire, Stop, StreamOptions, Target};
 use rpcgauge_study::url::Url;
+use rpcgauge_trial::StreamForm;
 use rustix::process::{Resource, getrlimit};
 
 pub(crate) use self::addresses::look_up;
@@ -207,8 +208,10 @@ impl PreparedCall<'_> {
             ..LiveInputs::default()
         };
         let has_text = |source: &Source| source.data.has_text();
+        let options = &live.service.stream;
+        let streams = *options != StreamOptions::default() && options.form.is_none();
         let needs_types =
-            self.data.as_ref().is_some_and(has_text) || !live.service.expect.is_empty();
+            self.data.as_ref().is_some_and(has_text) || !live.service.expect.is_empty() || streams;
         let reflected = match &self.inputs.schema {
             None if needs_types && live.wire == LiveWire::Grpc => {
                 let mut inputs = inputs.clone();
@@ -219,7 +222,11 @@ impl PreparedCall<'_> {
         };
         let schema = self.inputs.schema.as_ref().or(reflected.as_ref());
         let method = method(&live.service.url, schema)?;
+        let form = method.as_ref().and_then(form);
+        let name = method.as_ref().map(|method| &*method.name);
+        let streaming = options.streaming(form, name).map_err(Failure::input)?;
         Ok(LiveInputs {
+            streaming,
             texts: self.data.as_ref().map(|source| Texts {
                 data: Arc::clone(&source.data),
                 message_type: method.as_ref().map(|method| method.request.clone()),
@@ -256,6 +263,16 @@ fn method(url: &Url, schema: Option<&Schema>) -> Result<Option<Method>, Failure>
         found.map_err(|error| Failure::input(format!("{url}: {error}")))
     });
     found.transpose()
+}
+
+/// Which side of a method streams.
+fn form(method: &Method) -> Option<StreamForm> {
+    match (method.client_streams, method.server_streams) {
+        (false, false) => None,
+        (true, false) => Some(StreamForm::Client),
+        (false, true) => Some(StreamForm::Server),
+        (true, true) => Some(StreamForm::Bidirectional),
+    }
 }
 
 /// Warns if the limit on open files is too low for the requested connections.

@@ -51,7 +51,7 @@ pub use demand::Demand;
 pub use engine::{Counted, Hooks, Session, measure, measure_with};
 pub use error::LoadError;
 pub use fetch::{Fetch, FetchError, Fetched};
-pub use measurement::{Marks, Measurement, ServiceTimes, SliceCount, Stages};
+pub use measurement::{Marks, Measurement, MessageFigures, ServiceTimes, SliceCount, Stages};
 pub use progress::{IntervalTimes, ProgressHook, TrialProgress};
 pub use rpcgauge_wire::{ByteCount, Limits, Protocol, Traffic};
 pub use secrets::without_values;

@@ -9,6 +9,7 @@ use rpcgauge_trial::{
 use rpcgauge_wire::Traffic;
 
 use crate::Histogram;
+use crate::histogram::{histogram, record};
 use crate::secrets::without_values;
 use crate::slow::SlowCalls;
 use crate::steps::{CallFigures, StepFigures};
@@ -46,6 +47,8 @@ pub struct Measurement {
     pub stages: Stages,
     /// How many of the server's marks were usable.
     pub marks: Marks,
+    /// The messages of streaming calls; `None` for other calls.
+    pub messages: Option<MessageFigures>,
     /// When the first measured call was due, by CLOCK_MONOTONIC. The timeline begins at this time.
     pub began: Option<u64>,
     /// The trial, divided into slices.
@@ -133,6 +136,53 @@ pub struct ServiceTimes {
     pub whole: Histogram,
     /// Until the read that brought its first byte.
     pub first_byte: Histogram,
+}
+
+/// The messages of measured streaming calls ([`crate::Trial::streaming`]). All times are in ns.
+#[derive(Debug, Clone)]
+pub struct MessageFigures {
+    /// Messages passed to the transport, including those of retries.
+    pub sent: u64,
+    /// Messages received.
+    pub received: u64,
+    /// Successful calls that the server ended before all messages were sent.
+    pub ended_early: u64,
+    /// Successful bidirectional calls that did not receive one message for each that they sent.
+    /// [`MessageFigures::latency`] then means nothing.
+    pub unpaired: u64,
+    /// From the due time of a call to its first message.
+    pub first: Histogram,
+    /// Between a message of a call and the next. Messages that arrive in one read have no time between them.
+    pub gap: Histogram,
+    /// From the due time of a message to the message that the server sent in return, which is the one with the
+    /// same number. An unpaced message is due when it is sent. Empty unless streams are bidirectional.
+    pub latency: Histogram,
+}
+
+impl MessageFigures {
+    pub(crate) fn new() -> MessageFigures {
+        MessageFigures {
+            sent: 0,
+            received: 0,
+            ended_early: 0,
+            unpaired: 0,
+            first: histogram(),
+            gap: histogram(),
+            latency: histogram(),
+        }
+    }
+
+    pub(crate) fn note_first(&mut self, ns: u64) {
+        record(&mut self.first, ns);
+    }
+
+    pub(crate) fn note_gap(&mut self, ns: u64) {
+        record(&mut self.gap, ns);
+    }
+
+    pub(crate) fn note_latency(&mut self, ns: u64) {
+        record(&mut self.latency, ns);
+    }
 }
 
 /// The slices of a session.

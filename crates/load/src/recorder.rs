@@ -8,7 +8,7 @@ use rpcgauge_trial::{Calls, ErrorSamples, FailureKind, Stage, Stalls, Timing};
 use crate::Histogram;
 use crate::error::LoadError;
 use crate::histogram::{histogram, record, small_histogram};
-use crate::measurement::{Marks, ServiceTimes};
+use crate::measurement::{Marks, MessageFigures, ServiceTimes};
 use crate::progress::IntervalTimes;
 use crate::slow::{SlowCall, SlowCalls};
 use crate::steps::{StepFigures, StepRecorder};
@@ -81,6 +81,8 @@ pub(crate) struct Recorder {
     pub(crate) send_delay: Histogram,
     /// `None` unless the trial keeps detail.
     pub(crate) service: Option<ServiceTimes>,
+    /// `None` unless calls stream.
+    pub(crate) messages: Option<MessageFigures>,
     /// All stages if they are timed; otherwise empty.
     pub(crate) stages: Vec<(Stage, Histogram)>,
     /// The stage times of the last call, until they are counted.
@@ -115,6 +117,7 @@ impl Recorder {
                 whole: histogram(),
                 first_byte: histogram(),
             }),
+            messages: trial.streaming.map(|_| MessageFigures::new()),
             stages,
             uncounted: None,
             marks: Marks::default(),
@@ -204,6 +207,13 @@ impl Recorder {
             let [first, last] = received.map(|at| at.saturating_sub(written));
             record(&mut service.first_byte, first);
             record(&mut service.whole, last);
+        }
+    }
+
+    /// Counts a message that was passed to the transport, if its call is `measured`.
+    pub(crate) fn message_sent(&mut self, measured: bool) {
+        if let Some(messages) = self.messages.as_mut().filter(|_| measured) {
+            messages.sent += 1;
         }
     }
 

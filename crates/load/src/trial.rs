@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rpcgauge_trial::{
-    Address, ConnectionUse, DeadlineFrom, Keepalive, MAX_IN_FLIGHT, MixOrder, Schedule, Stop,
-    Timing,
+    Address, ConnectionUse, DeadlineFrom, Keepalive, MAX_IN_FLIGHT, MAX_MS, MixOrder, Pace,
+    Schedule, Stop, StreamForm, Streaming, Timing, is_rate,
 };
 use rpcgauge_wire::{Head, Limits, PrepareError, Protocol, grpc};
 
@@ -46,7 +46,7 @@ pub enum CallStyle {
         /// The method, for example `POST`.
         method: String,
     },
-    /// A unary gRPC call. `content-type` and `te` are set, and each message is given its prefix here.
+    /// A gRPC call. `content-type` and `te` are set, and each message is given its prefix here.
     Grpc {
         /// The content-subtype of the messages (`proto`, `json`, ...). `None` means plain `application/grpc`.
         subtype: Option<String>,
@@ -107,6 +107,8 @@ pub struct Expect {
     /// always be uncompressed. If an encoding is set here, [`crate::Measurement::uncompressed_responses`]
     /// counts uncompressed ones.
     pub encoding: Option<String>,
+    /// The required number of messages, if the server streams; `None` accepts any.
+    pub messages: Option<u64>,
     /// Maximum size of a response's message as carried, bytes. A larger one fails its call.
     pub max_response_bytes: u32,
 }
@@ -119,6 +121,7 @@ impl Default for Expect {
             status: None,
             content_type: None,
             encoding: None,
+            messages: None,
             max_response_bytes: 64 << 20,
         }
     }
@@ -145,6 +148,9 @@ pub struct Trial {
     /// The calls to mix, each with its own requests; empty for calls that are all the same. The order is that
     /// of a [`MixOrder`].
     pub mix: Vec<MixCall>,
+    /// How the messages of each call are exchanged, if a side sends several; `None` for one in each direction.
+    /// Then there is no mix, bodies are not encoded within the call, and stages are not timed.
+    pub streaming: Option<Streaming>,
     /// The requirements for its responses.
     pub expect: Expect,
     /// When calls are due.
@@ -201,6 +207,7 @@ impl Trial {
             endpoint,
             request,
             mix: Vec::new(),
+            streaming: None,
             expect: Expect::default(),
             schedule: Schedule::Closed { in_flight: 1 },
             demand: None,
@@ -311,6 +318,9 @@ impl Trial {
         if self.timing == Timing::Stages && !self.mix.is_empty() {
             return refuse("stage timing", "without a mix of calls");
         }
+        if let Some(streaming) = &self.streaming {
+            self.check_streaming(streaming, grpc)?;
+        }
         if self.timing == Timing::Stages && self.connections != 1 {
             return refuse("the number of connections of a stage trial", "1");
         }
@@ -331,5 +341,56 @@ impl Trial {
             );
         }
         Ok(self.schedule.check()?)
+    }
+
+    fn check_streaming(&self, streaming: &Streaming, grpc: bool) -> Result<(), LoadError> {
+        let refuse = |what, allowed| Err(LoadError::setting(what, allowed));
+        if self.timing == Timing::Stages || !self.mix.is_empty() {
+            return refuse(
+                "streaming",
+                "without stage timing and without a mix of calls",
+            );
+        }
+        if streaming.form.is_grpc() != grpc {
+            return refuse("the form of a stream", "one of the protocol of its call");
+        }
+        if let Pace::Rate(per_second) = streaming.pace
+            && !is_rate(per_second)
+        {
+            return refuse(
+                "the messages per second of a call",
+                "more than 0 and finite",
+            );
+        }
+        let sends_many = streaming.messages != Some(1);
+        if sends_many && !streaming.form.client_streams() {
+            return refuse(
+                "the number of messages that a call sends",
+                "1, unless the client streams",
+            );
+        }
+        if streaming.messages == Some(0) || streaming.receive == Some(0) {
+            return refuse("the number of messages of a call", "more than 0");
+        }
+        if streaming.messages.is_none() && streaming.time_ms.is_none() {
+            return refuse("the end of a call", "a number of messages, a time, or both");
+        }
+        let times = [streaming.time_ms, streaming.message_timeout_ms];
+        if times
+            .into_iter()
+            .flatten()
+            .any(|ms| !(1..=MAX_MS).contains(&ms))
+        {
+            return refuse("the times of a streaming call", "1 ms to 24 h");
+        }
+        let in_turn = matches!(streaming.pace, Pace::InTurn(_));
+        if in_turn && streaming.form != StreamForm::Bidirectional {
+            return refuse("messages in turn", "of bidirectional streams");
+        }
+        let waits = streaming.receive.is_some() || streaming.message_timeout_ms.is_some();
+        if waits && !streaming.form.server_streams() {
+            return refuse("the messages to wait for", "of a server that streams");
+        }
+        Ok(())
     }
 }

@@ -21,6 +21,8 @@ pub struct Expectation {
 #[derive(Debug, Clone, PartialEq)]
 enum Condition {
     Status(u16),
+    /// The number of messages of a streaming call's response.
+    Messages(u64),
     Body(Relation, String),
     /// The value at this JSON Pointer (RFC 6901).
     Value(String, Relation, Value),
@@ -51,15 +53,28 @@ impl Expectation {
     pub fn status(&self) -> Option<u16> {
         match self.condition {
             Condition::Status(status) => Some(status),
-            Condition::Body(..) | Condition::Value(..) => None,
+            Condition::Messages(_) | Condition::Body(..) | Condition::Value(..) => None,
         }
+    }
+
+    /// The expected number of messages, if this is about that.
+    pub fn messages(&self) -> Option<u64> {
+        match self.condition {
+            Condition::Messages(messages) => Some(messages),
+            Condition::Status(_) | Condition::Body(..) | Condition::Value(..) => None,
+        }
+    }
+
+    /// Whether this is about the content of a message.
+    pub fn is_about_content(&self) -> bool {
+        matches!(self.condition, Condition::Body(..) | Condition::Value(..))
     }
 
     /// The JSON Pointer of the expected value, if this is about a value.
     pub fn pointer(&self) -> Option<&str> {
         match &self.condition {
             Condition::Value(pointer, ..) => Some(pointer),
-            Condition::Status(_) | Condition::Body(..) => None,
+            Condition::Status(_) | Condition::Messages(_) | Condition::Body(..) => None,
         }
     }
 
@@ -104,10 +119,16 @@ impl Expectation {
                 let (pointer, rest) = pointer(steps)?;
                 (Subject::Value(pointer), rest)
             }
-            None => [("status", Subject::Status), ("body", Subject::Body)]
-                .into_iter()
-                .find_map(|(word, subject)| Some((subject, text.strip_prefix(word)?)))
-                .ok_or("it must begin with status, body or a JSON path such as $.items[0].id")?,
+            None => [
+                ("status", Subject::Status),
+                ("messages", Subject::Messages),
+                ("body", Subject::Body),
+            ]
+            .into_iter()
+            .find_map(|(word, subject)| Some((subject, text.strip_prefix(word)?)))
+            .ok_or(
+                "it must begin with status, messages, body or a JSON path such as $.items[0].id",
+            )?,
         };
         let rest = rest.trim_start();
         let (relation, value) = RELATIONS
@@ -138,6 +159,12 @@ impl Expectation {
                 Ok(Condition::Status(status))
             }
             (Subject::Status, ..) => Err("a status is compared by = with a number".to_owned()),
+            (Subject::Messages, Relation::Equal, Value::Number(number)) if number.is_u64() => {
+                Ok(Condition::Messages(number.as_u64().unwrap_or_default()))
+            }
+            (Subject::Messages, ..) => {
+                Err("a number of messages is compared by = with a whole number".to_owned())
+            }
         }
     }
 }
@@ -158,6 +185,7 @@ fn quoted(body: &[u8]) -> String {
 
 enum Subject {
     Status,
+    Messages,
     Body,
     Value(String),
 }

@@ -117,6 +117,9 @@ pub struct TrialFigures {
     /// Time to first byte of the same calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_byte: Option<Histogram>,
+    /// The messages of streaming calls; absent for other calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub messages: Option<Box<MessageFigures>>,
     /// Time in each stage, for [`Timing::Stages`] trials.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub stages: BTreeMap<Stage, Histogram>,
@@ -333,6 +336,30 @@ pub struct MixFigures {
     pub failed: BTreeMap<FailureKind, u64>,
     /// Latency of the calls that succeeded, from due to completed.
     pub latency: Histogram,
+}
+
+/// The messages of streaming calls. Times are in nanoseconds.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct MessageFigures {
+    /// Messages passed to the transport, including those of retries.
+    pub sent: u64,
+    /// Messages received.
+    pub received: u64,
+    /// Calls that the server ended before all messages were sent.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub ended_early: u64,
+    /// Bidirectional calls that did not receive one message for each that they sent. If there are any, `latency` means
+    /// nothing.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub unpaired: u64,
+    /// From when a call was due to its first message.
+    pub first: Histogram,
+    /// Between a message of a call and the next.
+    pub gap: Histogram,
+    /// From when a message was due to the message with the same number that the server sent; only of bidirectional
+    /// calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<Histogram>,
 }
 
 /// Bytes on the connections, by direction.

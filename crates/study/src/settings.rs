@@ -1,6 +1,7 @@
 //! The settings of a trial, with every value spelled out.
 
 mod live;
+mod stream;
 mod target;
 mod wire;
 mod written;
@@ -11,6 +12,7 @@ pub use live::{
     AtEnd, LbStrategy, LiveService, Messages, MixCall, RowsSource, StartCommand, TemplateSource,
     TlsChoice,
 };
+pub use stream::StreamOptions;
 pub use target::{CallOptions, CodecWork, LiveCall, SubjectCall, Target};
 pub use wire::{LiveWire, Wire};
 

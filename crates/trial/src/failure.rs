@@ -82,6 +82,8 @@ pub enum FailureKind {
     DeadlineUnsent,
     /// The deadline passed while the call was waiting for its streamed body to be generated.
     BodyLate,
+    /// The server sent no message of a stream for longer than the call waits for one.
+    MessageTimeout,
     /// The client did not run while the call was open or due: it was stopped, the machine was
     /// suspended, or no core was available.
     ClientStalled,
@@ -122,7 +124,7 @@ pub enum FailureKind {
 }
 
 /// The names of all kinds except HTTP and gRPC statuses.
-const WORDS: [(FailureKind, &str); 32] = [
+const WORDS: [(FailureKind, &str); 33] = [
     (FailureKind::ConnectRefused, "connect-refused"),
     (FailureKind::ConnectFailed, "connect-failed"),
     (FailureKind::OutOfFiles, "out-of-files"),
@@ -143,6 +145,7 @@ const WORDS: [(FailureKind, &str); 32] = [
     (FailureKind::Deadline, "deadline"),
     (FailureKind::DeadlineUnsent, "deadline-unsent"),
     (FailureKind::BodyLate, "body-late"),
+    (FailureKind::MessageTimeout, "message-timeout"),
     (FailureKind::ClientStalled, "client-stalled"),
     (FailureKind::StreamReset, "stream-reset"),
     (FailureKind::NotProcessed, "not-processed"),
@@ -201,7 +204,11 @@ impl FailureKind {
     pub fn follows_from_stall(self) -> bool {
         matches!(
             self,
-            Self::Deadline | Self::DeadlineUnsent | Self::BodyLate | Self::ConnectionLost
+            Self::Deadline
+                | Self::DeadlineUnsent
+                | Self::BodyLate
+                | Self::MessageTimeout
+                | Self::ConnectionLost
         )
     }
 }

@@ -14,6 +14,7 @@ mod ramp;
 mod random;
 mod schedule;
 mod stage;
+mod streaming;
 
 pub use bounds::{MAX_IN_FLIGHT, MAX_MS, MAX_RATE, OutOfBounds, is_rate};
 pub use calls::{Calls, Cpu, Ending, LateCalls, Payload, Stalls, Timeline, TimelineSlice, Warmup};
@@ -29,6 +30,7 @@ pub use ramp::{RampPart, RampStep};
 pub use random::Random;
 pub use schedule::{Arrivals, DeadlineFrom, Schedule, Slice, Stop};
 pub use stage::{HANDLER_END, HANDLER_START, Stage, Timing};
+pub use streaming::{Pace, StreamForm, Streaming};
 
 /// Whether a value can be omitted from a record. For example, counts of abnormal events are omitted
 /// if they are 0.

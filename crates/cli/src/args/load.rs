@@ -14,7 +14,7 @@ use rpcgauge_study::url::Url;
 use rpcgauge_study::words::parse_time_ms;
 
 use super::gate::parse_exception_of;
-use super::{LimitArgs, OutputArgs, SchemaArgs, heading, parse_ms, whole};
+use super::{LimitArgs, OutputArgs, SchemaArgs, StreamArgs, heading, parse_ms, whole};
 
 /// `rpcgauge load`.
 #[derive(Debug, Args)]
@@ -31,6 +31,8 @@ pub(crate) struct LoadArgs {
     pub(crate) schema: SchemaArgs,
     #[command(flatten)]
     pub(crate) data: DataArgs,
+    #[command(flatten)]
+    pub(crate) stream: StreamArgs,
     #[command(flatten)]
     pub(crate) pace: PaceArgs,
     /// An objective: p99<20ms, errors<0.1%, goodput>500 (repeatable); the exit code is 1 if any is

@@ -12,6 +12,7 @@ mod other_tools;
 mod report;
 mod run;
 mod serve;
+mod stream;
 mod subjects;
 mod worker;
 
@@ -35,6 +36,7 @@ pub(crate) use message::{LimitArgs, SchemaArgs, SizeArgs};
 pub(crate) use report::{DiffArgs, DiffFormat, Format, ReportArgs};
 pub(crate) use run::{OutputArgs, OverrideArgs, PlanArgs, RunArgs};
 pub(crate) use serve::{ServeArgs, ServedWorkload};
+pub(crate) use stream::{Stream, StreamArgs};
 pub(crate) use subjects::{SubjectFolders, SubjectsArgs, SubjectsCommand};
 pub(crate) use worker::WorkerArgs;
 
@@ -60,6 +62,7 @@ mod heading {
     pub(super) const RESULT: &str = "Result";
     pub(super) const SERVER: &str = "Server";
     pub(super) const SERVICE: &str = "Service";
+    pub(super) const STREAMS: &str = "Streaming calls";
     pub(super) const STUDY: &str = "Study";
     pub(super) const TLS: &str = "TLS";
     pub(super) const VERSIONS: &str = "Versions";

@@ -11,8 +11,8 @@ use rpcgauge_study::words::format_time;
 use super::gate::GateRule;
 use super::measure::{self, Ended, RunContext};
 use crate::args::{
-    self, DataArgs, DeadlineArgs, LoadArgs, NamedTarget, SchemaArgs, ServiceArgs, TlsArgs,
-    VersusArgs,
+    self, DataArgs, DeadlineArgs, LoadArgs, NamedTarget, SchemaArgs, ServiceArgs, StreamArgs,
+    TlsArgs, VersusArgs,
 };
 use crate::exit::{Failure, Outcome, print};
 use crate::inputs;
@@ -133,6 +133,7 @@ fn study(args: &LoadArgs, variables: &mut BTreeMap<String, String>) -> Result<St
     }
     write_service(&mut text, service, &args.tls, &args.schema)?;
     write_data(&mut text, &args.data)?;
+    write_stream(&mut text, &args.stream);
     text.optional("max-requests", pace.max_requests.map(number));
     if pace.at_end == args::AtEnd::Cancel {
         text.key("at-end", "cancel");
@@ -218,6 +219,18 @@ pub(super) fn write_data(text: &mut StudyText, data: &DataArgs) -> Result<(), Fa
         text.key("order", "random");
     }
     Ok(())
+}
+
+/// Writes how messages are exchanged.
+pub(super) fn write_stream(text: &mut StudyText, stream: &StreamArgs) {
+    text.optional("stream", stream.stream.map(args::Stream::as_str));
+    text.optional("messages", stream.messages.map(number));
+    text.optional("message-rate", stream.message_rate);
+    text.optional("in-turn", stream.in_turn.then_some(true));
+    text.optional("think-time", stream.think_time.map(format_time));
+    text.optional("receive", stream.receive.map(number));
+    text.optional("call-time", stream.call_time.map(format_time));
+    text.optional("message-timeout", stream.message_timeout.map(format_time));
 }
 
 /// Writes the form of calls.

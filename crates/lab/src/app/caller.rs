@@ -57,6 +57,7 @@ impl<'a> Caller<'a> {
                 more_addresses: Vec::new(),
                 tls: None,
             },
+            streaming: None,
             request: load::Request {
                 style: load::CallStyle::Http {
                     method: fetch.method,

@@ -9,7 +9,7 @@ use rpcgauge_load as load;
 use rpcgauge_message::data::{DataError, Writer};
 use rpcgauge_message::{Codec, Compression, Compressor, EncodeError, Encoding, Limits};
 use rpcgauge_study::settings::CallOptions;
-use rpcgauge_trial::{RampPart, Schedule, Stop};
+use rpcgauge_trial::{RampPart, Schedule, Stop, Streaming};
 
 use super::{Extent, LiveError, Texts};
 
@@ -74,14 +74,15 @@ impl Share {
     }
 }
 
-/// Builds every distinct body once if they all fit into memory; otherwise checks the texts. This can take
-/// several seconds.
+/// Builds every distinct body once if they all fit into memory; otherwise checks the texts. Each message of a
+/// streaming call has a body. This can take several seconds.
 ///
 /// # Errors
 /// Fails if a text cannot be sent or `stop` is set ([`LiveError::Interrupted`]).
 pub(super) fn make(
     options: &CallOptions,
     texts: Option<&Texts>,
+    streaming: Option<&Streaming>,
     extent: &Extent,
     share: Share,
     stop: &AtomicBool,
@@ -106,6 +107,9 @@ pub(super) fn make(
     let mut maker = Maker::new(&recipe)?;
     let distinct = texts.data.distinct();
     let calls = max_calls(&options.schedule, extent).map(|calls| share.of(calls));
+    let messages = streaming.map_or(Some(1), |streaming| streaming.messages);
+    let calls = calls.zip(messages);
+    let calls = calls.map(|(calls, messages)| calls.saturating_mul(messages));
     let probe = maker.body(match (distinct, calls) {
         (None, Some(calls)) => calls,
         _ => 0,

@@ -30,7 +30,7 @@ use rpcgauge_message::data::Data;
 use rpcgauge_message::{Limits, MessageType};
 use rpcgauge_study::expectation::Expectation;
 use rpcgauge_study::settings::{LiveCall, LiveService};
-use rpcgauge_trial::{Address, Stop};
+use rpcgauge_trial::{Address, Stop, Streaming};
 
 use bodies::{LiveBodies, Share};
 pub use on_demand::UserLoad;
@@ -72,6 +72,8 @@ pub struct LiveInputs {
     pub response_type: Option<MessageType>,
     /// The texts that calls send.
     pub texts: Option<Texts>,
+    /// How messages are exchanged; `None` if calls do not stream.
+    pub streaming: Option<Streaming>,
 }
 
 /// The texts of calls and their type. Without a text of its own, a call has no body, and a gRPC message is empty.
@@ -143,6 +145,10 @@ impl Live {
         stop: &AtomicBool,
     ) -> Result<Self, LiveError> {
         let mix = &live.service.calls;
+        if !mix.is_empty() && inputs.iter().any(|inputs| inputs.streaming.is_some()) {
+            let what = "has a mix with a streaming call; call it in a variant of its own";
+            return Err(LiveError::of(&live.service, what));
+        }
         let all = mix.iter().map(|call| call.weight).sum();
         let shares = mix.iter().map(|call| Share {
             weight: call.weight,
@@ -160,7 +166,8 @@ impl Live {
         let each = live.each_call();
         let each = || each.iter().zip(inputs);
         let made = each().zip(&shares).map(|((one, inputs), share)| {
-            bodies::make(&one.options, inputs.texts.as_ref(), &part, *share, stop)
+            let (texts, streaming) = (inputs.texts.as_ref(), inputs.streaming.as_ref());
+            bodies::make(&one.options, texts, streaming, &part, *share, stop)
         });
         let made: Vec<_> = made.collect::<Result<_, _>>()?;
         // A mistake in a head is found before the service is called.
@@ -273,7 +280,8 @@ fn calls(
         }
     }
     let status = service.expect.iter().find_map(Expectation::status);
-    let content = service.expect.iter().filter(|one| one.status().is_none());
+    let messages = service.expect.iter().find_map(Expectation::messages);
+    let content = service.expect.iter().filter(|one| one.is_about_content());
     let check = Check {
         compression,
         limits,
@@ -283,8 +291,10 @@ fn calls(
     let checks = !(compression.is_none() && check.expect.is_empty());
     Ok(CallSpec {
         request: head::request(live, inputs)?,
+        streaming: inputs.streaming,
         expect: load::Expect {
             status,
+            messages,
             ..expect(compression, None, limits)
         },
         check: checks.then_some(check),

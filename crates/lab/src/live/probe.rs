@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 
 use rpcgauge_load as load;
 use rpcgauge_study::settings::{HttpVersion, LiveCall, LiveService, LiveWire};
-use rpcgauge_trial::{Ending, FailureKind};
+use rpcgauge_trial::{Ending, FailureKind, Streaming};
 
 use super::LiveError;
 use crate::subject::one_line;
@@ -34,7 +34,15 @@ pub(super) fn probe(
     // accept.
     let trial = load::Trial {
         max_requests: Some(1),
+        streaming: calls.streaming.map(|streaming| brief(&streaming)),
         ..calls.trial()
+    };
+    let trial = load::Trial {
+        expect: load::Expect {
+            messages: None,
+            ..trial.expect
+        },
+        ..trial
     };
     let (measured, failure) = one_call(&trial, bodies, check, service, stop)?;
     let Some((kind, said)) = failure else {
@@ -49,6 +57,17 @@ pub(super) fn probe(
         Some(_) if has_own_head && is_unauthenticated(kind) => Ok(()),
         None => Ok(()),
         Some(what) => Err(LiveError::of(service, what)),
+    }
+}
+
+/// A streaming call that sends one message, and ends when it has received one, or soon after.
+fn brief(streaming: &Streaming) -> Streaming {
+    const TIME_MS: u64 = 2_000;
+    let form = streaming.form;
+    Streaming {
+        receive: form.server_streams().then_some(1),
+        time_ms: Some(TIME_MS),
+        ..Streaming::of(form)
     }
 }
 
@@ -117,8 +136,8 @@ pub(super) fn refusal(kind: FailureKind, said: &str, live: &LiveCall) -> Option<
         ),
         // The service uses HTTP/2: otherwise the kind would be `WrongProtocol`.
         FailureKind::Protocol if is_grpc => format!(
-            "violates the rules of gRPC or HTTP/2{because}; every call would fail like this: check the server, and \
-             that the method is unary"
+            "violates the rules of gRPC or HTTP/2{because}; every call would fail like this: check the server, or \
+             say how the method streams (--stream)"
         ),
         FailureKind::Protocol if http == HttpVersion::Http2 => {
             format!(

@@ -438,6 +438,7 @@ fn what_may_be_secret_is_not_shown() {
                 more_addresses: Vec::new(),
                 tls: None,
             },
+            streaming: None,
             request: head::request(&http(), &with(&[("authorization", "Bearer secret")])).unwrap(),
             check: None,
             expect: load::Expect::default(),

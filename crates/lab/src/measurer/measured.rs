@@ -4,8 +4,8 @@ use std::io;
 
 use rpcgauge_load as load;
 use rpcgauge_study::record::{
-    Bytes, BytesByClass, CodeKind, CpuTimes, FailureKind, Histogram, Memory, MixFigures, Slices,
-    Startup, Step, Threads, TrialFigures, Watched,
+    Bytes, BytesByClass, CodeKind, CpuTimes, FailureKind, Histogram, Memory, MessageFigures,
+    MixFigures, Slices, Startup, Step, Threads, TrialFigures, Watched,
 };
 use rpcgauge_trial::{Cpu, Payload, Slice};
 
@@ -76,6 +76,7 @@ pub(super) fn trial_figures(from: load::Measurement, processes: ProcessFigures) 
         failed_latency,
         send_delay,
         service,
+        messages,
         stages,
         // The number of request times shows how many marks were used.
         marks: _,
@@ -126,6 +127,7 @@ pub(super) fn trial_figures(from: load::Measurement, processes: ProcessFigures) 
         send_delay: Histogram::from(send_delay),
         service_time,
         first_byte,
+        messages: messages.map(|messages| Box::new(message_figures(messages))),
         stages: stages
             .into_iter()
             .map(|(stage, times)| (stage, Histogram::from(times)))
@@ -221,6 +223,27 @@ fn mix_call((from, name): (load::CallFigures, String)) -> MixFigures {
         answered,
         failed,
         latency: Histogram::from(latency),
+    }
+}
+
+fn message_figures(from: load::MessageFigures) -> MessageFigures {
+    let load::MessageFigures {
+        sent,
+        received,
+        ended_early,
+        unpaired,
+        first,
+        gap,
+        latency,
+    } = from;
+    MessageFigures {
+        sent,
+        received,
+        ended_early,
+        unpaired,
+        first: Histogram::from(first),
+        gap: Histogram::from(gap),
+        latency: Some(latency).filter(|h| !h.is_empty()).map(Histogram::from),
     }
 }
 

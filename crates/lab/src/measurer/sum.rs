@@ -201,6 +201,7 @@ impl Sum {
             // A subject sends each call when it is due, that is, when the previous call has ended.
             send_delay: Times::new(Unit::Ns).into(),
             service_time: None,
+            messages: None,
             first_byte: None,
             stages: stages
                 .into_iter()

@@ -6,7 +6,7 @@ use rpcgauge_load as load;
 use rpcgauge_message::{Compression, Decompressor, Encoding, Limits, MessageType};
 use rpcgauge_study::expectation::{Expectation, to_json};
 use rpcgauge_study::settings::{CallOptions, HttpVersion, Protocol};
-use rpcgauge_trial::{FailureKind, Keepalive};
+use rpcgauge_trial::{FailureKind, Keepalive, Streaming};
 use serde_json::Value;
 
 /// A trial gives up once every call has failed for this long, because continuing would reveal
@@ -21,6 +21,8 @@ pub(crate) const USER_AGENT: &str = concat!("rpcgauge/", env!("CARGO_PKG_VERSION
 pub(crate) struct CallSpec {
     pub(crate) endpoint: load::Endpoint,
     pub(crate) request: load::Request,
+    /// How messages are exchanged; `None` if calls do not stream.
+    pub(crate) streaming: Option<Streaming>,
     pub(crate) expect: load::Expect,
     /// How to check responses that no codec decodes.
     pub(crate) check: Option<Check>,
@@ -89,6 +91,7 @@ impl CallSpec {
     pub(crate) fn trial(&self) -> load::Trial {
         let deadline = Duration::from_millis(self.options.deadline_ms);
         load::Trial {
+            streaming: self.streaming,
             expect: self.expect.clone(),
             connection_use: self.options.connection,
             keepalive: self.keepalive,
@@ -138,6 +141,7 @@ pub(crate) fn expect(
 ) -> load::Expect {
     load::Expect {
         status: None,
+        messages: None,
         content_type: media_type.map(str::to_owned),
         encoding: (!compression.is_none()).then(|| compression.coding().to_owned()),
         max_response_bytes: u32::try_from(limits.max_message_bytes).unwrap_or(u32::MAX),

@@ -79,6 +79,7 @@ impl WorkloadCalls {
                 tls,
                 protocol: protocol(self.wire.http()),
             },
+            streaming: None,
             request: self.request(authority),
             expect: self.expect(),
             check: None,

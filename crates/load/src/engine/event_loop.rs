@@ -119,6 +119,7 @@ impl<'t, 'b, 'r> EventLoop<'t, 'b, 'r> {
         let now = engine.phases.started_at.max(now);
         engine.follow_demand(now);
         engine.begin_due(now)?;
+        engine.send_messages(now)?;
         engine.write_all()?;
         engine.take_snapshot(now);
         engine.ledger.recorder.count_stages();
@@ -250,7 +251,7 @@ impl Engine<'_, '_, '_> {
         let quiet_until = now.saturating_add(QUIET_NS);
         let (_, expires_at) = self.ledger.calls.oldest()?;
         let is_busy = self.more_are_due || expires_at < quiet_until;
-        if is_busy || self.ledger.due_times.is_at_a_rate() {
+        if is_busy || self.polls {
             None
         } else {
             self.pool.lone_connection()
@@ -265,6 +266,7 @@ impl Engine<'_, '_, '_> {
         let snapshot = self.snapshots.as_ref();
         let snapshot = snapshot.map_or(u64::MAX, |snapshots| snapshots.next_at(&self.phases));
         let mut wake = snapshot.min(now + LOOK_UP_NS);
+        wake = wake.min(self.next_message_at(now));
         wake = wake.min(self.phases.ends_by(&self.ledger, now));
         if let Some((_, expires_at)) = self.ledger.calls.oldest() {
             wake = wake.min(expires_at);

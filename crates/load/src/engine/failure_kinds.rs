@@ -38,6 +38,11 @@ pub(super) const NO_BODY: (FailureKind, &str) = (
     "the deadline passed before the call's body was generated: generate bodies faster, or in advance",
 );
 
+pub(super) const MESSAGE_TIMEOUT: (FailureKind, &str) = (
+    FailureKind::MessageTimeout,
+    "the server sent no message within the message timeout",
+);
+
 /// Whether a connection failed because the server was silent: its keep-alive timed out, or the system's did.
 pub(super) fn is_lost(broken: &io::Error) -> bool {
     broken.kind() == io::ErrorKind::TimedOut

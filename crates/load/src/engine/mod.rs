@@ -7,10 +7,10 @@
 //! - `phases`: which phase the trial is in, what is counted, and when the phase ends.
 //! - `event_loop`: the turns. It waits for the network and for time. Start reading at its `run`.
 //!
-//! Other modules are `messages` (what calls carry, and what reads it), `inbox` (input that has been read but
-//! not processed yet) and `snapshots` (the trial's progress, reported while it runs). The engine connects
-//! these parts. `requests` follows a call from its due time to its connection, and `responses` follows it
-//! back.
+//! Other modules are `messages` (what calls carry, and what reads it), `streaming` (calls with several
+//! messages), `inbox` (input that has been read but not processed yet) and `snapshots` (the trial's progress,
+//! reported while it runs). The engine connects these parts. `requests` follows a call from its due time to its
+//! connection, and `responses` follows it back.
 
 mod event_loop;
 mod failure_kinds;
@@ -20,6 +20,7 @@ mod messages;
 mod outgoing;
 mod phases;
 mod pool;
+mod reader;
 mod requests;
 mod response;
 mod responses;
@@ -28,6 +29,7 @@ mod snapshots;
 mod stall;
 mod stamps;
 mod stream;
+mod streaming;
 #[cfg(test)]
 pub(crate) mod tests;
 mod timer;
@@ -50,6 +52,7 @@ use self::phases::{Phase, Phases};
 use self::pool::{Attempt, Pool};
 use self::snapshots::Snapshots;
 use self::stall::Heartbeat;
+use self::streaming::Streams;
 use crate::bodies::{Bodies, ResponseCheck};
 use crate::clock;
 use crate::error::LoadError;
@@ -119,10 +122,14 @@ struct Engine<'t, 'b, 'r> {
     heads: Vec<Head>,
     /// Whether stages are timed.
     timed: bool,
+    /// Whether the loop always waits for events, because more than the end of a call can be due next.
+    polls: bool,
     pool: Pool<'t>,
     ledger: Ledger<'t>,
     phases: Phases<'t, 'r>,
     messages: Messages<'b, 'r>,
+    /// The exchanges of streaming calls; `None` for other calls.
+    streams: Option<Streams>,
     inbox: Inbox,
     /// `None` if there is no hook.
     snapshots: Option<Snapshots<'r>>,
@@ -150,10 +157,12 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
                 .map(|mix_call| trial.head(mix_call, &[]))
                 .collect::<Result<_, _>>()?,
             timed: trial.timing == Timing::Stages,
+            polls: trial.streaming.is_some() || !matches!(trial.schedule, Schedule::Closed { .. }),
             pool: Pool::new(trial, registry),
             ledger: Ledger::new(trial, checks, hooks.progress.is_some()),
             phases: Phases::new(trial, hooks.settling, hooks.measuring, clock::now()),
             messages,
+            streams: trial.streaming.as_ref().map(Streams::new),
             inbox: Inbox::new(),
             snapshots: hooks.progress.map(Snapshots::new),
             heartbeat: Heartbeat::start(),
@@ -343,6 +352,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             failed_latency: recorder.failed_latency,
             send_delay: recorder.send_delay,
             service: recorder.service,
+            messages: recorder.messages,
             stages: stages.filter(|(_, times)| !times.is_empty()).collect(),
             marks: recorder.marks,
             began: recorder.start,

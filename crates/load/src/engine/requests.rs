@@ -158,8 +158,16 @@ impl Engine<'_, '_, '_> {
         };
         let own = outgoing.own.as_ref();
         let head = own.map_or(&self.heads[mix_call], |own| &own.head);
-        match open.client.start(head, &outgoing.body, token) {
-            Ok(()) => {
+        let body = &outgoing.body;
+        let started = match &self.streams {
+            None => open.client.start(head, body, token).map(|()| None),
+            Some(streams) => open
+                .client
+                .open(head, body, streams.sends_one(), token)
+                .map(Some),
+        };
+        match started {
+            Ok(exchange) => {
                 if self.trial.keeps_detail {
                     open.unwritten.push(token);
                 }
@@ -169,6 +177,9 @@ impl Engine<'_, '_, '_> {
                     is_at_a_rate && self.phases.is_after_arrivals(clock::now(), &self.ledger);
                 self.ledger.note_sent(token, late);
                 self.pool.mark_to_write(index);
+                if let Some(exchange) = exchange {
+                    self.note_opened(token, exchange, clock::now());
+                }
             }
             Err(error) => {
                 let kind = match error {

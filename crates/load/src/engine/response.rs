@@ -2,8 +2,9 @@
 
 use rpcgauge_trial::{ErrorSample, FailureKind, HANDLER_END, HANDLER_START, Timing};
 use rpcgauge_wire::Fields;
-use rpcgauge_wire::grpc::{Code, GrpcViolation, StatusSource, UnaryResponse};
+use rpcgauge_wire::grpc::{Code, GrpcViolation, StatusSource};
 
+use super::reader::{Part, Reader, Unreadable};
 use crate::bodies::{Checked, ToCheck};
 use crate::trial::{CallStyle, Expect, Trial};
 
@@ -61,10 +62,21 @@ pub(super) enum Keep {
     Check(Checked),
 }
 
+/// What a piece of a body with several messages contained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NextMessage {
+    /// The end of a message.
+    Complete,
+    /// No end of a message.
+    Incomplete,
+    /// Something that is not a message. The rest of the response need not be read.
+    Unreadable,
+}
+
 /// One response. It can be reused: [`Response::reset`] retains its memory.
 #[derive(Debug, Default)]
 pub(super) struct Response {
-    grpc: Option<UnaryResponse>,
+    reader: Reader,
     pub(super) keep: Keep,
     /// The first problem, if any. `text` describes it, possibly in the server's own words.
     problem: Option<FailureKind>,
@@ -85,21 +97,15 @@ pub(super) struct Response {
 
 impl Response {
     pub(super) fn new(trial: &Trial) -> Response {
-        let grpc = match trial.request.style {
-            CallStyle::Http { .. } => None,
-            CallStyle::Grpc { .. } => Some(UnaryResponse::new(trial.expect.max_response_bytes)),
-        };
         Response {
-            grpc,
+            reader: Reader::new(trial),
             ..Response::default()
         }
     }
 
     /// Prepares it for another response. `keep` is what to do with the message.
     pub(super) fn reset(&mut self, keep: Keep) {
-        if let Some(grpc) = &mut self.grpc {
-            grpc.reset();
-        }
+        self.reader.reset();
         self.keep = keep;
         self.problem = None;
         self.text.clear();
@@ -123,15 +129,14 @@ impl Response {
     ) -> u64 {
         self.status = status;
         let marks = self.marks(trial, fields);
-        match (&mut self.grpc, &trial.request.style) {
-            (Some(grpc), CallStyle::Grpc { subtype }) => {
-                // `finish` reports an error again, together with the status.
-                let _ = grpc.head(status, &fields, end, subtype.as_deref());
-                if grpc.names_encoding() {
+        match &trial.request.style {
+            CallStyle::Grpc { subtype } => {
+                let head = (status, fields, end);
+                if self.reader.grpc_head(head, subtype.as_deref()) {
                     self.encoding(&trial.expect, fields.get(b"grpc-encoding"));
                 }
             }
-            _ => self.http_head(&trial.expect, expected, (status, fields)),
+            CallStyle::Http { .. } => self.http_head(&trial.expect, expected, (status, fields)),
         }
         marks
     }
@@ -140,19 +145,16 @@ impl Response {
     /// announces a message that is too large, in which case the rest need not be awaited.
     #[inline]
     pub(super) fn body(&mut self, data: &[u8], held: &mut Held) -> (u64, bool) {
-        let (payload, prefixes, too_large) = match &mut self.grpc {
-            Some(grpc) => {
-                let before = grpc.prefix_bytes();
-                // As for the head, `finish` reports errors again. Unreadable data is not counted.
-                let (payload, too_large) = match grpc.body(data) {
-                    Ok(payload) => (payload, false),
-                    Err(GrpcViolation::MessageTooLarge { .. }) => (&[][..], true),
-                    Err(_) => (&[][..], false),
-                };
-                (payload, grpc.prefix_bytes() - before, too_large)
-            }
-            None => (data, 0, false),
-        };
+        let before = self.reader.prefix_bytes();
+        let (payload, too_large) = self.reader.body(data);
+        let prefixes = self.reader.prefix_bytes() - before;
+        self.store(payload, held);
+        (prefixes, too_large)
+    }
+
+    /// Counts a piece of a message, and stores it if it is needed.
+    #[inline]
+    fn store(&mut self, payload: &[u8], held: &mut Held) {
         self.carried += payload.len() as u64;
         if self.keep == Keep::Message {
             self.message.extend_from_slice(payload);
@@ -166,7 +168,50 @@ impl Response {
         } else if self.is_for_check() {
             self.hold(payload, held);
         }
-        (prefixes, too_large)
+    }
+
+    /// Processes a piece of a body with several messages, up to the end of the next message.
+    #[inline]
+    pub(super) fn next_message(&mut self, data: &mut &[u8], held: &mut Held) -> NextMessage {
+        loop {
+            match self.reader.next(data) {
+                Ok(Some(Part::Bytes(payload))) => self.store(payload, held),
+                Ok(Some(Part::End)) => return NextMessage::Complete,
+                Ok(None) => return NextMessage::Incomplete,
+                Err(Unreadable::Grpc) => return NextMessage::Unreadable,
+                Err(Unreadable::Text(limit)) => {
+                    self.refuse(FailureKind::TooLarge, limit.to_string());
+                    return NextMessage::Unreadable;
+                }
+            }
+        }
+    }
+
+    /// Forgets a message that was processed, before the next one of the same response.
+    pub(super) fn end_message(&mut self, held: &mut Held) {
+        self.release(held);
+        self.message.clear();
+        self.carried = 0;
+    }
+
+    /// Fails the call for this reason, unless there is an earlier one.
+    #[cold]
+    pub(super) fn refuse(&mut self, kind: FailureKind, text: String) {
+        if self.problem.is_none() {
+            self.problem = Some(kind);
+            self.text = text;
+        }
+    }
+
+    /// See [`Reader::ends_message`].
+    pub(super) fn ends_message(&self) -> bool {
+        self.reader.ends_message()
+    }
+
+    /// Bytes of gRPC's message prefixes so far.
+    #[inline]
+    pub(super) fn prefix_bytes(&self) -> u64 {
+        self.reader.prefix_bytes()
     }
 
     fn hold(&mut self, payload: &[u8], held: &mut Held) {
@@ -200,7 +245,7 @@ impl Response {
     /// The message of a successful response, if it should be checked. An HTTP response without a body, such
     /// as to HEAD, is not compressed, regardless of its head.
     pub(super) fn to_check(&self) -> Option<ToCheck<'_>> {
-        let is_there = self.grpc.is_some() || self.carried > 0;
+        let is_there = self.reader.is_compressed().is_some() || self.carried > 0;
         (self.is_for_check() && (is_there || self.keep == Keep::Check(Checked::All))).then(|| {
             ToCheck {
                 carried: &self.message,
@@ -212,9 +257,7 @@ impl Response {
     /// Processes the trailers. Returns the size of the marks in them, bytes.
     #[inline]
     pub(super) fn trailers(&mut self, trial: &Trial, fields: Fields<'_>) -> u64 {
-        if let Some(grpc) = &mut self.grpc {
-            grpc.trailers(&fields);
-        }
+        self.reader.trailers(&fields);
         self.marks(trial, fields)
     }
 
@@ -222,7 +265,7 @@ impl Response {
     pub(super) fn finish(&mut self) -> Result<(), FailureKind> {
         self.finish_grpc();
         // A gRPC response may name an encoding although its message is not compressed.
-        let may_be_compressed = self.grpc.as_ref().is_none_or(UnaryResponse::is_compressed);
+        let may_be_compressed = self.reader.is_compressed().unwrap_or(true);
         if self.problem.is_none() && self.encoded_otherwise && may_be_compressed {
             self.text
                 .push_str("the response uses a compression that was not requested");
@@ -237,19 +280,14 @@ impl Response {
         Err(kind)
     }
 
-    /// See [`UnaryResponse::waits_after_status`].
+    /// Whether the call waits although the server may believe that the response is over.
     pub(super) fn waits_after_status(&self) -> bool {
-        self.grpc
-            .as_ref()
-            .is_some_and(UnaryResponse::waits_after_status)
+        self.reader.waits_after_status()
     }
 
     /// Whether the message must be decompressed.
     pub(super) fn is_compressed(&self) -> bool {
-        match &self.grpc {
-            Some(grpc) => grpc.is_compressed(),
-            None => self.encoded,
-        }
+        self.reader.is_compressed().unwrap_or(self.encoded)
     }
 
     #[inline]
@@ -299,12 +337,15 @@ impl Response {
     }
 
     fn finish_grpc(&mut self) {
-        let Some(grpc) = &mut self.grpc else {
+        // A message of a stream may have failed the call before its status arrived.
+        if self.problem.is_some() {
+            return;
+        }
+        let Some(outcome) = self.reader.finish() else {
             return;
         };
-        let outcome = grpc.finish();
         self.problem = match outcome.source {
-            StatusSource::Server if outcome.code == Code::OK => self.problem,
+            StatusSource::Server if outcome.code == Code::OK => None,
             StatusSource::Server => {
                 let (code, said) = (outcome.code.0, ErrorSample::shortened(outcome.message));
                 self.text = match (code > LAST_GRPC_CODE, said.is_empty()) {
@@ -334,7 +375,7 @@ impl Response {
             }
         };
         // A call's slot is reused, and there may be very many slots.
-        grpc.forget_message();
+        self.reader.forget_message();
     }
 
     fn quote_body(&mut self) {

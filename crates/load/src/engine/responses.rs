@@ -3,7 +3,7 @@
 use std::io;
 use std::ops::Range;
 
-use rpcgauge_trial::ConnectionUse;
+use rpcgauge_trial::{ConnectionUse, FailureKind};
 use rpcgauge_wire::Failure;
 
 use super::Engine;
@@ -11,6 +11,7 @@ use super::failure_kinds::{self, TOO_LATE, is_lost};
 use super::inbox::{Arrival, Content};
 use super::ledger::CallEnd;
 use super::messages::Unread;
+use super::streaming;
 use crate::clock;
 use crate::error::LoadError;
 use crate::secrets::without_values;
@@ -36,9 +37,21 @@ impl Engine<'_, '_, '_> {
             return Ok(());
         };
         let was_over = open.client.is_closed();
-        let mut events = self.ledger.events(&mut self.ended, at);
-        open.client.input(self.inbox.bytes(bytes), &mut events);
-        let seen = events.seen;
+        let bytes = self.inbox.bytes(bytes);
+        let seen = if let Some(mut events) = streaming::events(
+            &mut self.streams,
+            &mut self.ledger,
+            &mut self.messages,
+            &mut self.ended,
+            at,
+        ) {
+            open.client.input(bytes, &mut events);
+            events.release(&mut open.client)
+        } else {
+            let mut events = self.ledger.events(&mut self.ended, at);
+            open.client.input(bytes, &mut events);
+            events.seen
+        };
         // Counted immediately, whether calls succeed or fail, because the counts of bytes must never
         // decrease.
         open.client.count_received_prefix(seen.prefixes);
@@ -74,15 +87,26 @@ impl Engine<'_, '_, '_> {
             return Ok(());
         };
         let error = error.or(open.write_error.take());
-        let mut events = self.ledger.events(&mut self.ended, at);
-        open.client.end_of_input(error.is_none(), &mut events);
+        let orderly = error.is_none();
+        if let Some(mut events) = streaming::events(
+            &mut self.streams,
+            &mut self.ledger,
+            &mut self.messages,
+            &mut self.ended,
+            at,
+        ) {
+            open.client.end_of_input(orderly, &mut events);
+        } else {
+            let mut events = self.ledger.events(&mut self.ended, at);
+            open.client.end_of_input(orderly, &mut events);
+        }
         self.pool.note_end_by_server(index);
         self.end_calls(index, at, error.as_ref())?;
         self.pool.end(index, at);
         Ok(())
     }
 
-    fn end_calls(
+    pub(super) fn end_calls(
         &mut self,
         index: usize,
         at: u64,
@@ -92,6 +116,11 @@ impl Engine<'_, '_, '_> {
         for (token, end) in ended.drain(..) {
             match end {
                 CallEnd::Complete => self.complete(token, at)?,
+                CallEnd::StreamComplete => self.complete_stream(token, at, false)?,
+                CallEnd::Enough => {
+                    self.complete_stream(token, at, true)?;
+                    self.pool.cancel(index, token);
+                }
                 CallEnd::GivenUp => {
                     self.complete(token, at)?;
                     self.pool.cancel(index, token);
@@ -107,7 +136,7 @@ impl Engine<'_, '_, '_> {
     }
 
     /// Reads a complete response and ends its call.
-    fn complete(&mut self, token: u64, read_at: u64) -> Result<(), LoadError> {
+    pub(super) fn complete(&mut self, token: u64, read_at: u64) -> Result<(), LoadError> {
         let Some(call) = self.ledger.calls.get(token) else {
             return Ok(());
         };
@@ -120,8 +149,7 @@ impl Engine<'_, '_, '_> {
             call.stamps.received = clock::now();
         }
         if let Err(kind) = call.response.finish() {
-            let text = without_values(&call.response.text, self.messages.own_fields(call));
-            self.end_call(token, read_at, Err((kind, &text)));
+            self.fail_response(token, read_at, kind);
             return Ok(());
         }
         let call_number = call.number;
@@ -141,6 +169,15 @@ impl Engine<'_, '_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// Ends a call whose response [`Response::finish`](super::response::Response::finish) rejected.
+    #[cold]
+    pub(super) fn fail_response(&mut self, token: u64, at: u64, kind: FailureKind) {
+        let call = self.ledger.calls.get(token);
+        let text =
+            call.map(|call| without_values(&call.response.text, self.messages.own_fields(call)));
+        self.end_call(token, at, Err((kind, &text.unwrap_or_default())));
     }
 
     /// Ends a call that failed with its connection, or arranges for it to be sent again.

@@ -99,7 +99,7 @@ pub enum SchemaError {
     },
     /// The method is a streaming method.
     #[error(
-        "\"{name}\" is a {kind}-streaming method; only unary methods (one request, one response) are supported"
+        "\"{name}\" is a {kind}-streaming method; only unary methods (one request, one response) can be compared; call a running service with `rpcgauge load`"
     )]
     Streaming {
         /// The method.

@@ -36,7 +36,7 @@ pub struct Schema {
     pub(crate) types: Arc<Types>,
 }
 
-/// A callable (unary) method with its message types.
+/// A method with its message types.
 #[derive(Debug, Clone)]
 pub struct Method {
     /// `package.Service/Method`.
@@ -45,6 +45,27 @@ pub struct Method {
     pub request: MessageType,
     /// The type of the response.
     pub response: MessageType,
+    /// Whether the client sends a stream of requests.
+    pub client_streams: bool,
+    /// Whether the server sends a stream of responses.
+    pub server_streams: bool,
+}
+
+impl Method {
+    /// The method itself, if it has one request and one response.
+    ///
+    /// # Errors
+    /// If a side streams.
+    pub fn unary(self) -> Result<Self, SchemaError> {
+        let kind = match (self.client_streams, self.server_streams) {
+            (false, false) => return Ok(self),
+            (true, false) => "client",
+            (false, true) => "server",
+            (true, true) => "bidirectional",
+        };
+        let name = self.name;
+        Err(SchemaError::Streaming { name, kind })
+    }
 }
 
 impl Schema {
@@ -99,27 +120,21 @@ impl Schema {
     /// Finds a method by `package.Service/Method`. A leading `/` is accepted, and so is `.` in place of `/`.
     ///
     /// # Errors
-    /// If there is no such method, or it is a streaming method.
+    /// If there is no such method.
     pub fn method(&self, name: &str) -> Result<Method, SchemaError> {
         let wanted = name.strip_prefix('/').unwrap_or(name);
         let (name, method) = self
             .methods()
             .find(|(full_name, _)| full_name == wanted || full_name.replace('/', ".") == wanted)
             .ok_or_else(|| self.unknown_method(wanted))?;
-        let kind = match (method.is_client_streaming(), method.is_server_streaming()) {
-            (false, false) => {
-                let of = |index| MessageType::dynamic(Arc::clone(&self.types), index);
-                return Ok(Method {
-                    name,
-                    request: of(method.input()),
-                    response: of(method.output()),
-                });
-            }
-            (true, false) => "client",
-            (false, true) => "server",
-            (true, true) => "bidirectional",
-        };
-        Err(SchemaError::Streaming { name, kind })
+        let of = |index| MessageType::dynamic(Arc::clone(&self.types), index);
+        Ok(Method {
+            name,
+            request: of(method.input()),
+            response: of(method.output()),
+            client_streams: method.is_client_streaming(),
+            server_streams: method.is_server_streaming(),
+        })
     }
 
     /// The names of all methods as `package.Service/Method`, in file order.

@@ -97,7 +97,7 @@ fn files_of(
     let names = files.iter().filter_map(|file| file.name.clone());
     let generate: Vec<String> = names.filter(|name| !is_well_known(name)).collect();
     let methods = methods.iter().map(|name| {
-        let method = schema.method(name)?;
+        let method = schema.method(name)?.unary()?;
         Ok(json!({
             "path": format!("/{}", method.name),
             "request": method.request.full_name(),

@@ -24,7 +24,7 @@ impl OwnWorkload {
         request: &str,
         response: &str,
     ) -> Result<Self, WorkloadError> {
-        let found = schema.method(method)?;
+        let found = schema.method(method)?.unary()?;
         let request = Self::sample(&found.request, request);
         let response = Self::sample(&found.response, response);
         Ok(Self {
@@ -68,7 +68,7 @@ fn levels(value: &Value) -> usize {
 /// A user's own method, which always uses the same request and the same response.
 pub(super) fn own(spec: &OwnWorkload) -> Result<Workload, WorkloadError> {
     let schema = schema(&spec.descriptor_set)?;
-    let method = schema.method(&spec.method)?;
+    let method = schema.method(&spec.method)?.unary()?;
     let request = method.request.from_json(&spec.request.to_string());
     let request = request.map_err(wrong_sample("request"))?;
     let response = method.response.from_json(&spec.response.to_string());

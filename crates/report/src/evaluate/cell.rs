@@ -6,8 +6,8 @@ use rpcgauge_stats::{Bootstrap, PairedRatios, compare};
 use rpcgauge_study::histogram::Times;
 use rpcgauge_study::record::{
     BytesByClass, Calls, CodeKind, Cold, Cpu, CpuTimes, ErrorSample, FailureKind, FloorRecord,
-    Histogram, Memory, MixFigures, Payload, Stage, Startup, Step, Threads, TrialFigures,
-    TrialRecord,
+    Histogram, Memory, MessageFigures, MixFigures, Payload, Stage, Startup, Step, Threads,
+    TrialFigures, TrialRecord,
 };
 use rpcgauge_study::settings::{Idle, Schedule, Settings, Target, Timing};
 
@@ -18,7 +18,7 @@ use crate::findings::describe::{Service, expected};
 use crate::findings::objective::Checked;
 use crate::findings::{
     BytesPerCall, Connections, CpuPerCall, CpuSide, Distribution, Figures, Floor, InFlight,
-    MixFindings, StageFindings, StepFindings, TrafficPerCall,
+    MessageFindings, MixFindings, StageFindings, StepFindings, TrafficPerCall,
 };
 use crate::metric::{filled, goodput, median_ns};
 
@@ -73,6 +73,7 @@ pub(crate) fn figures(
         send_delay: distribution(variant, measured().map(|m| &m.send_delay))?,
         service_time: distribution(variant, measured().filter_map(|m| m.service_time.as_ref()))?,
         first_byte: distribution(variant, measured().filter_map(|m| m.first_byte.as_ref()))?,
+        messages: messages(variant, trials, elapsed_ns)?,
         between_stages_ns: between_stages(&stages, latency.as_ref()),
         floor: floor(variant, floors, trials, timing)?,
         latency,
@@ -223,6 +224,33 @@ fn calls(trials: &[MeasuredTrial<'_>]) -> Calls {
         all.add(&measured.calls);
     }
     all
+}
+
+/// The messages of streaming calls; `None` for other calls.
+fn messages(
+    variant: &str,
+    trials: &[MeasuredTrial<'_>],
+    elapsed_ns: u64,
+) -> Result<Option<Box<MessageFindings>>, ReportError> {
+    let all = || trials.iter().filter_map(|(_, m)| m.messages.as_deref());
+    if all().next().is_none() {
+        return Ok(None);
+    }
+    let total = |of: fn(&MessageFigures) -> u64| sum(all().map(of));
+    let (sent, received) = (total(|m| m.sent), total(|m| m.received));
+    let unpaired = total(|m| m.unpaired);
+    let latencies = all().filter_map(|m| m.latency.as_ref());
+    Ok(Some(Box::new(MessageFindings {
+        sent,
+        sent_per_second: goodput(sent, elapsed_ns).unwrap_or(0.0),
+        received,
+        received_per_second: goodput(received, elapsed_ns).unwrap_or(0.0),
+        ended_early: total(|m| m.ended_early),
+        unpaired,
+        first: distribution(variant, all().map(|m| &m.first))?,
+        gap: distribution(variant, all().map(|m| &m.gap))?,
+        latency: distribution(variant, latencies.filter(|_| unpaired == 0))?,
+    })))
 }
 
 fn stages(

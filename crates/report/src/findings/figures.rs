@@ -54,6 +54,9 @@ pub struct Figures {
     pub service_time: Option<Distribution>,
     /// Time to first byte of the same calls: from the same start until the first byte of the response.
     pub first_byte: Option<Distribution>,
+    /// The messages of streaming calls; absent for other calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub messages: Option<Box<MessageFindings>>,
     /// The client's stages in order, then the spans that overlap them.
     pub stages: Vec<StageFindings>,
     /// The time of the mean call that no stage accounts for.
@@ -104,6 +107,31 @@ pub struct Figures {
     pub errors_left_out: u64,
     /// Failures whose text was not recorded, since a trial records a limited number of distinct texts.
     pub errors_without_sample: u64,
+}
+
+/// The messages of streaming calls.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct MessageFindings {
+    /// Messages passed to the transport, including those of retries.
+    pub sent: u64,
+    /// The same, per second of the measured time.
+    pub sent_per_second: f64,
+    /// Messages received.
+    pub received: u64,
+    /// The same, per second of the measured time.
+    pub received_per_second: f64,
+    /// Calls that the server ended before all messages were sent.
+    pub ended_early: u64,
+    /// Bidirectional calls that did not receive one message for each that they sent.
+    pub unpaired: u64,
+    /// The time from when a call was due to its first message.
+    pub first: Option<Distribution>,
+    /// The time between a message of a call and the next.
+    pub gap: Option<Distribution>,
+    /// The time from when a message was due to the message that the server sent in return, which is the one with the
+    /// same number. Only of bidirectional calls, and absent if any of them is unpaired.
+    pub latency: Option<Distribution>,
 }
 
 /// The connections of a cell's trials.

@@ -3,7 +3,7 @@
 use rpcgauge_report::PlannedSearch;
 use rpcgauge_study::histogram::Unpacked;
 use rpcgauge_study::plan::Capacity;
-use rpcgauge_study::settings::RampPart;
+use rpcgauge_study::settings::{RampPart, StreamOptions};
 
 use super::*;
 
@@ -70,6 +70,7 @@ fn service(target: &str, connections: u32) -> Target {
             expect: Vec::new(),
             messages: Messages::default(),
             max_requests: None,
+            stream: StreamOptions::default(),
             at_end: AtEnd::Wait,
             keepalive: None,
             lb_strategy: LbStrategy::PickFirst,

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use rpcgauge_message::data::Order;
+use rpcgauge_trial::StreamForm;
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -38,6 +39,14 @@ pub(crate) struct ServiceWritten {
     pub(crate) include: Option<Spanned<Paths>>,
     pub(crate) descriptor_set: Option<Spanned<PathText>>,
     pub(crate) expect: Option<Vec<Spanned<Expectation>>>,
+    pub(crate) stream: Option<Spanned<StreamForm>>,
+    pub(crate) messages: Option<Spanned<u64>>,
+    pub(crate) message_rate: Option<Spanned<f64>>,
+    pub(crate) in_turn: Option<Spanned<bool>>,
+    pub(crate) think_time: Option<Spanned<Time>>,
+    pub(crate) receive: Option<Spanned<u64>>,
+    pub(crate) call_time: Option<Spanned<Time>>,
+    pub(crate) message_timeout: Option<Spanned<Time>>,
     pub(crate) at_end: Option<Spanned<AtEnd>>,
     pub(crate) max_requests: Option<Spanned<u64>>,
     pub(crate) keepalive: Option<Spanned<Time>>,
@@ -190,6 +199,14 @@ impl ServiceWritten {
             include,
             descriptor_set,
             expect,
+            stream,
+            messages,
+            message_rate,
+            in_turn,
+            think_time,
+            receive,
+            call_time,
+            message_timeout,
             at_end,
             max_requests,
             keepalive,

@@ -8,8 +8,8 @@ use rpcgauge_trial::is_rate;
 use crate::histogram::RESOLUTION;
 
 use super::{
-    Calls, EventsRecord, FloorRecord, Histogram, LinkCounts, MAX_EVENTS, MAX_SLOW, MixFigures,
-    Step, TrialFigures, TrialOutcome, TrialRecord, Watched,
+    Calls, EventsRecord, FloorRecord, Histogram, LinkCounts, MAX_EVENTS, MAX_SLOW, MessageFigures,
+    MixFigures, Step, TrialFigures, TrialOutcome, TrialRecord, Watched,
 };
 
 /// The maximum of any count in a trial: about a million calls per second for a year.
@@ -89,6 +89,9 @@ impl TrialFigures {
             service.max() <= Some(answered),
             "it has more service times than successful calls",
         )?;
+        self.messages
+            .as_deref()
+            .map_or(Ok(()), MessageFigures::check)?;
         self.check_times()?;
         self.check_timeline(answered, failed)?;
         self.watched.as_ref().map_or(Ok(()), Watched::check)?;
@@ -282,6 +285,26 @@ impl MixFigures {
     /// The number of failed calls.
     pub fn failed_total(&self) -> u64 {
         sum(self.failed.values().copied())
+    }
+}
+
+impl MessageFigures {
+    fn check(&self) -> Check {
+        let received = self.first.count().saturating_add(self.gap.count());
+        holds(
+            received == self.received,
+            "it does not have one time for each message that was received",
+        )?;
+        let latencies = self.latency.as_ref().map_or(0, Histogram::count);
+        holds(
+            latencies <= self.received.min(self.sent),
+            "it has more latencies of messages than messages",
+        )?;
+        let mut times = [&self.first, &self.gap].into_iter().chain(&self.latency);
+        holds(
+            times.all(are_short),
+            "one of its times is longer than a year",
+        )
     }
 }
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use rpcgauge_message::data::Order;
-use rpcgauge_trial::{RampPart, abstract_name};
+use rpcgauge_trial::{Pace, RampPart, abstract_name, is_rate};
 use toml::Spanned;
 
 use super::Resolver;
@@ -20,7 +20,7 @@ use crate::read::{PathText, Time, place, value};
 use crate::setting::Key;
 use crate::settings::{
     Arrivals, AtEnd, CallOptions, HttpVersion, Keepalive, LiveCall, LiveService, LiveWire,
-    Messages, RowsSource, Schedule, Settings, StartCommand, Stop, Target, TlsChoice,
+    Messages, RowsSource, Schedule, Settings, StartCommand, Stop, StreamOptions, Target, TlsChoice,
 };
 use crate::url::{Address, PORT, Url};
 
@@ -48,6 +48,12 @@ impl Resolver<'_> {
             }
             Some(calls) => self.mixed_service(one.span, written, calls.get_ref())?,
         };
+        let usual = CallOptions::default();
+        let usual = CallOptions {
+            // The server needs time to end a call after the call's own time.
+            deadline_ms: usual.deadline_ms + service.stream.time_ms.unwrap_or(0),
+            ..usual
+        };
         let sets_connections = one.merged.layer.span(Key::Connections).is_some();
         let inputs = inputs.into_iter().map(|inputs| ServiceInputs {
             sets_connections,
@@ -69,10 +75,10 @@ impl Resolver<'_> {
                             per_second: 1.0,
                             arrivals: Arrivals::Poisson,
                         },
-                        ..CallOptions::default()
+                        ..usual
                     }
                 } else {
-                    CallOptions::default()
+                    usual
                 },
             }),
             stop: DEFAULT_STOP,
@@ -155,6 +161,7 @@ impl Resolver<'_> {
         Ok(LiveService {
             start: self.start(&url, written)?,
             expect: self.expectations(&url, written)?,
+            stream: self.stream(&url, written)?,
             url,
             tls,
             http_method,
@@ -274,10 +281,16 @@ impl Resolver<'_> {
         for expectation in written.expect.iter().flatten() {
             let wrong = |what: &str| Err(self.source.error(expectation.span(), what));
             let expectation = expectation.get_ref();
-            if url.scheme.is_grpc() && expectation.pointer().is_none() {
+            let is_of_http = expectation.pointer().is_none() && expectation.messages().is_none();
+            if url.scheme.is_grpc() && is_of_http {
                 return wrong(
-                    "over gRPC, only values of the message can be expected, as in '$.name = \"Ada\"'",
+                    "over gRPC, only values of the message and the number of messages can be expected, as in \
+                     '$.name = \"Ada\"'",
                 );
+            }
+            let is_number = |one: &Expectation| one.messages().is_some();
+            if is_number(expectation) && all.iter().any(is_number) {
+                return wrong("only one number of messages can be expected; leave the others out");
             }
             if expectation.status().is_some() && all.iter().any(|one| one.status().is_some()) {
                 return wrong("only one status can be expected; leave the others out");
@@ -285,6 +298,55 @@ impl Resolver<'_> {
             all.push(expectation.clone());
         }
         Ok(all)
+    }
+
+    /// The options of streaming calls. Whether they fit the method shows once its descriptor is known.
+    fn stream(&self, url: &Url, written: &ServiceWritten) -> Result<StreamOptions, StudyError> {
+        let wrong = |place: Range<usize>, message: &str| Err(self.source.error(place, message));
+        if let Some(form) = &written.stream
+            && form.get_ref().is_grpc() != url.scheme.is_grpc()
+        {
+            let message = if url.scheme.is_grpc() {
+                "over gRPC, a stream is \"client\", \"server\" or \"bidirectional\""
+            } else {
+                "over HTTP, a stream is \"ndjson\" or \"sse\""
+            };
+            return wrong(form.span(), message);
+        }
+        for count in [&written.messages, &written.receive].into_iter().flatten() {
+            if *count.get_ref() == 0 {
+                return wrong(count.span(), "the number of messages must be at least 1");
+            }
+        }
+        let in_turn = value(&written.in_turn).unwrap_or(false);
+        let pace = match (&written.message_rate, in_turn, &written.think_time) {
+            (Some(rate), true, _) => {
+                let message =
+                    "\"message-rate\" and \"in-turn\" exclude each other; leave one of the two out";
+                return wrong(rate.span(), message);
+            }
+            (Some(rate), false, _) if !is_rate(*rate.get_ref()) => {
+                return wrong(rate.span(), "messages per second must be more than 0");
+            }
+            (_, false, Some(think_time)) => {
+                return wrong(
+                    think_time.span(),
+                    "\"think-time\" needs \"in-turn\" as well",
+                );
+            }
+            (Some(rate), false, None) => Pace::Rate(*rate.get_ref()),
+            (None, true, think_time) => Pace::InTurn(value(think_time).map_or(0, |Time(ms)| ms)),
+            (None, false, None) => Pace::Unpaced,
+        };
+        let ms = |time: &Option<Spanned<Time>>| value(time).map(|Time(ms)| ms);
+        Ok(StreamOptions {
+            form: value(&written.stream),
+            messages: value(&written.messages),
+            pace,
+            receive: value(&written.receive),
+            time_ms: ms(&written.call_time),
+            message_timeout_ms: ms(&written.message_timeout),
+        })
     }
 
     fn keepalive(&self, written: &ServiceWritten) -> Result<Option<Keepalive>, StudyError> {

@@ -7,6 +7,7 @@ use rpcgauge_message::data::Order;
 use rpcgauge_trial::{Keepalive, is_default};
 use serde::{Deserialize, Serialize};
 
+use super::stream::StreamOptions;
 use crate::expectation::Expectation;
 use crate::url::Url;
 
@@ -37,6 +38,9 @@ pub struct LiveService {
     /// about values of the message.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expect: Vec<Expectation>,
+    /// How messages are exchanged, if calls stream.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub stream: StreamOptions,
     /// What happens to calls in flight when the trial's time is up.
     #[serde(default, skip_serializing_if = "is_default")]
     pub at_end: AtEnd,

@@ -10,6 +10,10 @@ use crate::trial::Trial;
 #[derive(Debug)]
 pub(crate) enum CallEnd {
     Complete,
+    /// The server completed the response of a streaming call.
+    StreamComplete,
+    /// The streaming call has received all that it wanted; the rest is not awaited.
+    Enough,
     /// The call failed because of the received part of the response; the rest is not awaited.
     GivenUp,
     Failed(Failure),
@@ -17,13 +21,13 @@ pub(crate) enum CallEnd {
 
 /// Receives the events of one connection and records them in its calls.
 pub(crate) struct CallEvents<'l> {
-    pub(super) calls: &'l mut InFlight,
+    pub(in crate::engine) calls: &'l mut InFlight,
     /// Calls that the input has ended, by token.
-    pub(super) ended: &'l mut Vec<(u64, CallEnd)>,
+    pub(in crate::engine) ended: &'l mut Vec<(u64, CallEnd)>,
     pub(super) trial: &'l Trial,
-    pub(super) held: &'l mut Held,
+    pub(in crate::engine) held: &'l mut Held,
     /// When the bytes were read, ns.
-    pub(super) at: u64,
+    pub(in crate::engine) at: u64,
     pub(crate) seen: Seen,
 }
 

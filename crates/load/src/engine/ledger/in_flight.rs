@@ -2,14 +2,18 @@
 
 use rpcgauge_trial::DeadlineFrom;
 
+use crate::clock::nanos;
 use crate::engine::messages::Verify;
 use crate::engine::outgoing::Outgoing;
 use crate::engine::response::Response;
 use crate::engine::stamps::Stamps;
+use crate::engine::streaming::CallStream;
+use crate::trial::Trial;
 
 #[derive(Debug, Default)]
 pub(crate) struct Call {
-    /// The call's number, counted from 0 at the start of the warm-up; in a mix, among those of its `mix_call`.
+    /// The call's number, counted from 0 at the start of the warm-up; in a mix, among those of its `mix_call`. If
+    /// calls stream, the number of its first message.
     pub(crate) number: u64,
     /// Which call of the mix it is; 0 without a mix.
     pub(crate) mix_call: usize,
@@ -27,6 +31,8 @@ pub(crate) struct Call {
     pub(crate) body: Option<Outgoing>,
     pub(crate) stamps: Stamps,
     pub(crate) response: Response,
+    /// Its exchange, if calls stream and it was opened.
+    pub(crate) stream: Option<Box<CallStream>>,
     generation: u32,
     active: bool,
     /// The call's neighbors in order of due time, which is also the order in which calls begin.
@@ -53,7 +59,10 @@ pub(crate) struct InFlight {
     /// How long a call may take, ns.
     deadline: u64,
     deadline_from: DeadlineFrom,
-    begun: u64,
+    /// The number of the next call.
+    next_number: u64,
+    /// How many numbers a call takes.
+    numbers_per_call: u64,
     slots: Vec<Call>,
     free: Vec<u32>,
     oldest: Option<u32>,
@@ -71,12 +80,14 @@ pub(crate) struct Beginning {
 }
 
 impl InFlight {
-    /// Creates an empty set of calls. Each call will fail `deadline` ns after its due time, or after it has begun.
-    pub(super) fn new(deadline: u64, deadline_from: DeadlineFrom) -> InFlight {
+    /// Creates an empty set of calls of `trial`.
+    pub(super) fn new(trial: &Trial) -> InFlight {
+        let messages = trial.streaming.and_then(|streaming| streaming.messages);
         InFlight {
-            deadline,
-            deadline_from,
-            begun: 0,
+            deadline: nanos(trial.deadline),
+            deadline_from: trial.deadline_from,
+            next_number: 0,
+            numbers_per_call: messages.unwrap_or(1),
             slots: Vec::new(),
             free: Vec::new(),
             oldest: None,
@@ -90,12 +101,12 @@ impl InFlight {
         beginning: Beginning,
         new_response: impl FnOnce() -> Response,
     ) -> (u64, &mut Call) {
-        let number = self.begun;
+        let number = self.next_number;
         let expires_at = match self.deadline_from {
             DeadlineFrom::Due => self.deadline_of(beginning.due),
             DeadlineFrom::Send => beginning.begun.saturating_add(self.deadline),
         };
-        self.begun += 1;
+        self.next_number = self.next_number.wrapping_add(self.numbers_per_call);
         let slot = match self.free.pop() {
             Some(slot) => slot,
             None => self.add_slot(new_response),
@@ -136,6 +147,12 @@ impl InFlight {
     /// Returns the call with this token, if it is in flight.
     pub(crate) fn get(&mut self, token: u64) -> Option<&mut Call> {
         let call = self.slots.get_mut((token & u64::from(u32::MAX)) as usize)?;
+        (call.active && u64::from(call.generation) == token >> 32).then_some(call)
+    }
+
+    /// Like [`InFlight::get`], to look only.
+    pub(crate) fn peek(&self, token: u64) -> Option<&Call> {
+        let call = self.slots.get((token & u64::from(u32::MAX)) as usize)?;
         (call.active && u64::from(call.generation) == token >> 32).then_some(call)
     }
 
@@ -219,11 +236,22 @@ impl Call {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use proptest::prelude::*;
 
     use super::*;
+    use crate::engine::tests::{trial, unused};
 
     const DEADLINE: u64 = 50;
+
+    fn in_flight(deadline_from: DeadlineFrom) -> InFlight {
+        InFlight::new(&Trial {
+            deadline: Duration::from_nanos(DEADLINE),
+            deadline_from,
+            ..trial(unused())
+        })
+    }
 
     fn insert(calls: &mut InFlight, due: u64) -> u64 {
         let beginning = Beginning {
@@ -237,7 +265,7 @@ mod tests {
 
     #[test]
     fn a_token_is_dead_once_its_call_is_out() {
-        let mut calls = InFlight::new(DEADLINE, DeadlineFrom::Due);
+        let mut calls = in_flight(DeadlineFrom::Due);
         let first = insert(&mut calls, 1);
         assert!(calls.remove(first).is_some());
         let second = insert(&mut calls, 2);
@@ -248,7 +276,7 @@ mod tests {
 
     #[test]
     fn a_deadline_from_the_send_begins_with_the_call() {
-        let mut calls = InFlight::new(DEADLINE, DeadlineFrom::Send);
+        let mut calls = in_flight(DeadlineFrom::Send);
         assert_eq!(
             calls.deadline_of(1),
             u64::MAX,
@@ -267,7 +295,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_oldest_is_always_first(steps in prop::collection::vec(any::<Option<u8>>(), 0..100)) {
-            let mut calls = InFlight::new(DEADLINE, DeadlineFrom::Due);
+            let mut calls = in_flight(DeadlineFrom::Due);
             let mut model: Vec<(u64, u64)> = Vec::new();
             for (due, step) in steps.into_iter().enumerate() {
                 match step {

@@ -40,7 +40,8 @@ use super::messages::Verify;
 use super::response::{Held, Response};
 use super::stall::Stall;
 use super::stamps::{Stamps, stage_times};
-use crate::clock::{self, nanos};
+use crate::clock;
+use crate::measurement::MessageFigures;
 use crate::recorder::Recorder;
 use crate::schedule::DueTimes;
 use crate::trial::Trial;
@@ -96,7 +97,7 @@ impl<'t> Ledger<'t> {
             timed: trial.timing == Timing::Stages,
             checks,
             due_times: DueTimes::new(&trial.schedule, trial.seed, u64::MAX),
-            calls: InFlight::new(nanos(trial.deadline), trial.deadline_from),
+            calls: InFlight::new(trial),
             to_retry: VecDeque::new(),
             held: Held::new(trial.expect.max_response_bytes),
             unsent: None,
@@ -261,14 +262,24 @@ impl<'t> Ledger<'t> {
         ended: &'l mut Vec<(u64, CallEnd)>,
         at: u64,
     ) -> CallEvents<'l> {
-        CallEvents {
+        self.stream_events(ended, at).0
+    }
+
+    /// Like [`Ledger::events`], with the figures of messages, if calls stream.
+    pub(super) fn stream_events<'l>(
+        &'l mut self,
+        ended: &'l mut Vec<(u64, CallEnd)>,
+        at: u64,
+    ) -> (CallEvents<'l>, Option<&'l mut MessageFigures>) {
+        let events = CallEvents {
             calls: &mut self.calls,
             ended,
             trial: self.trial,
             held: &mut self.held,
             at,
             seen: Seen::default(),
-        }
+        };
+        (events, self.recorder.messages.as_mut())
     }
 
     /// Ends a call, successful or not, at `done` (ns). `late` indicates whether this is after the time in which

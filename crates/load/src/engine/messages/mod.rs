@@ -130,6 +130,11 @@ impl<'b, 'r> Messages<'b, 'r> {
             let what = "the number of calls with bodies";
             return Err(LoadError::setting(what, "that of the mix"));
         }
+        let encodes = matches!(bodies, Bodies::PerCall(_));
+        if encodes && trial.streaming.is_some() {
+            let what = "the messages of streaming calls";
+            return Err(LoadError::setting(what, "encoded in advance"));
+        }
         if !checks.is_empty() && checks.len() != calls.max(1) {
             let what = "the number of checks of responses";
             return Err(LoadError::setting(what, "one for each call of the mix"));
@@ -273,7 +278,7 @@ impl<'b, 'r> Messages<'b, 'r> {
                 &bodies[(number % bodies.len() as u64) as usize]
             }
             (None, Kind::Streamed(_)) => {
-                return Err(CodecError("the call has lost its body".to_owned()));
+                return lost();
             }
             (
                 None,
@@ -320,6 +325,23 @@ impl<'b, 'r> Messages<'b, 'r> {
             self.sizes.request(outgoing);
         }
         Ok(outgoing)
+    }
+
+    /// A message of a streaming call after its first one, by its number.
+    pub(super) fn message(&mut self, number: u64, measured: bool) -> Result<Bytes, CodecError> {
+        let streamed;
+        let outgoing = match &mut self.kind {
+            Kind::Prepared { bodies, .. } => &bodies[0][(number % bodies[0].len() as u64) as usize],
+            Kind::Streamed(prefetch) => {
+                streamed = prefetch.batch.next().unwrap_or_else(lost)?;
+                &streamed
+            }
+            Kind::PerCall { .. } => return lost(),
+        };
+        if measured {
+            self.sizes.request(outgoing);
+        }
+        Ok(outgoing.body.clone())
     }
 
     /// The fields by which a call's head differs from that of the trial.
@@ -404,6 +426,10 @@ impl<'b, 'r> Messages<'b, 'r> {
         }
         Ok(Some(plain.len() as u64))
     }
+}
+
+fn lost<T>() -> Result<T, CodecError> {
+    Err(CodecError("the call has lost its body".to_owned()))
 }
 
 fn stamp(timed: bool, stamp: &mut u64) {

@@ -191,6 +191,13 @@ impl Connection {
         }
     }
 
+    pub(super) fn client(&self) -> Option<&Client> {
+        match &self.state {
+            State::Open(open) => Some(&open.client),
+            _ => None,
+        }
+    }
+
     /// Closes the connection at `now`. Returns the end of the backoff, which depends on the failed attempts;
     /// 0 for no backoff.
     pub(super) fn back_off(&mut self, now: u64) -> u64 {

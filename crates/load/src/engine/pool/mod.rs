@@ -31,7 +31,7 @@ use std::collections::VecDeque;
 
 use mio::Registry;
 use rpcgauge_trial::{ConnectionUse, MAX_IN_FLIGHT, Schedule};
-use rpcgauge_wire::{Limits, Protocol, Traffic};
+use rpcgauge_wire::{Client, Limits, Protocol, Traffic};
 
 use self::connection::{Connection, Open, UNANSWERED};
 pub(super) use self::opening::Attempt;
@@ -125,6 +125,11 @@ impl<'t> Pool<'t> {
 
     pub(super) fn open(&mut self, index: usize) -> Option<&mut Open> {
         self.places[index].open()
+    }
+
+    /// The HTTP client of the connection at this place, if it is open.
+    pub(super) fn client(&self, index: usize) -> Option<&Client> {
+        self.places[index].client()
     }
 
     pub(super) fn traffic(&self) -> Traffic {

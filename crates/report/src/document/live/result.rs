@@ -4,7 +4,7 @@ use rpcgauge_study::record::{CLIENT_BOUND_SHARE, FailureKind};
 
 use super::super::{Block, Text};
 use super::LEFT_OUT;
-use crate::findings::{Distribution, Figures, VariantFindings};
+use crate::findings::{Distribution, Figures, MessageFindings, VariantFindings};
 use crate::units::{self, none, ns};
 use crate::words;
 
@@ -16,6 +16,8 @@ pub(super) fn facts(variant: &VariantFindings, figures: &Figures) -> Block {
         ("calls", calls(figures).into()),
         ("rate", rate(figures).into()),
     ];
+    let messages = figures.messages.as_deref();
+    facts.extend(messages.map(|messages| ("messages", self::messages(messages).into())));
     let of_whom = if figures.calls.answered == figures.calls.started {
         ""
     } else {
@@ -26,6 +28,11 @@ pub(super) fn facts(variant: &VariantFindings, figures: &Figures) -> Block {
     };
     // Percentiles over the many rates of a ramp mean little.
     if figures.steps.is_empty() {
+        if let Some(messages) = messages {
+            distribution("first message", &messages.first, "");
+            distribution("gap", &messages.gap, "");
+            distribution("per message", &messages.latency, "");
+        }
         distribution("latency", &figures.latency, of_whom);
         distribution("of failed", &figures.failed_latency, "");
         distribution("send delay", &figures.send_delay, "");
@@ -74,6 +81,32 @@ pub(in crate::document) fn rate(figures: &Figures) -> String {
         units::number(figures.goodput),
         ns(figures.elapsed_ns)
     )
+}
+
+/// How many messages were sent and received, and which of their calls were not as expected.
+fn messages(messages: &MessageFindings) -> String {
+    let calls = |count: u64, what: &str| match count {
+        0 => String::new(),
+        count => format!("; {} {what}", units::counted(count, "call")),
+    };
+    [
+        format!(
+            "{} sent ({}/s), {} received ({}/s)",
+            units::count(messages.sent),
+            units::number(messages.sent_per_second),
+            units::count(messages.received),
+            units::number(messages.received_per_second),
+        ),
+        calls(
+            messages.ended_early,
+            "ended by the server before all messages were sent",
+        ),
+        calls(
+            messages.unpaired,
+            "without one message received for each sent, so messages have no latency",
+        ),
+    ]
+    .concat()
 }
 
 pub(in crate::document) fn times(of: &Distribution) -> String {

@@ -3,7 +3,7 @@
 use super::super::{Block, Column, Section, Shown, Table, Text, with_head};
 use super::result::errors;
 use super::{Called, LEFT_OUT, notes};
-use crate::findings::{Distribution, Figures};
+use crate::findings::{Distribution, Figures, MessageFindings};
 use crate::units::{self, none};
 
 /// What two services were called with, then a table with a column for each.
@@ -28,6 +28,12 @@ pub(super) fn section(both: [&Called<'_>; 2]) -> Section {
         })
     };
     let time = |label, of| time_of(label, |figures| &figures.latency, of);
+    let message = |label: &str, of: &dyn Fn(&MessageFindings) -> Option<f64>| {
+        line(label, &|figures| {
+            Some(units::time(of(figures.messages.as_deref()?)?))
+        })
+    };
+    let p50 = |times: &Option<Distribution>| Some(times.as_ref()?.p50_ns);
     let service: Times = |figures| &figures.service_time;
     let first_byte: Times = |figures| &figures.first_byte;
     let rows = [
@@ -48,6 +54,16 @@ pub(super) fn section(both: [&Called<'_>; 2]) -> Section {
         }),
         line("succeeded/s", &|figures| {
             Some(units::number(figures.goodput))
+        }),
+        line("messages/s received", &|figures| {
+            let messages = figures.messages.as_deref()?;
+            Some(units::number(messages.received_per_second))
+        }),
+        message("first message p50", &|messages| p50(&messages.first)),
+        message("gap p50", &|messages| p50(&messages.gap)),
+        message("per message p50", &|messages| p50(&messages.latency)),
+        message("per message p99", &|messages| {
+            messages.latency.as_ref()?.p99_ns
         }),
         time("p50", &|times| Some(times.p50_ns)),
         time("p90", &|times| times.p90_ns),

@@ -1,0 +1,188 @@
+//! Calls that exchange several messages.
+//!
+//! ```text
+//! opened with its first message ──► a message is due ──► sent ──► … ──► the last one ends the request
+//!                                      ▲   │ no room                        │
+//!                                      └───┘                                ▼
+//! every message received: counted, checked, released ──► … ──► the server ends the response
+//!                                                          └─► enough messages or time: cancelled, succeeded
+//! ```
+//!
+//! `send` decides when messages are sent, and `receive` reads them. The rest of the call is like that of any other:
+//! the ledger owns it, and [`CallStream`] is its state here.
+//!
+//! Invariants between turns:
+//!
+//! - A call that has messages to send is in `ready`, in `blocked`, has an [`Alarm::Message`], or waits for the
+//!   response to its last message ([`Pace::InTurn`]).
+//! - Every byte of a response is released once it is processed, so that only this process's speed slows down a
+//!   server.
+
+mod receive;
+mod send;
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use rpcgauge_trial::{Pace, StreamForm, Streaming};
+use rpcgauge_wire::Exchange;
+
+pub(super) use self::receive::events;
+
+/// Maximum number of messages of a call that wait for their responses. With more, the server does not respond to each
+/// message.
+const MAX_UNANSWERED: usize = 1 << 20;
+
+/// The exchanges of a trial's calls.
+#[derive(Debug)]
+pub(super) struct Streams {
+    settings: Streaming,
+    /// Time between two messages of a call at a rate, ns.
+    interval: f64,
+    /// What is due when: the time in ns, and the call. A call that has ended can still have alarms.
+    alarms: BinaryHeap<Reverse<(u64, u64, Alarm)>>,
+    /// Calls with messages to send.
+    ready: VecDeque<u64>,
+    /// Calls with a message for which there is no room.
+    blocked: Vec<u64>,
+    /// Bytes of the current input that were processed. Empty between inputs.
+    released: Vec<(Exchange, usize)>,
+}
+
+/// What happens to a call at some time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Alarm {
+    /// A message is due.
+    Message,
+    /// The call's time is over.
+    TimeOver,
+    /// The call has waited long enough for a message, unless one arrived in the meantime.
+    Silence,
+}
+
+/// The state of a streaming call.
+#[derive(Debug)]
+pub(super) struct CallStream {
+    exchange: Exchange,
+    sent: u64,
+    received: u64,
+    /// When the next message is due, ns.
+    next_due: u64,
+    /// Whether the request is ended, or will be with the next message.
+    sends: Sends,
+    /// When the messages were due whose responses have not arrived, oldest first. Only of bidirectional calls.
+    unanswered: VecDeque<u64>,
+    /// Whether a response came before its message was sent, or too many messages have no response.
+    out_of_turn: bool,
+    /// Whether the rest of the response does not matter, and the call is about to end.
+    is_over: bool,
+    /// When the last message arrived or, before that, the call was opened, ns.
+    last_at: u64,
+}
+
+/// What a call still sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sends {
+    /// More messages.
+    Messages,
+    /// Only the end of the request.
+    End,
+    Nothing,
+}
+
+impl Streams {
+    pub(super) fn new(settings: &Streaming) -> Streams {
+        Streams {
+            settings: *settings,
+            interval: match settings.pace {
+                Pace::Rate(per_second) => 1e9 / per_second,
+                Pace::Unpaced | Pace::InTurn(_) => 0.0,
+            },
+            alarms: BinaryHeap::new(),
+            ready: VecDeque::new(),
+            blocked: Vec::new(),
+            released: Vec::new(),
+        }
+    }
+
+    /// Whether calls send only one message.
+    pub(super) fn sends_one(&self) -> bool {
+        self.settings.messages == Some(1)
+    }
+
+    /// When something is due next, ns.
+    pub(super) fn next_at(&self) -> u64 {
+        let first = self.alarms.peek();
+        first.map_or(u64::MAX, |Reverse((at, ..))| *at)
+    }
+
+    fn set_alarm(&mut self, at: u64, token: u64, alarm: Alarm) {
+        self.alarms.push(Reverse((at, token, alarm)));
+    }
+
+    /// Takes the next alarm that is due by `now`.
+    fn take_alarm(&mut self, now: u64) -> Option<(u64, Alarm)> {
+        let Reverse((at, token, alarm)) = *self.alarms.peek()?;
+        (at <= now).then(|| {
+            self.alarms.pop();
+            (token, alarm)
+        })
+    }
+
+    /// The state of a call that was due at `due` and has been opened with its first message at `now`.
+    fn opened(&mut self, exchange: Exchange, token: u64, due: u64, now: u64) -> CallStream {
+        const NS_PER_MS: u64 = 1_000_000;
+        let settings = self.settings;
+        let mut stream = CallStream {
+            exchange,
+            sent: 0,
+            received: 0,
+            next_due: due,
+            sends: Sends::Messages,
+            unanswered: VecDeque::new(),
+            out_of_turn: false,
+            is_over: false,
+            last_at: now,
+        };
+        stream.note_sent(self, due, due);
+        if let Some(time) = settings.time_ms {
+            let at = due.saturating_add(time.saturating_mul(NS_PER_MS));
+            self.set_alarm(at, token, Alarm::TimeOver);
+        }
+        if let Some(timeout) = settings.message_timeout_ms {
+            let at = now.saturating_add(timeout.saturating_mul(NS_PER_MS));
+            self.set_alarm(at, token, Alarm::Silence);
+        }
+        if stream.sends == Sends::Messages && !matches!(settings.pace, Pace::InTurn(_)) {
+            self.ready.push_back(token);
+        }
+        stream
+    }
+}
+
+impl CallStream {
+    /// Notes that a message that was due at `due` was sent. `call_due` is when its call was due, ns.
+    fn note_sent(&mut self, streams: &Streams, due: u64, call_due: u64) {
+        self.sent += 1;
+        if Some(self.sent) == streams.settings.messages {
+            self.sends = Sends::Nothing;
+        }
+        if streams.settings.form == StreamForm::Bidirectional && !self.out_of_turn {
+            self.unanswered.push_back(due);
+            if self.unanswered.len() > MAX_UNANSWERED {
+                self.unanswered = VecDeque::new();
+                self.out_of_turn = true;
+            }
+        }
+        if let Pace::Rate(_) = streams.settings.pace {
+            // Computed from the start, so that rounding errors do not add up.
+            let offset = (self.sent as f64 * streams.interval) as u64;
+            self.next_due = call_due.saturating_add(offset);
+        }
+    }
+
+    /// Whether the server ended the call before all messages were sent.
+    fn was_ended_early(&self) -> bool {
+        self.sends == Sends::Messages
+    }
+}

@@ -1,0 +1,210 @@
+//! Opens exchanges and sends their messages.
+
+use rpcgauge_trial::{FailureKind, Pace};
+use rpcgauge_wire::Exchange;
+
+use super::{Alarm, Sends};
+use crate::engine::Engine;
+use crate::engine::failure_kinds::MESSAGE_TIMEOUT;
+use crate::engine::ledger::CallEnd;
+use crate::engine::messages::Next;
+use crate::error::LoadError;
+
+/// Maximum number of messages that a call sends in one turn of the loop, so that other calls take turns.
+const MAX_PER_TURN: usize = 64;
+
+/// How long a call waits before it checks again for a late body, ns.
+const LATE_BODY_REST_NS: u64 = 100_000;
+
+/// What became of a call's next message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Attempt {
+    /// It was sent, and another one may follow.
+    Sent,
+    /// There is no room for it.
+    Blocked,
+    /// Nothing can be sent until an alarm or an event.
+    Waits,
+}
+
+impl Engine<'_, '_, '_> {
+    /// Notes that a call was opened with its first message at `now`.
+    pub(in crate::engine) fn note_opened(&mut self, token: u64, exchange: Exchange, now: u64) {
+        let call = self.ledger.calls.get(token);
+        if let (Some(streams), Some(call)) = (&mut self.streams, call) {
+            call.stream = Some(Box::new(streams.opened(exchange, token, call.due, now)));
+            self.ledger.recorder.message_sent(call.measured);
+        }
+    }
+
+    /// Sends the messages that are due, and ends the calls whose time is over.
+    pub(in crate::engine) fn send_messages(&mut self, now: u64) -> Result<(), LoadError> {
+        while let Some((token, alarm)) = self.take_alarm(now) {
+            match alarm {
+                Alarm::Message => self.make_ready(token),
+                Alarm::TimeOver => self.end_time(token, now)?,
+                Alarm::Silence => self.check_silence(token, now),
+            }
+        }
+        let Some(streams) = &mut self.streams else {
+            return Ok(());
+        };
+        let blocked = std::mem::take(&mut streams.blocked);
+        streams.ready.extend(blocked);
+        for _ in 0..streams.ready.len() {
+            let next = self.streams.as_mut().and_then(|s| s.ready.pop_front());
+            let Some(token) = next else {
+                break;
+            };
+            let mut attempt = Attempt::Sent;
+            for _ in 0..MAX_PER_TURN {
+                attempt = self.send_message(token, now);
+                if attempt != Attempt::Sent {
+                    break;
+                }
+            }
+            let Some(streams) = &mut self.streams else {
+                break;
+            };
+            match attempt {
+                Attempt::Sent => streams.ready.push_back(token),
+                Attempt::Blocked => streams.blocked.push(token),
+                Attempt::Waits => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// When the loop must send messages next, ns: `now` if there are some that can be sent.
+    pub(in crate::engine) fn next_message_at(&self, now: u64) -> u64 {
+        let Some(streams) = &self.streams else {
+            return u64::MAX;
+        };
+        let has_room = |token: &u64| {
+            let call = self.ledger.calls.peek(*token)?;
+            let exchange = call.stream.as_ref()?.exchange;
+            let client = self.pool.client(call.connection)?;
+            Some(!client.is_waiting(exchange))
+        };
+        let has_room = |token| has_room(token).unwrap_or(false);
+        if !streams.ready.is_empty() || streams.blocked.iter().any(has_room) {
+            now
+        } else {
+            streams.next_at()
+        }
+    }
+
+    fn take_alarm(&mut self, now: u64) -> Option<(u64, Alarm)> {
+        self.streams.as_mut()?.take_alarm(now)
+    }
+
+    fn make_ready(&mut self, token: u64) {
+        if let Some(streams) = &mut self.streams {
+            streams.ready.push_back(token);
+        }
+    }
+
+    /// Sends the next message of a call, or the end of its request, if it is due and there is room.
+    fn send_message(&mut self, token: u64, now: u64) -> Attempt {
+        let call = self.ledger.calls.get(token);
+        let (Some(streams), Some(call)) = (&mut self.streams, call) else {
+            return Attempt::Waits;
+        };
+        let (index, call_due, measured) = (call.connection, call.due, call.measured);
+        let Some((open, stream)) = self.pool.open(index).zip(call.stream.as_mut()) else {
+            return Attempt::Waits;
+        };
+        let exchange = stream.exchange;
+        if stream.sends == Sends::Nothing {
+            return Attempt::Waits;
+        }
+        if open.client.is_waiting(exchange) {
+            return Attempt::Blocked;
+        }
+        let mut ends = stream.sends == Sends::End;
+        if !ends && stream.next_due > now {
+            streams.set_alarm(stream.next_due, token, Alarm::Message);
+            return Attempt::Waits;
+        }
+        if !ends {
+            match self.messages.next() {
+                Next::Ready => {}
+                Next::Late => {
+                    streams.set_alarm(now + LATE_BODY_REST_NS, token, Alarm::Message);
+                    return Attempt::Waits;
+                }
+                Next::UsedUp => ends = true,
+            }
+        }
+        let due = match streams.settings.pace {
+            Pace::Unpaced => now,
+            Pace::Rate(_) | Pace::InTurn(_) => stream.next_due,
+        };
+        let sent = if ends {
+            stream.sends = Sends::Nothing;
+            open.client.send(exchange, &bytes::Bytes::new(), true)
+        } else {
+            let number = call.number + stream.sent;
+            stream.note_sent(streams, due, call_due);
+            let last = stream.sends == Sends::Nothing;
+            match self.messages.message(number, measured) {
+                Ok(body) => open.client.send(exchange, &body, last),
+                Err(error) => {
+                    self.pool.cancel(index, token);
+                    self.end_call(token, now, Err((FailureKind::Encode, &error.0)));
+                    return Attempt::Waits;
+                }
+            }
+        };
+        // If the server has ended the call, its events say so.
+        if sent.is_err() {
+            return Attempt::Waits;
+        }
+        if !ends {
+            self.ledger.recorder.message_sent(measured);
+        }
+        self.pool.mark_to_write(index);
+        match streams.settings.pace {
+            Pace::InTurn(_) => Attempt::Waits,
+            Pace::Unpaced | Pace::Rate(_) => Attempt::Sent,
+        }
+    }
+
+    /// Ends a call whose time is over: its request if it is still sending, otherwise the call.
+    fn end_time(&mut self, token: u64, now: u64) -> Result<(), LoadError> {
+        let Some(call) = self.ledger.calls.get(token) else {
+            return Ok(());
+        };
+        let index = call.connection;
+        let Some(stream) = &mut call.stream else {
+            return Ok(());
+        };
+        if stream.sends == Sends::Messages {
+            stream.sends = Sends::End;
+            self.make_ready(token);
+            return Ok(());
+        }
+        self.ended.push((token, CallEnd::Enough));
+        self.end_calls(index, now, None)
+    }
+
+    /// Fails a call that has waited too long for a message.
+    fn check_silence(&mut self, token: u64, now: u64) {
+        let call = self.ledger.calls.get(token);
+        let (Some(streams), Some(call)) = (&mut self.streams, call) else {
+            return;
+        };
+        let timeout_ms = streams.settings.message_timeout_ms;
+        let (Some(stream), Some(timeout_ms)) = (&call.stream, timeout_ms) else {
+            return;
+        };
+        let expires = stream.last_at.saturating_add(timeout_ms * 1_000_000);
+        if expires > now {
+            streams.set_alarm(expires, token, Alarm::Silence);
+            return;
+        }
+        let index = call.connection;
+        self.pool.cancel(index, token);
+        self.end_call(token, now, Err(MESSAGE_TIMEOUT));
+    }
+}

@@ -1,0 +1,361 @@
+//! Streaming calls against real servers.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod http;
+mod server;
+
+use std::time::Duration;
+
+use rpcgauge_load::{
+    Body, CallStyle, Checked, CodecError, Measurement, MessageFigures, Protocol, ResponseCheck,
+    Trial, measure_with,
+};
+use rpcgauge_trial::{FailureKind, Pace, Schedule, Stop, StreamForm, Streaming};
+use support::{assert_answered, assert_sums_hold, failures, hooks, prepared, run, trial};
+
+/// A trial of calls of a method of the test server.
+fn streaming(method: &str, streaming: Streaming) -> Trial {
+    let mut trial = trial(server::serve());
+    trial.endpoint.protocol = Protocol::Http2;
+    trial.request.style = CallStyle::Grpc { subtype: None };
+    trial.request.path = format!("/test.Stream/{method}");
+    trial.request.headers.clear();
+    trial.streaming = Some(streaming);
+    trial.stop = calls(3);
+    trial
+}
+
+fn calls(calls: u64) -> Stop {
+    Stop {
+        calls: Some(calls),
+        time_ms: None,
+    }
+}
+
+fn bidirectional(messages: u64) -> Streaming {
+    Streaming {
+        messages: Some(messages),
+        ..Streaming::of(StreamForm::Bidirectional)
+    }
+}
+
+fn messages(measurement: &Measurement) -> &MessageFigures {
+    measurement.messages.as_ref().unwrap()
+}
+
+#[track_caller]
+fn assert_exchanged(measurement: &Measurement, sent: u64, received: u64) {
+    let messages = messages(measurement);
+    assert_eq!((messages.sent, messages.received), (sent, received));
+    assert_eq!(messages.first.len() + messages.gap.len(), received);
+}
+
+#[test]
+fn every_message_of_a_bidirectional_call_is_sent_received_and_timed() {
+    for pace in [Pace::Unpaced, Pace::InTurn(0), Pace::Rate(2_000.0)] {
+        let trial = streaming(
+            "Echo",
+            Streaming {
+                pace,
+                ..bidirectional(20)
+            },
+        );
+        let measurement = run(&trial, &[b"a", b"b"]);
+        assert_answered(&measurement, 3);
+        assert_exchanged(&measurement, 60, 60);
+        let messages = messages(&measurement);
+        assert_eq!(messages.latency.len(), 60, "{pace:?}");
+        assert_eq!((messages.unpaired, messages.ended_early), (0, 0));
+        assert_eq!(
+            measurement.payload.request,
+            Some(1.0),
+            "of a message, not of a call"
+        );
+        assert_eq!(measurement.payload.response, Some(1.0));
+    }
+}
+
+#[test]
+fn messages_at_a_rate_are_due_evenly() {
+    let settings = Streaming {
+        pace: Pace::Rate(100.0),
+        ..bidirectional(6)
+    };
+    let measurement = run(&streaming("Echo", settings), &[b"a"]);
+    assert_answered(&measurement, 3);
+    let shortest = measurement.latency.min();
+    assert!(shortest >= 50_000_000, "five gaps of 10 ms: {shortest} ns");
+}
+
+#[test]
+fn a_call_waits_for_each_response_and_thinks_in_turn() {
+    let settings = Streaming {
+        pace: Pace::InTurn(10),
+        ..bidirectional(4)
+    };
+    let measurement = run(&streaming("Echo", settings), &[b"a"]);
+    assert_answered(&measurement, 3);
+    let shortest = measurement.latency.min();
+    assert!(
+        shortest >= 30_000_000,
+        "three pauses of 10 ms: {shortest} ns"
+    );
+    let messages = messages(&measurement);
+    let longest = messages.gap.min();
+    assert!(
+        longest >= 10_000_000,
+        "a pause is in each gap: {longest} ns"
+    );
+}
+
+#[test]
+fn a_client_stream_has_one_response() {
+    let settings = Streaming {
+        messages: Some(10),
+        ..Streaming::of(StreamForm::Client)
+    };
+    let measurement = run(&streaming("Collect", settings), &[b"a", b"b", b"c"]);
+    assert_answered(&measurement, 3);
+    assert_eq!(messages(&measurement).sent, 30);
+    assert_eq!(
+        measurement.payload.response,
+        Some(10.0),
+        "all messages in one"
+    );
+}
+
+#[test]
+fn the_messages_of_calls_follow_each_other_in_the_order_of_the_bodies() {
+    let trial = streaming(
+        "Collect",
+        Streaming {
+            messages: Some(2),
+            ..Streaming::of(StreamForm::Client)
+        },
+    );
+    let mut seen = Vec::new();
+    let check = ResponseCheck {
+        of: Checked::All,
+        check: Box::new(|response| {
+            seen.push(response.carried.to_vec());
+            Ok(())
+        }),
+    };
+    let hooks = rpcgauge_load::Hooks {
+        checks: vec![Some(check)],
+        ..hooks()
+    };
+    let bodies = prepared(&[b"a", b"b", b"c"]);
+    measure_with(&trial, bodies, hooks, &false.into()).unwrap();
+    assert_eq!(seen[0], b"ab", "of {seen:?}");
+}
+
+#[test]
+fn generated_messages_are_taken_one_by_one_until_they_end() {
+    let trial = streaming("Echo", bidirectional(4));
+    let bodies = (0..10u8).map(|number| {
+        Ok::<_, CodecError>(Body {
+            bytes: vec![number],
+            compressed: false,
+            plain_len: 1,
+            fields: Vec::new(),
+        })
+    });
+    let bodies = rpcgauge_load::Bodies::Streamed(Box::new(bodies));
+    let measurement = support::run_with(&trial, bodies).unwrap();
+    assert_exchanged(&measurement, 10, 10);
+    assert_answered(&measurement, 3);
+}
+
+#[test]
+fn a_server_stream_is_timed_message_by_message() {
+    let measurement = run(
+        &streaming("Produce", Streaming::of(StreamForm::Server)),
+        &[b""],
+    );
+    assert_answered(&measurement, 3);
+    assert_exchanged(&measurement, 3, 15);
+    let messages = messages(&measurement);
+    assert_eq!((messages.first.len(), messages.gap.len()), (3, 12));
+    for (what, times) in [("first", &messages.first), ("gap", &messages.gap)] {
+        let shortest = times.value_at_quantile(0.5);
+        assert!(shortest >= 15_000_000, "{what} after 20 ms: {shortest} ns");
+    }
+}
+
+#[test]
+fn a_call_ends_when_it_has_received_enough() {
+    let mut trial = streaming(
+        "Endless",
+        Streaming {
+            receive: Some(1_000),
+            ..Streaming::of(StreamForm::Server)
+        },
+    );
+    let measurement = run(&trial, &[b""]);
+    assert_answered(&measurement, 3);
+    assert_exchanged(&measurement, 3, 3_000);
+    trial.expect.messages = Some(7);
+    let measurement = run(&trial, &[b""]);
+    assert_eq!(failures(&measurement), [("check".to_owned(), 3)]);
+}
+
+#[test]
+fn a_call_ends_after_its_time() {
+    let timed = |form| Streaming {
+        time_ms: Some(50),
+        messages: Some(1),
+        ..Streaming::of(form)
+    };
+    for (method, form) in [
+        ("Endless", StreamForm::Server),
+        ("Mute", StreamForm::Server),
+    ] {
+        let measurement = run(&streaming(method, timed(form)), &[b""]);
+        assert_answered(&measurement, 3);
+        assert!(measurement.latency.min() >= 49_000_000, "{method}");
+    }
+    let endless = Streaming {
+        messages: None,
+        pace: Pace::Rate(1_000.0),
+        ..timed(StreamForm::Bidirectional)
+    };
+    let measurement = run(&streaming("Echo", endless), &[b"a"]);
+    assert_answered(&measurement, 3);
+    let messages = messages(&measurement);
+    assert!(messages.sent >= 3 * 40, "{} messages", messages.sent);
+    assert_eq!(
+        messages.sent, messages.received,
+        "the server ended each call after its last message"
+    );
+}
+
+#[test]
+fn a_server_that_ends_a_call_early_is_counted() {
+    let settings = Streaming {
+        pace: Pace::Rate(500.0),
+        ..bidirectional(1_000)
+    };
+    let measurement = run(&streaming("Early", settings), &[b"a"]);
+    assert_answered(&measurement, 3);
+    let messages = messages(&measurement);
+    assert_eq!((messages.ended_early, messages.unpaired), (3, 3));
+    assert!(messages.sent < 3 * 1_000, "{} messages", messages.sent);
+}
+
+#[test]
+fn a_server_that_answers_twice_leaves_messages_without_latency() {
+    let measurement = run(&streaming("Twice", bidirectional(3)), &[b"a"]);
+    assert_answered(&measurement, 3);
+    assert_exchanged(&measurement, 9, 18);
+    assert_eq!(messages(&measurement).unpaired, 3);
+}
+
+#[test]
+fn what_breaks_a_stream_fails_its_call_by_kind() {
+    let server = Streaming::of(StreamForm::Server);
+    let silent = Streaming {
+        message_timeout_ms: Some(50),
+        ..server
+    };
+    let table = [
+        ("Broken", server, "protocol"),
+        ("Torn", server, "protocol"),
+        ("Fail", server, "grpc-internal"),
+        ("Silent", silent, "message-timeout"),
+        ("Mute", silent, "message-timeout"),
+    ];
+    for (method, settings, kind) in table {
+        let mut trial = streaming(method, settings);
+        trial.patience = Duration::from_secs(60);
+        let measurement = run(&trial, &[b""]);
+        assert_sums_hold(&measurement);
+        assert_eq!(failures(&measurement), [(kind.to_owned(), 3)], "{method}");
+    }
+}
+
+#[test]
+fn the_wrong_number_of_messages_fails_a_call() {
+    let mut trial = streaming("Produce", Streaming::of(StreamForm::Server));
+    trial.expect.messages = Some(4);
+    let measurement = run(&trial, &[b""]);
+    assert_eq!(failures(&measurement), [("check".to_owned(), 3)]);
+    let text = &measurement.error_samples[0].text;
+    assert_eq!(text, "the number of messages is 5 instead of 4");
+}
+
+#[test]
+fn a_wrong_message_in_the_middle_fails_its_call() {
+    let trial = streaming("Produce", Streaming::of(StreamForm::Server));
+    let check = ResponseCheck {
+        of: Checked::All,
+        check: Box::new(|response| match response.carried {
+            [2] => Err((FailureKind::Check, CodecError("it is 2".to_owned()))),
+            _ => Ok(()),
+        }),
+    };
+    let hooks = rpcgauge_load::Hooks {
+        checks: vec![Some(check)],
+        ..hooks()
+    };
+    let measurement = measure_with(&trial, prepared(&[b""]), hooks, &false.into()).unwrap();
+    assert_eq!(failures(&measurement), [("check".to_owned(), 3)]);
+    assert_exchanged(&measurement, 3, 6);
+}
+
+#[test]
+fn many_streams_share_a_connection() {
+    let mut trial = streaming("Echo", bidirectional(50));
+    trial.schedule = Schedule::Closed { in_flight: 20 };
+    trial.stop = calls(100);
+    let measurement = run(&trial, &[&[7; 90]]);
+    assert_answered(&measurement, 100);
+    assert_exchanged(&measurement, 5_000, 5_000);
+    assert_eq!(measurement.connections_at_start, 1);
+}
+
+#[test]
+fn settings_that_do_not_fit_a_stream_are_refused() {
+    let refused = |settings: Streaming| {
+        let trial = streaming("Echo", settings);
+        let error = support::run_with(&trial, prepared(&[b""])).unwrap_err();
+        error.to_string()
+    };
+    let server = Streaming::of(StreamForm::Server);
+    for settings in [
+        Streaming {
+            messages: Some(2),
+            ..server
+        },
+        Streaming {
+            messages: None,
+            ..bidirectional(1)
+        },
+        Streaming {
+            messages: Some(0),
+            ..bidirectional(1)
+        },
+        Streaming {
+            pace: Pace::InTurn(0),
+            ..Streaming::of(StreamForm::Client)
+        },
+        Streaming {
+            pace: Pace::Rate(0.0),
+            ..bidirectional(2)
+        },
+        Streaming {
+            receive: Some(1),
+            ..Streaming::of(StreamForm::Client)
+        },
+        Streaming {
+            time_ms: Some(0),
+            ..server
+        },
+        Streaming::of(StreamForm::Sse),
+    ] {
+        let said = refused(settings);
+        assert!(said.contains("must be"), "{settings:?}: {said}");
+    }
+}
