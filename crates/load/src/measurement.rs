@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rpcgauge_trial::{
-    Calls, Cpu, Ending, ErrorSample, LateCalls, Payload, Stage, Stalls, Timeline, Warmup,
+    Calls, Cpu, Ending, ErrorSample, LateCalls, Payload, Stage, Stalls, StreamForm, Timeline,
+    Warmup,
 };
 use rpcgauge_wire::Traffic;
 
@@ -48,7 +49,7 @@ pub struct Measurement {
     /// How many of the server's marks were usable.
     pub marks: Marks,
     /// The messages of streaming calls; `None` for other calls.
-    pub messages: Option<MessageFigures>,
+    pub messages: Option<Box<MessageFigures>>,
     /// When the first measured call was due, by CLOCK_MONOTONIC. The timeline begins at this time.
     pub began: Option<u64>,
     /// The trial, divided into slices.
@@ -141,6 +142,8 @@ pub struct ServiceTimes {
 /// The messages of measured streaming calls ([`crate::Trial::streaming`]). All times are in ns.
 #[derive(Debug, Clone)]
 pub struct MessageFigures {
+    /// Which side streams.
+    pub form: StreamForm,
     /// Messages passed to the transport, including those of retries.
     pub sent: u64,
     /// Messages received.
@@ -160,8 +163,9 @@ pub struct MessageFigures {
 }
 
 impl MessageFigures {
-    pub(crate) fn new() -> MessageFigures {
+    pub(crate) fn new(form: StreamForm) -> MessageFigures {
         MessageFigures {
+            form,
             sent: 0,
             received: 0,
             ended_early: 0,

@@ -82,7 +82,7 @@ pub(crate) struct Recorder {
     /// `None` unless the trial keeps detail.
     pub(crate) service: Option<ServiceTimes>,
     /// `None` unless calls stream.
-    pub(crate) messages: Option<MessageFigures>,
+    pub(crate) messages: Option<Box<MessageFigures>>,
     /// All stages if they are timed; otherwise empty.
     pub(crate) stages: Vec<(Stage, Histogram)>,
     /// The stage times of the last call, until they are counted.
@@ -117,7 +117,9 @@ impl Recorder {
                 whole: histogram(),
                 first_byte: histogram(),
             }),
-            messages: trial.streaming.map(|_| MessageFigures::new()),
+            messages: trial
+                .streaming
+                .map(|streaming| Box::new(MessageFigures::new(streaming.form))),
             stages,
             uncounted: None,
             marks: Marks::default(),

@@ -14,7 +14,8 @@ pub use rpcgauge_message::CodeKind;
 use rpcgauge_trial::is_default;
 pub use rpcgauge_trial::{
     Calibration, Calls, Cpu, DirectionCounts, Ending, ErrorSample, FailureKind, Fault, LateCalls,
-    LatencyCounts, Lateness, LinkCounts, Payload, Stage, Stalls, Timeline, TimelineSlice, Warmup,
+    LatencyCounts, Lateness, LinkCounts, Payload, Stage, Stalls, StreamForm, Timeline,
+    TimelineSlice, Warmup,
 };
 use serde::{Deserialize, Serialize};
 
@@ -339,8 +340,10 @@ pub struct MixFigures {
 }
 
 /// The messages of streaming calls. Times are in nanoseconds.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MessageFigures {
+    /// Which side streams.
+    pub form: StreamForm,
     /// Messages passed to the transport, including those of retries.
     pub sent: u64,
     /// Messages received.

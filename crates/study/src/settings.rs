@@ -20,8 +20,8 @@ pub use rpcgauge_contract::{HttpVersion, MAX_THREADS, Operation, Protocol, Style
 pub use rpcgauge_message::Sample;
 use rpcgauge_trial::is_default;
 pub use rpcgauge_trial::{
-    Arrivals, ConnectionUse, DeadlineFrom, Keepalive, MAX_IN_FLIGHT, RampPart, Schedule, Stop,
-    Timing,
+    Arrivals, ConnectionUse, DeadlineFrom, Keepalive, MAX_IN_FLIGHT, Pace, RampPart, Schedule,
+    Stop, Timing,
 };
 use serde::{Deserialize, Serialize};
 

@@ -53,6 +53,17 @@ impl StreamForm {
         }
     }
 
+    /// What it is called in a report.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Client => "client stream",
+            Self::Server => "server stream",
+            Self::Bidirectional => "bidirectional stream",
+            Self::Ndjson => "NDJSON",
+            Self::Sse => "Server-Sent Events",
+        }
+    }
+
     /// Whether it is one of gRPC's.
     pub const fn is_grpc(self) -> bool {
         matches!(self, Self::Client | Self::Server | Self::Bidirectional)

@@ -8,7 +8,7 @@ use std::thread;
 use rpcgauge_message::data::{Form, Order, RowFormat, Rows};
 use rpcgauge_message::{Compression, Schema};
 use rpcgauge_study::settings::{
-    AtEnd, CallOptions, HttpVersion, LbStrategy, LiveService, LiveWire, Messages,
+    AtEnd, CallOptions, HttpVersion, LbStrategy, LiveService, LiveWire, Messages, StreamOptions,
 };
 use rpcgauge_trial::{Address, Schedule};
 
@@ -26,6 +26,7 @@ fn live(target: &str) -> LiveCall {
         expect: Vec::new(),
         messages: Messages::default(),
         max_requests: None,
+        stream: StreamOptions::default(),
         at_end: AtEnd::Wait,
         keepalive: None,
         lb_strategy: LbStrategy::PickFirst,
@@ -103,7 +104,7 @@ fn make(
     extent: &Extent,
     stop: &AtomicBool,
 ) -> Result<bodies::Made, LiveError> {
-    bodies::make(&live.options, texts, extent, Share::WHOLE, stop)
+    bodies::make(&live.options, texts, None, extent, Share::WHOLE, stop)
 }
 
 fn text(body: &load::Body) -> String {

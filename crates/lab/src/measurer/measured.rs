@@ -127,7 +127,7 @@ pub(super) fn trial_figures(from: load::Measurement, processes: ProcessFigures) 
         send_delay: Histogram::from(send_delay),
         service_time,
         first_byte,
-        messages: messages.map(|messages| Box::new(message_figures(messages))),
+        messages: messages.map(|messages| Box::new(message_figures(*messages))),
         stages: stages
             .into_iter()
             .map(|(stage, times)| (stage, Histogram::from(times)))
@@ -228,6 +228,7 @@ fn mix_call((from, name): (load::CallFigures, String)) -> MixFigures {
 
 fn message_figures(from: load::MessageFigures) -> MessageFigures {
     let load::MessageFigures {
+        form,
         sent,
         received,
         ended_early,
@@ -237,6 +238,7 @@ fn message_figures(from: load::MessageFigures) -> MessageFigures {
         latency,
     } = from;
     MessageFigures {
+        form,
         sent,
         received,
         ended_early,

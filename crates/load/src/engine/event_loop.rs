@@ -100,7 +100,7 @@ impl<'t, 'b, 'r> EventLoop<'t, 'b, 'r> {
     }
 
     /// Runs one turn. Returns whether the trial or the slice is over.
-    #[inline]
+    #[inline(always)]
     pub(super) fn turn(&mut self) -> Result<bool, LoadError> {
         let mut now = clock::now();
         if self.engine.beat(now) {
@@ -119,7 +119,9 @@ impl<'t, 'b, 'r> EventLoop<'t, 'b, 'r> {
         let now = engine.phases.started_at.max(now);
         engine.follow_demand(now);
         engine.begin_due(now)?;
-        engine.send_messages(now)?;
+        if engine.streams.is_some() {
+            engine.send_messages(now)?;
+        }
         engine.write_all()?;
         engine.take_snapshot(now);
         engine.ledger.recorder.count_stages();
@@ -266,7 +268,9 @@ impl Engine<'_, '_, '_> {
         let snapshot = self.snapshots.as_ref();
         let snapshot = snapshot.map_or(u64::MAX, |snapshots| snapshots.next_at(&self.phases));
         let mut wake = snapshot.min(now + LOOK_UP_NS);
-        wake = wake.min(self.next_message_at(now));
+        if self.streams.is_some() {
+            wake = wake.min(self.next_message_at(now));
+        }
         wake = wake.min(self.phases.ends_by(&self.ledger, now));
         if let Some((_, expires_at)) = self.ledger.calls.oldest() {
             wake = wake.min(expires_at);

@@ -20,7 +20,6 @@ mod messages;
 mod outgoing;
 mod phases;
 mod pool;
-mod reader;
 mod requests;
 mod response;
 mod responses;
@@ -129,7 +128,7 @@ struct Engine<'t, 'b, 'r> {
     phases: Phases<'t, 'r>,
     messages: Messages<'b, 'r>,
     /// The exchanges of streaming calls; `None` for other calls.
-    streams: Option<Streams>,
+    streams: Option<Box<Streams>>,
     inbox: Inbox,
     /// `None` if there is no hook.
     snapshots: Option<Snapshots<'r>>,
@@ -162,7 +161,10 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             ledger: Ledger::new(trial, checks, hooks.progress.is_some()),
             phases: Phases::new(trial, hooks.settling, hooks.measuring, clock::now()),
             messages,
-            streams: trial.streaming.as_ref().map(Streams::new),
+            streams: trial.streaming.map(|streaming| {
+                let most = trial.expect.max_response_bytes;
+                Box::new(Streams::new(streaming, most))
+            }),
             inbox: Inbox::new(),
             snapshots: hooks.progress.map(Snapshots::new),
             heartbeat: Heartbeat::start(),

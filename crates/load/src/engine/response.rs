@@ -2,14 +2,15 @@
 
 use rpcgauge_trial::{ErrorSample, FailureKind, HANDLER_END, HANDLER_START, Timing};
 use rpcgauge_wire::Fields;
-use rpcgauge_wire::grpc::{Code, GrpcViolation, StatusSource};
+use rpcgauge_wire::grpc::{Code, GrpcViolation, Outcome, StatusSource, UnaryResponse};
 
-use super::reader::{Part, Reader, Unreadable};
 use crate::bodies::{Checked, ToCheck};
 use crate::trial::{CallStyle, Expect, Trial};
 
 /// The last defined gRPC status code. Higher ones are counted as a single kind.
 const LAST_GRPC_CODE: u32 = 16;
+
+const OTHER_ENCODING: &str = "the response uses a compression that was not requested";
 
 /// Number of response bytes that may always be stored for checks.
 const MIN_HELD_BYTES: usize = 16 << 20;
@@ -62,21 +63,12 @@ pub(super) enum Keep {
     Check(Checked),
 }
 
-/// What a piece of a body with several messages contained.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NextMessage {
-    /// The end of a message.
-    Complete,
-    /// No end of a message.
-    Incomplete,
-    /// Something that is not a message. The rest of the response need not be read.
-    Unreadable,
-}
-
-/// One response. It can be reused: [`Response::reset`] retains its memory.
+/// One response. It can be reused: [`Response::reset`] retains its memory. If the server streams, it is one message of the
+/// response at a time, which the call's stream finds.
 #[derive(Debug, Default)]
 pub(super) struct Response {
-    reader: Reader,
+    /// A response over gRPC, unless the server streams.
+    grpc: Option<UnaryResponse>,
     pub(super) keep: Keep,
     /// The first problem, if any. `text` describes it, possibly in the server's own words.
     problem: Option<FailureKind>,
@@ -97,15 +89,24 @@ pub(super) struct Response {
 
 impl Response {
     pub(super) fn new(trial: &Trial) -> Response {
+        let streams = trial.streaming.is_some_and(|of| of.form.server_streams());
+        let grpc = match trial.request.style {
+            CallStyle::Grpc { .. } if !streams => {
+                Some(UnaryResponse::new(trial.expect.max_response_bytes))
+            }
+            CallStyle::Grpc { .. } | CallStyle::Http { .. } => None,
+        };
         Response {
-            reader: Reader::new(trial),
+            grpc,
             ..Response::default()
         }
     }
 
     /// Prepares it for another response. `keep` is what to do with the message.
     pub(super) fn reset(&mut self, keep: Keep) {
-        self.reader.reset();
+        if let Some(grpc) = &mut self.grpc {
+            grpc.reset();
+        }
         self.keep = keep;
         self.problem = None;
         self.text.clear();
@@ -129,14 +130,15 @@ impl Response {
     ) -> u64 {
         self.status = status;
         let marks = self.marks(trial, fields);
-        match &trial.request.style {
-            CallStyle::Grpc { subtype } => {
-                let head = (status, fields, end);
-                if self.reader.grpc_head(head, subtype.as_deref()) {
+        match (&mut self.grpc, &trial.request.style) {
+            (Some(grpc), CallStyle::Grpc { subtype }) => {
+                // `finish` reports an error again, together with the status.
+                let _ = grpc.head(status, &fields, end, subtype.as_deref());
+                if grpc.names_encoding() {
                     self.encoding(&trial.expect, fields.get(b"grpc-encoding"));
                 }
             }
-            CallStyle::Http { .. } => self.http_head(&trial.expect, expected, (status, fields)),
+            _ => self.http_head(&trial.expect, expected, (status, fields)),
         }
         marks
     }
@@ -145,16 +147,26 @@ impl Response {
     /// announces a message that is too large, in which case the rest need not be awaited.
     #[inline]
     pub(super) fn body(&mut self, data: &[u8], held: &mut Held) -> (u64, bool) {
-        let before = self.reader.prefix_bytes();
-        let (payload, too_large) = self.reader.body(data);
-        let prefixes = self.reader.prefix_bytes() - before;
+        let (payload, prefixes, too_large) = match &mut self.grpc {
+            Some(grpc) => {
+                let before = grpc.prefix_bytes();
+                // As for the head, `finish` reports errors again. Unreadable data is not counted.
+                let (payload, too_large) = match grpc.body(data) {
+                    Ok(payload) => (payload, false),
+                    Err(GrpcViolation::MessageTooLarge { .. }) => (&[][..], true),
+                    Err(_) => (&[][..], false),
+                };
+                (payload, grpc.prefix_bytes() - before, too_large)
+            }
+            None => (data, 0, false),
+        };
         self.store(payload, held);
         (prefixes, too_large)
     }
 
     /// Counts a piece of a message, and stores it if it is needed.
-    #[inline]
-    fn store(&mut self, payload: &[u8], held: &mut Held) {
+    #[inline(always)]
+    pub(super) fn store(&mut self, payload: &[u8], held: &mut Held) {
         self.carried += payload.len() as u64;
         if self.keep == Keep::Message {
             self.message.extend_from_slice(payload);
@@ -170,28 +182,37 @@ impl Response {
         }
     }
 
-    /// Processes a piece of a body with several messages, up to the end of the next message.
-    #[inline]
-    pub(super) fn next_message(&mut self, data: &mut &[u8], held: &mut Held) -> NextMessage {
-        loop {
-            match self.reader.next(data) {
-                Ok(Some(Part::Bytes(payload))) => self.store(payload, held),
-                Ok(Some(Part::End)) => return NextMessage::Complete,
-                Ok(None) => return NextMessage::Incomplete,
-                Err(Unreadable::Grpc) => return NextMessage::Unreadable,
-                Err(Unreadable::Text(limit)) => {
-                    self.refuse(FailureKind::TooLarge, limit.to_string());
-                    return NextMessage::Unreadable;
-                }
-            }
+    /// Processes the head of a streaming gRPC response.
+    pub(super) fn stream_head(
+        &mut self,
+        trial: &Trial,
+        (status, fields): (u16, Fields<'_>),
+        names_encoding: bool,
+    ) {
+        self.status = status;
+        if names_encoding {
+            self.encoding(&trial.expect, fields.get(b"grpc-encoding"));
         }
     }
 
-    /// Forgets a message that was processed, before the next one of the same response.
+    /// Begins a message of a stream over gRPC.
+    pub(super) fn begin_message(&mut self, compressed: bool) {
+        if compressed && self.encoded_otherwise {
+            self.refuse(FailureKind::ContentEncoding, OTHER_ENCODING.to_owned());
+        }
+        self.encoded = compressed;
+    }
+
+    /// Forgets a message of a stream that was processed.
     pub(super) fn end_message(&mut self, held: &mut Held) {
         self.release(held);
         self.message.clear();
         self.carried = 0;
+    }
+
+    /// Whether something is wrong with the response.
+    pub(super) fn has_failed(&self) -> bool {
+        self.problem.is_some()
     }
 
     /// Fails the call for this reason, unless there is an earlier one.
@@ -201,17 +222,6 @@ impl Response {
             self.problem = Some(kind);
             self.text = text;
         }
-    }
-
-    /// See [`Reader::ends_message`].
-    pub(super) fn ends_message(&self) -> bool {
-        self.reader.ends_message()
-    }
-
-    /// Bytes of gRPC's message prefixes so far.
-    #[inline]
-    pub(super) fn prefix_bytes(&self) -> u64 {
-        self.reader.prefix_bytes()
     }
 
     fn hold(&mut self, payload: &[u8], held: &mut Held) {
@@ -245,7 +255,7 @@ impl Response {
     /// The message of a successful response, if it should be checked. An HTTP response without a body, such
     /// as to HEAD, is not compressed, regardless of its head.
     pub(super) fn to_check(&self) -> Option<ToCheck<'_>> {
-        let is_there = self.reader.is_compressed().is_some() || self.carried > 0;
+        let is_there = self.grpc.is_some() || self.carried > 0;
         (self.is_for_check() && (is_there || self.keep == Keep::Check(Checked::All))).then(|| {
             ToCheck {
                 carried: &self.message,
@@ -257,18 +267,20 @@ impl Response {
     /// Processes the trailers. Returns the size of the marks in them, bytes.
     #[inline]
     pub(super) fn trailers(&mut self, trial: &Trial, fields: Fields<'_>) -> u64 {
-        self.reader.trailers(&fields);
+        if let Some(grpc) = &mut self.grpc {
+            grpc.trailers(&fields);
+        }
         self.marks(trial, fields)
     }
 
-    /// Checks the complete response. On error, [`Response::text`] describes it.
+    /// Checks the complete response. On error, [`Response::text`] describes it. Inlined for unary calls.
+    #[inline(always)]
     pub(super) fn finish(&mut self) -> Result<(), FailureKind> {
         self.finish_grpc();
         // A gRPC response may name an encoding although its message is not compressed.
-        let may_be_compressed = self.reader.is_compressed().unwrap_or(true);
+        let may_be_compressed = self.grpc.as_ref().is_none_or(UnaryResponse::is_compressed);
         if self.problem.is_none() && self.encoded_otherwise && may_be_compressed {
-            self.text
-                .push_str("the response uses a compression that was not requested");
+            self.text.push_str(OTHER_ENCODING);
             self.problem = Some(FailureKind::ContentEncoding);
         }
         let Some(kind) = self.problem else {
@@ -280,14 +292,19 @@ impl Response {
         Err(kind)
     }
 
-    /// Whether the call waits although the server may believe that the response is over.
+    /// See [`UnaryResponse::waits_after_status`].
     pub(super) fn waits_after_status(&self) -> bool {
-        self.reader.waits_after_status()
+        self.grpc
+            .as_ref()
+            .is_some_and(UnaryResponse::waits_after_status)
     }
 
     /// Whether the message must be decompressed.
     pub(super) fn is_compressed(&self) -> bool {
-        self.reader.is_compressed().unwrap_or(self.encoded)
+        match &self.grpc {
+            Some(grpc) => grpc.is_compressed(),
+            None => self.encoded,
+        }
     }
 
     #[inline]
@@ -336,19 +353,34 @@ impl Response {
         self.encoded_otherwise = !self.encoded;
     }
 
+    #[inline(always)]
     fn finish_grpc(&mut self) {
-        // A message of a stream may have failed the call before its status arrived.
-        if self.problem.is_some() {
-            return;
-        }
-        let Some(outcome) = self.reader.finish() else {
+        let Some(grpc) = &mut self.grpc else {
             return;
         };
-        self.problem = match outcome.source {
+        let outcome = grpc.finish();
+        self.problem = Self::problem(&outcome, self.status, &mut self.text).or(self.problem);
+        // A call's slot is reused, and there may be very many slots.
+        grpc.forget_message();
+    }
+
+    /// Applies how a streaming gRPC response ended, unless a message has failed the call before.
+    pub(super) fn finish_stream(&mut self, outcome: &Outcome<'_>) {
+        // The messages themselves say whether they are compressed.
+        self.encoded_otherwise = false;
+        if self.problem.is_none() {
+            self.problem = Self::problem(outcome, self.status, &mut self.text);
+        }
+    }
+
+    /// What is wrong with a gRPC response that ended like this. `text` then describes it.
+    #[inline(always)]
+    fn problem(outcome: &Outcome<'_>, status: u16, text: &mut String) -> Option<FailureKind> {
+        match outcome.source {
             StatusSource::Server if outcome.code == Code::OK => None,
             StatusSource::Server => {
                 let (code, said) = (outcome.code.0, ErrorSample::shortened(outcome.message));
-                self.text = match (code > LAST_GRPC_CODE, said.is_empty()) {
+                *text = match (code > LAST_GRPC_CODE, said.is_empty()) {
                     (false, false) => said.into_owned(),
                     (false, true) => "the server sent no message with the status".to_owned(),
                     (true, false) => format!("grpc-status {code}: {said}"),
@@ -358,24 +390,22 @@ impl Response {
                 Some(FailureKind::GrpcStatus(code))
             }
             StatusSource::Client(violation) => {
-                self.text = violation.to_string();
+                *text = violation.to_string();
                 Some(match violation {
                     GrpcViolation::ContentType
                     | GrpcViolation::StatusMissing
                     | GrpcViolation::StatusInOpenHead
-                        if self.status != 200 =>
+                        if status != 200 =>
                     {
-                        self.text = format!("HTTP status {}", self.status);
-                        FailureKind::HttpStatus(self.status)
+                        *text = format!("HTTP status {status}");
+                        FailureKind::HttpStatus(status)
                     }
                     GrpcViolation::ContentType | GrpcViolation::Subtype => FailureKind::ContentType,
                     GrpcViolation::MessageTooLarge { .. } => FailureKind::TooLarge,
                     _ => FailureKind::Protocol,
                 })
             }
-        };
-        // A call's slot is reused, and there may be very many slots.
-        self.reader.forget_message();
+        }
     }
 
     fn quote_body(&mut self) {

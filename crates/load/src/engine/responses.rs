@@ -38,19 +38,17 @@ impl Engine<'_, '_, '_> {
         };
         let was_over = open.client.is_closed();
         let bytes = self.inbox.bytes(bytes);
-        let seen = if let Some(mut events) = streaming::events(
-            &mut self.streams,
-            &mut self.ledger,
-            &mut self.messages,
-            &mut self.ended,
-            at,
-        ) {
-            open.client.input(bytes, &mut events);
-            events.release(&mut open.client)
-        } else {
-            let mut events = self.ledger.events(&mut self.ended, at);
-            open.client.input(bytes, &mut events);
-            events.seen
+        let seen = match &mut self.streams {
+            None => {
+                let mut events = self.ledger.events(&mut self.ended, at);
+                open.client.input(bytes, &mut events);
+                events.seen
+            }
+            Some(streams) => {
+                let (ledger, messages) = (&mut self.ledger, &mut self.messages);
+                let events = streams.events(ledger, messages, &mut self.ended, at);
+                streaming::take_input(bytes, events, &mut open.client)
+            }
         };
         // Counted immediately, whether calls succeed or fail, because the counts of bytes must never
         // decrease.
@@ -88,17 +86,16 @@ impl Engine<'_, '_, '_> {
         };
         let error = error.or(open.write_error.take());
         let orderly = error.is_none();
-        if let Some(mut events) = streaming::events(
-            &mut self.streams,
-            &mut self.ledger,
-            &mut self.messages,
-            &mut self.ended,
-            at,
-        ) {
-            open.client.end_of_input(orderly, &mut events);
-        } else {
-            let mut events = self.ledger.events(&mut self.ended, at);
-            open.client.end_of_input(orderly, &mut events);
+        match &mut self.streams {
+            None => {
+                let mut events = self.ledger.events(&mut self.ended, at);
+                open.client.end_of_input(orderly, &mut events);
+            }
+            Some(streams) => {
+                let (ledger, messages) = (&mut self.ledger, &mut self.messages);
+                let events = streams.events(ledger, messages, &mut self.ended, at);
+                streaming::end_input(orderly, events, &mut open.client);
+            }
         }
         self.pool.note_end_by_server(index);
         self.end_calls(index, at, error.as_ref())?;

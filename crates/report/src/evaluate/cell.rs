@@ -233,14 +233,15 @@ fn messages(
     elapsed_ns: u64,
 ) -> Result<Option<Box<MessageFindings>>, ReportError> {
     let all = || trials.iter().filter_map(|(_, m)| m.messages.as_deref());
-    if all().next().is_none() {
+    let Some(form) = all().next().map(|m| m.form) else {
         return Ok(None);
-    }
+    };
     let total = |of: fn(&MessageFigures) -> u64| sum(all().map(of));
     let (sent, received) = (total(|m| m.sent), total(|m| m.received));
     let unpaired = total(|m| m.unpaired);
     let latencies = all().filter_map(|m| m.latency.as_ref());
     Ok(Some(Box::new(MessageFindings {
+        form,
         sent,
         sent_per_second: goodput(sent, elapsed_ns).unwrap_or(0.0),
         received,

@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 
 use rpcgauge_study::expectation::Expectation;
-use rpcgauge_study::settings::{ENGINE, LiveCall, LiveWire, Settings, Target};
+use rpcgauge_study::settings::{ENGINE, LiveCall, LiveWire, Pace, Settings, Target};
+use rpcgauge_study::words::format_time;
 use serde::Serialize;
+
+use crate::units;
 
 /// How a variant calls: its settings, in the terms of the table of settings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -66,7 +69,11 @@ impl HowItCalls {
                 Some(service) => service.call(),
                 None => settings.called(),
             },
-            line: settings.how() + tls + &divided(settings) + &of_responses(settings),
+            line: settings.how()
+                + tls
+                + &divided(settings)
+                + &streamed(settings)
+                + &of_responses(settings),
             settings: written.collect(),
             link: settings.target.link().map(|link| link.values()),
             at_a_time: settings.target.at_a_time(),
@@ -102,6 +109,38 @@ fn divided(settings: &Settings) -> String {
         }
         _ => String::new(),
     }
+}
+
+/// How messages are exchanged, as far as the options say it: `, 5 messages per call in turn`.
+fn streamed(settings: &Settings) -> String {
+    let Target::Live(live) = &settings.target else {
+        return String::new();
+    };
+    let stream = &live.service.stream;
+    let messages = |count: u64, what: &str| {
+        let messages = units::counted(count, "message");
+        format!(", {messages} {what}per call")
+    };
+    let mut line = String::new();
+    if let Some(count) = stream.messages {
+        line += &messages(count, "");
+    }
+    match stream.pace {
+        Pace::Unpaced => {}
+        Pace::Rate(rate) => line += &format!(" at {}/s", units::number(rate)),
+        Pace::InTurn(0) => line += " in turn",
+        Pace::InTurn(ms) => line += &format!(" in turn with pauses of {}", format_time(ms)),
+    }
+    if let Some(count) = stream.receive {
+        line += &messages(count, "received ");
+    }
+    for (what, ms) in [
+        ("calls of", stream.time_ms),
+        ("message timeout", stream.message_timeout_ms),
+    ] {
+        line += &ms.map_or(String::new(), |ms| format!(", {what} {}", format_time(ms)));
+    }
+    line
 }
 
 fn of_responses(settings: &Settings) -> String {

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 
 use rpcgauge_study::histogram::Times;
 use rpcgauge_study::record::{
-    Calls, CodeKind, ErrorSample, FailureKind, Histogram, Memory, Payload, Stage, Startup, Threads,
+    Calls, CodeKind, ErrorSample, FailureKind, Histogram, Memory, Payload, Stage, Startup,
+    StreamForm, Threads,
 };
 use rpcgauge_study::settings::Idle;
 use serde::Serialize;
@@ -113,6 +114,8 @@ pub struct Figures {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MessageFindings {
+    /// Which side streams.
+    pub form: StreamForm,
     /// Messages passed to the transport, including those of retries.
     pub sent: u64,
     /// The same, per second of the measured time.

@@ -38,8 +38,10 @@ pub(crate) fn whole(document: &Document, style: Style) -> String {
     page.text
 }
 
-/// The width of the column of labels in a list of facts, including a gap.
+/// The minimum width of the column of labels in a list of facts, including a gap.
 const LABEL: usize = 13;
+/// Its maximum width. Longer labels stand out.
+const MAX_LABEL: usize = 18;
 
 /// A question is shown above its verdict if there is less room than this beside the verdict.
 const MIN_ROOM: usize = 34;
@@ -124,9 +126,13 @@ impl Page {
             Block::Note(text) => self.paragraph(Paint::Quiet, "", text),
             Block::Facts(facts) => {
                 let mut last = "";
+                let width = |label: &String| label.chars().count() + 1;
+                let fitting = facts.iter().map(|(label, _)| width(label));
+                let fitting = fitting.filter(|width| *width <= MAX_LABEL).max();
                 for (label, text) in facts {
                     let shown = if label == last { "" } else { label };
-                    let label_width = LABEL.max(shown.chars().count() + 1);
+                    let column = LABEL.max(fitting.unwrap_or(0));
+                    let label_width = column.max(shown.chars().count() + 1);
                     let first = format!("  {:<label_width$}", safe(shown));
                     self.paragraph(Paint::Plain, &first, &text.words());
                     last = label;

@@ -34,6 +34,9 @@ const KEPT_TEXT: usize = 1024;
 /// one, see [`super::UnaryResponse`].
 ///
 /// It stores no message: [`Response::next`] returns their pieces as they arrive.
+///
+/// Its methods are inlined into [`super::UnaryResponse`], which would otherwise be slower with a
+/// second caller.
 #[derive(Debug, Clone)]
 pub struct Response {
     max_message_bytes: u32,
@@ -98,7 +101,7 @@ impl Response {
     /// # Errors
     /// The response is not gRPC with this subtype. The caller may cancel the call, since the rest
     /// of the response does not matter. [`Response::finish`] reports the same violation again.
-    #[inline]
+    #[inline(always)]
     pub fn head(
         &mut self,
         status: u16,
@@ -130,7 +133,7 @@ impl Response {
     ///
     /// # Errors
     /// The body violates a rule, or a message exceeds the limit. See also [`Response::head`].
-    #[inline]
+    #[inline(always)]
     pub fn next<'a>(&mut self, data: &mut &'a [u8]) -> Result<Option<Piece<'a>>, GrpcViolation> {
         if let Some(violation) = self.violation {
             return Err(violation);
@@ -240,7 +243,7 @@ impl Response {
 
 /// Accepts `application/grpc`, alone or followed by `+` and the requested subtype. Parameters are
 /// ignored. A response without a subtype is accepted for any, since servers omit it in practice.
-#[inline]
+#[inline(always)]
 pub(super) fn check_content_type(
     value: Option<&[u8]>,
     subtype: Option<&str>,

@@ -82,7 +82,7 @@ impl UnaryResponse {
     }
 
     /// See [`Response::finish`]. Only a response with a message is OK.
-    #[inline]
+    #[inline(always)]
     pub fn finish(&mut self) -> Outcome<'_> {
         if self.compressed.is_none() && self.response.check_end().is_none() {
             let _ = self.response.refuse::<()>(GrpcViolation::NoMessage);

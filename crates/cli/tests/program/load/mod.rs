@@ -16,6 +16,7 @@ mod pushed;
 mod refused;
 mod result;
 mod stalled;
+mod streaming;
 mod tls;
 mod unwritten;
 mod watched;

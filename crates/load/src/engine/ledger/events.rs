@@ -24,7 +24,7 @@ pub(crate) struct CallEvents<'l> {
     pub(in crate::engine) calls: &'l mut InFlight,
     /// Calls that the input has ended, by token.
     pub(in crate::engine) ended: &'l mut Vec<(u64, CallEnd)>,
-    pub(super) trial: &'l Trial,
+    pub(in crate::engine) trial: &'l Trial,
     pub(in crate::engine) held: &'l mut Held,
     /// When the bytes were read, ns.
     pub(in crate::engine) at: u64,

@@ -279,7 +279,7 @@ impl<'t> Ledger<'t> {
             at,
             seen: Seen::default(),
         };
-        (events, self.recorder.messages.as_mut())
+        (events, self.recorder.messages.as_deref_mut())
     }
 
     /// Ends a call, successful or not, at `done` (ns). `late` indicates whether this is after the time in which

@@ -18,6 +18,7 @@
 //! - Every byte of a response is released once it is processed, so that only this process's speed slows down a
 //!   server.
 
+mod reader;
 mod receive;
 mod send;
 
@@ -27,7 +28,8 @@ use std::collections::{BinaryHeap, VecDeque};
 use rpcgauge_trial::{Pace, StreamForm, Streaming};
 use rpcgauge_wire::Exchange;
 
-pub(super) use self::receive::events;
+use self::reader::StreamReader;
+pub(super) use self::receive::{end_input, take_input};
 
 /// Maximum number of messages of a call that wait for their responses. With more, the server does not respond to each
 /// message.
@@ -37,6 +39,8 @@ const MAX_UNANSWERED: usize = 1 << 20;
 #[derive(Debug)]
 pub(super) struct Streams {
     settings: Streaming,
+    /// The maximum size of a received message, bytes.
+    max_message_bytes: u32,
     /// Time between two messages of a call at a rate, ns.
     interval: f64,
     /// What is due when: the time in ns, and the call. A call that has ended can still have alarms.
@@ -64,6 +68,8 @@ enum Alarm {
 #[derive(Debug)]
 pub(super) struct CallStream {
     exchange: Exchange,
+    /// Reads the response; `None` if the server sends only one message.
+    reader: Option<StreamReader>,
     sent: u64,
     received: u64,
     /// When the next message is due, ns.
@@ -91,9 +97,10 @@ enum Sends {
 }
 
 impl Streams {
-    pub(super) fn new(settings: &Streaming) -> Streams {
+    pub(super) fn new(settings: Streaming, max_message_bytes: u32) -> Streams {
         Streams {
-            settings: *settings,
+            settings,
+            max_message_bytes,
             interval: match settings.pace {
                 Pace::Rate(per_second) => 1e9 / per_second,
                 Pace::Unpaced | Pace::InTurn(_) => 0.0,
@@ -135,6 +142,7 @@ impl Streams {
         let settings = self.settings;
         let mut stream = CallStream {
             exchange,
+            reader: StreamReader::new(settings.form, self.max_message_bytes),
             sent: 0,
             received: 0,
             next_due: due,

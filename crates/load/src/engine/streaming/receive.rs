@@ -1,16 +1,18 @@
 //! Applies a connection's events to streaming calls.
 
 use rpcgauge_trial::{FailureKind, Pace, StreamForm};
-use rpcgauge_wire::{Client, Event, Sink};
+use rpcgauge_wire::{Client, Event, Fields, Sink};
 
+use super::reader::{Part, StreamReader, Unreadable};
 use super::{Alarm, CallStream, Sends, Streams};
 use crate::engine::Engine;
 use crate::engine::failure_kinds::TOO_LATE;
 use crate::engine::ledger::{Call, CallEnd, CallEvents, Ledger, Seen};
 use crate::engine::messages::{Messages, Unread};
-use crate::engine::response::NextMessage;
+use crate::engine::response::{Held, Response};
 use crate::error::LoadError;
 use crate::measurement::MessageFigures;
+use crate::trial::CallStyle;
 
 /// Receives the events of one connection, like [`CallEvents`], and takes the messages out of bodies.
 pub(in crate::engine) struct StreamEvents<'l, 'b, 'r> {
@@ -23,7 +25,21 @@ pub(in crate::engine) struct StreamEvents<'l, 'b, 'r> {
 impl Sink for StreamEvents<'_, '_, '_> {
     fn take(&mut self, event: Event<'_>) {
         match event {
-            Event::Body { token, data } => self.body(token, data),
+            Event::Head {
+                token,
+                status,
+                fields,
+                end,
+            } if self.head(token, (status, fields, end)) => {}
+            Event::Body { token, data } if self.body(token, data) => {}
+            Event::Trailers { token, fields } => {
+                let call = self.calls.calls.get(token);
+                let stream = call.and_then(|call| call.stream.as_mut());
+                if let Some(reader) = stream.and_then(|stream| stream.reader.as_mut()) {
+                    reader.trailers(&fields);
+                }
+                self.calls.take(Event::Trailers { token, fields });
+            }
             Event::Complete { token } => {
                 self.last_line(token);
                 self.calls.ended.push((token, CallEnd::StreamComplete));
@@ -34,52 +50,67 @@ impl Sink for StreamEvents<'_, '_, '_> {
 }
 
 impl StreamEvents<'_, '_, '_> {
-    /// Returns what was processed to the windows of the exchanges, and what the events revealed.
-    pub(in crate::engine) fn release(self, client: &mut Client) -> Seen {
-        for (exchange, bytes) in self.streams.released.drain(..) {
-            client.release(exchange, bytes);
+    /// Processes the head of a gRPC response with several messages. Returns false for other responses.
+    fn head(&mut self, token: u64, head: (u16, Fields<'_>, bool)) -> bool {
+        let trial = self.calls.trial;
+        let (Some(call), CallStyle::Grpc { subtype }) =
+            (self.calls.calls.get(token), &trial.request.style)
+        else {
+            return false;
+        };
+        let reader = call.stream.as_mut().and_then(|it| it.reader.as_mut());
+        let names_encoding = reader.and_then(|it| it.head(head, subtype.as_deref()));
+        if let Some(names_encoding) = names_encoding {
+            let (status, fields, _) = head;
+            let response = &mut call.response;
+            response.stream_head(trial, (status, fields), names_encoding);
         }
-        self.calls.seen
+        names_encoding.is_some()
     }
 
-    /// Takes the messages out of a piece of a body.
-    fn body(&mut self, token: u64, mut data: &[u8]) {
-        let Self {
+    /// Takes the messages out of a piece of a body. Returns false for a response with one message, and for one
+    /// that has failed, whose body is a text.
+    fn body(&mut self, token: u64, mut data: &[u8]) -> bool {
+        let CallEvents {
             calls,
-            streams,
-            messages,
-            figures,
-        } = self;
-        let Some(call) = calls.calls.get(token) else {
-            return;
+            ended,
+            held,
+            at,
+            seen,
+            ..
+        } = &mut self.calls;
+        let Some(call) = calls.get(token) else {
+            return true;
         };
-        if let Some(stream) = &call.stream {
-            streams.released.push((stream.exchange, data.len()));
-            if stream.is_over {
-                return;
-            }
-        }
-        if !streams.settings.form.server_streams() {
-            return calls.take(Event::Body { token, data });
-        }
-        let before = call.response.prefix_bytes();
-        let end = loop {
-            match call.response.next_message(&mut data, calls.held) {
-                NextMessage::Incomplete => break None,
-                NextMessage::Unreadable => break Some(CallEnd::GivenUp),
-                NextMessage::Complete => {}
-            }
-            let end = streams.message((token, call), calls.at, messages, figures);
-            call.response.end_message(calls.held);
-            if end.is_some() {
-                break end;
-            }
+        let Some(mut stream) = call.stream.take() else {
+            return false;
         };
-        calls.seen.prefixes += call.response.prefix_bytes() - before;
-        if let Some(stream) = &mut call.stream {
+        self.streams.released.push((stream.exchange, data.len()));
+        let has_messages = stream.reader.is_some() && !call.response.has_failed();
+        if has_messages && !stream.is_over {
+            let before = stream.prefix_bytes();
+            let end = loop {
+                match stream.next_message(&mut call.response, &mut data, held) {
+                    Ok(false) => break None,
+                    Ok(true) => {}
+                    Err(end) => break Some(end),
+                }
+                let read = self.messages.read_of_stream(call, *at);
+                let end = self
+                    .streams
+                    .message((token, call, &mut stream), read, *at, self.figures);
+                call.response.end_message(held);
+                if end.is_some() {
+                    break end;
+                }
+            };
+            seen.prefixes += stream.prefix_bytes() - before;
             stream.is_over = end.is_some();
+            ended.extend(end.map(|end| (token, end)));
         }
-        calls.ended.extend(end.map(|end| (token, end)));
+        let is_taken = has_messages || stream.is_over;
+        call.stream = Some(stream);
+        is_taken
     }
 
     /// Takes the last line of a body that ends without a line feed.
@@ -87,35 +118,54 @@ impl StreamEvents<'_, '_, '_> {
         let Some(call) = self.calls.calls.get(token) else {
             return;
         };
-        let is_over = call.stream.as_ref().is_none_or(|stream| stream.is_over);
-        if !is_over && call.response.ends_message() {
+        let Some(mut stream) = call.stream.take() else {
+            return;
+        };
+        let reader = stream.reader.as_ref();
+        let is_message = reader.is_some_and(StreamReader::ends_message);
+        if is_message && !stream.is_over && !call.response.has_failed() {
             let at = self.calls.at;
-            let end = self
-                .streams
-                .message((token, call), at, self.messages, self.figures);
+            let read = self.messages.read_of_stream(call, at);
+            let of = (token, &mut *call, &mut *stream);
+            let end = self.streams.message(of, read, at, self.figures);
             self.calls.ended.extend(end.map(|end| (token, end)));
         }
+        call.stream = Some(stream);
     }
 }
 
 impl Streams {
-    /// Checks and counts a message that was read at `at` (ns). Returns how it ends its call, if it does.
+    /// A sink for the events of bytes that were read at `at` (ns).
+    pub(in crate::engine) fn events<'l, 'b, 'r>(
+        &'l mut self,
+        ledger: &'l mut Ledger<'_>,
+        messages: &'l mut Messages<'b, 'r>,
+        ended: &'l mut Vec<(u64, CallEnd)>,
+        at: u64,
+    ) -> Option<StreamEvents<'l, 'b, 'r>> {
+        let (calls, figures) = ledger.stream_events(ended, at);
+        Some(StreamEvents {
+            calls,
+            streams: self,
+            messages,
+            figures: figures?,
+        })
+    }
+
+    /// Counts a message that arrived at `at` (ns) and was `read`. Returns how it ends its call, if it does.
     fn message(
         &mut self,
-        (token, call): (u64, &mut Call),
+        (token, call, stream): (u64, &mut Call, &mut CallStream),
+        read: Result<(), Unread>,
         at: u64,
-        messages: &mut Messages<'_, '_>,
         figures: &mut MessageFigures,
     ) -> Option<CallEnd> {
-        let (_, read) = messages.read(call, at);
         if let Err(Unread::Failed(kind, error)) = read {
             call.response.refuse(kind, error.0);
             return Some(CallEnd::GivenUp);
         }
-        let (due, measured) = (call.due, call.measured);
-        let stream = call.stream.as_mut()?;
-        if measured {
-            stream.count(at, due, figures);
+        if call.measured {
+            stream.count(at, call.due, figures);
         }
         stream.received += 1;
         stream.last_at = at;
@@ -130,6 +180,41 @@ impl Streams {
 }
 
 impl CallStream {
+    fn prefix_bytes(&self) -> u64 {
+        self.reader.as_ref().map_or(0, StreamReader::prefix_bytes)
+    }
+
+    /// Stores the bytes of the next message in `response`. Returns whether it is complete, or how the call ends if
+    /// something else follows.
+    fn next_message(
+        &mut self,
+        response: &mut Response,
+        data: &mut &[u8],
+        held: &mut Held,
+    ) -> Result<bool, CallEnd> {
+        let Some(reader) = &mut self.reader else {
+            return Ok(false);
+        };
+        loop {
+            match reader.next(data) {
+                Ok(Some(Part::Start { compressed })) => response.begin_message(compressed),
+                Ok(Some(Part::Bytes(payload))) => response.store(payload, held),
+                Ok(Some(Part::End)) => return Ok(true),
+                Ok(None) => return Ok(false),
+                Err(Unreadable::Grpc) => {
+                    if let Some(outcome) = reader.finish() {
+                        response.finish_stream(&outcome);
+                    }
+                    return Err(CallEnd::GivenUp);
+                }
+                Err(Unreadable::Text(limit)) => {
+                    response.refuse(FailureKind::TooLarge, limit.to_string());
+                    return Err(CallEnd::GivenUp);
+                }
+            }
+        }
+    }
+
     /// Counts a message of a measured call that was due at `call_due` (ns).
     fn count(&self, at: u64, call_due: u64, figures: &mut MessageFigures) {
         figures.received += 1;
@@ -156,10 +241,10 @@ impl Engine<'_, '_, '_> {
         let (Some(call), Some(streams)) = (call, &self.streams) else {
             return Ok(());
         };
-        let Some(stream) = &call.stream else {
+        let Some(stream) = &mut call.stream else {
             return Ok(());
         };
-        let figures = self.ledger.recorder.messages.as_mut();
+        let figures = self.ledger.recorder.messages.as_deref_mut();
         if let Some(figures) = figures.filter(|_| call.measured) {
             let is_paired = !stream.out_of_turn && (has_enough || stream.sent == stream.received);
             let is_bidirectional = streams.settings.form == StreamForm::Bidirectional;
@@ -169,11 +254,15 @@ impl Engine<'_, '_, '_> {
         if !streams.settings.form.server_streams() && !has_enough {
             return self.complete(token, read_at);
         }
+        let outcome = stream.reader.as_mut().and_then(StreamReader::finish);
+        if let Some(outcome) = outcome.filter(|_| !has_enough) {
+            call.response.finish_stream(&outcome);
+        }
         let received = stream.received;
         self.pool.note_response(call.connection);
         if call.is_out_of_time(read_at) {
             self.end_call(token, read_at, Err(TOO_LATE));
-        } else if !has_enough && let Err(kind) = call.response.finish() {
+        } else if let Err(kind) = call.response.finish() {
             self.fail_response(token, read_at, kind);
         } else if let Some(expected) = self.trial.expect.messages.filter(|n| *n != received) {
             let text = format!("the number of messages is {received} instead of {expected}");
@@ -185,20 +274,32 @@ impl Engine<'_, '_, '_> {
     }
 }
 
-/// Returns a sink for the events of bytes that were read at `at` (ns), if calls stream.
-pub(in crate::engine) fn events<'l, 'b, 'r>(
-    streams: &'l mut Option<Streams>,
-    ledger: &'l mut Ledger<'_>,
-    messages: &'l mut Messages<'b, 'r>,
-    ended: &'l mut Vec<(u64, CallEnd)>,
-    at: u64,
-) -> Option<StreamEvents<'l, 'b, 'r>> {
-    let streams = streams.as_mut()?;
-    let (calls, figures) = ledger.stream_events(ended, at);
-    Some(StreamEvents {
-        calls,
-        streams,
-        messages,
-        figures: figures?,
-    })
+/// Passes bytes to an HTTP client, and returns what the events revealed. What was processed is returned to the windows of
+/// the exchanges.
+#[inline(never)]
+pub(in crate::engine) fn take_input(
+    bytes: &[u8],
+    events: Option<StreamEvents<'_, '_, '_>>,
+    client: &mut Client,
+) -> Seen {
+    let Some(mut events) = events else {
+        return Seen::default();
+    };
+    client.input(bytes, &mut events);
+    for (exchange, bytes) in events.streams.released.drain(..) {
+        client.release(exchange, bytes);
+    }
+    events.calls.seen
+}
+
+/// Notes that an HTTP client's input ends.
+#[inline(never)]
+pub(in crate::engine) fn end_input(
+    orderly: bool,
+    events: Option<StreamEvents<'_, '_, '_>>,
+    client: &mut Client,
+) {
+    if let Some(mut events) = events {
+        client.end_of_input(orderly, &mut events);
+    }
 }

@@ -38,6 +38,7 @@ impl Engine<'_, '_, '_> {
     }
 
     /// Sends the messages that are due, and ends the calls whose time is over.
+    #[inline(never)]
     pub(in crate::engine) fn send_messages(&mut self, now: u64) -> Result<(), LoadError> {
         while let Some((token, alarm)) = self.take_alarm(now) {
             match alarm {
@@ -76,6 +77,7 @@ impl Engine<'_, '_, '_> {
     }
 
     /// When the loop must send messages next, ns: `now` if there are some that can be sent.
+    #[inline(never)]
     pub(in crate::engine) fn next_message_at(&self, now: u64) -> u64 {
         let Some(streams) = &self.streams else {
             return u64::MAX;

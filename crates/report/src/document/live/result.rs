@@ -31,7 +31,7 @@ pub(super) fn facts(variant: &VariantFindings, figures: &Figures) -> Block {
         if let Some(messages) = messages {
             distribution("first message", &messages.first, "");
             distribution("gap", &messages.gap, "");
-            distribution("per message", &messages.latency, "");
+            distribution("message latency", &messages.latency, "");
         }
         distribution("latency", &figures.latency, of_whom);
         distribution("of failed", &figures.failed_latency, "");
@@ -89,14 +89,25 @@ fn messages(messages: &MessageFindings) -> String {
         0 => String::new(),
         count => format!("; {} {what}", units::counted(count, "call")),
     };
+    let sent = format!(
+        "{}, {} sent ({}/s)",
+        messages.form.title(),
+        units::count(messages.sent),
+        units::number(messages.sent_per_second),
+    );
+    let received = format!(
+        ", {} received ({}/s)",
+        units::count(messages.received),
+        units::number(messages.received_per_second),
+    );
+    let received = if messages.form.server_streams() {
+        received
+    } else {
+        String::new()
+    };
     [
-        format!(
-            "{} sent ({}/s), {} received ({}/s)",
-            units::count(messages.sent),
-            units::number(messages.sent_per_second),
-            units::count(messages.received),
-            units::number(messages.received_per_second),
-        ),
+        sent,
+        received,
         calls(
             messages.ended_early,
             "ended by the server before all messages were sent",

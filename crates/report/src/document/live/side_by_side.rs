@@ -61,10 +61,8 @@ pub(super) fn section(both: [&Called<'_>; 2]) -> Section {
         }),
         message("first message p50", &|messages| p50(&messages.first)),
         message("gap p50", &|messages| p50(&messages.gap)),
-        message("per message p50", &|messages| p50(&messages.latency)),
-        message("per message p99", &|messages| {
-            messages.latency.as_ref()?.p99_ns
-        }),
+        message("message p50", &|messages| p50(&messages.latency)),
+        message("message p99", &|messages| messages.latency.as_ref()?.p99_ns),
         time("p50", &|times| Some(times.p50_ns)),
         time("p90", &|times| times.p90_ns),
         time("p99", &|times| times.p99_ns),

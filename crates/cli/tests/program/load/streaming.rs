@@ -1,0 +1,139 @@
+//! Calls that stream messages.
+
+use std::io::Write as _;
+use std::net::TcpStream;
+use std::thread;
+use std::time::Duration;
+
+use super::{HELLO, Service, figures, serving};
+use crate::common::{Place, report};
+
+/// The reflection method of the embedded server: each message has one response.
+const BIDIRECTIONAL: &str = "grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
+const QUESTION: &str = r#"{"listServices": ""}"#;
+
+fn load(place: &Place, target: &str, more: &[&str]) -> crate::common::Finished {
+    let words = ["load", target, "--warmup", "0s", "--out", "run", "--quiet"];
+    place.run(&[&words[..], more].concat())
+}
+
+#[test]
+fn reflection_says_how_a_method_streams() {
+    for pace in [&["--in-turn"][..], &["--message-rate", "500"], &[]] {
+        let place = Place::new();
+        let service = Service::start(&place, &[]);
+        let target = format!("grpc://{}/{BIDIRECTIONAL}", service.address);
+        let more = ["--data", QUESTION, "--messages", "5", "--calls", "20"];
+        let expected = ["--expect", "messages = 5"];
+        let shown = load(&place, &target, &[&more[..], &expected, pace].concat()).well();
+        assert!(shown.contains("20 started: 20 succeeded"), "{shown}");
+        assert!(
+            shown.contains("bidirectional stream, 100 sent") && shown.contains(", 100 received"),
+            "{shown}"
+        );
+        let report = report(&place.path().join("run"));
+        let messages = &figures(&report)["messages"];
+        assert_eq!(messages["form"], "bidirectional");
+        assert_eq!(messages["received"], 100);
+        assert_eq!(messages["first"]["count"], 20);
+        assert_eq!(messages["gap"]["count"], 80);
+        assert_eq!(messages["latency"]["count"], 100);
+    }
+}
+
+#[test]
+fn a_call_ends_after_its_time_or_its_messages() {
+    let place = Place::new();
+    let service = Service::start(&place, &[]);
+    let target = format!("grpc://{}/{BIDIRECTIONAL}", service.address);
+    let more = ["--data", QUESTION, "--calls", "2"];
+    let timed = ["--call-time", "200ms", "--message-rate", "100"];
+    load(&place, &target, &[&more[..], &timed].concat()).well();
+    let of_run = |name: &str| figures(&report(&place.path().join(name)))["messages"].clone();
+    let received = of_run("run")["received"].as_u64();
+    assert!(received > Some(10), "{received:?}");
+    std::fs::rename(place.path().join("run"), place.path().join("timed")).expect("renamed");
+    let enough = ["--receive", "3", "--messages", "50", "--in-turn"];
+    load(&place, &target, &[&more[..], &enough].concat()).well();
+    assert_eq!(of_run("run")["received"], 6);
+}
+
+/// Answers each request with three chunks, 10 ms apart.
+fn chunks(mut stream: TcpStream, chunks: [&str; 3]) {
+    super::answer_each(stream.try_clone().expect("a handle"), |_| {
+        let head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
+        let mut written = stream.write_all(head.as_bytes());
+        for chunk in chunks {
+            thread::sleep(Duration::from_millis(10));
+            let chunk = format!("{:x}\r\n{chunk}\r\n", chunk.len());
+            written = written.and_then(|()| stream.write_all(chunk.as_bytes()));
+        }
+        written
+            .and_then(|()| stream.write_all(b"0\r\n\r\n"))
+            .expect("written");
+        ""
+    });
+}
+
+#[test]
+fn lines_and_events_over_http_are_messages() {
+    let place = Place::new();
+    for (form, content) in [
+        ("ndjson", ["{\"n\":1}\n", "{\"n\":1}\n", "{\"n\":1}\n"]),
+        ("sse", ["data: {\"n\":1}\n\n"; 3]),
+    ] {
+        let address = serving(move |stream| chunks(stream, content));
+        let more = ["--stream", form, "--calls", "4", "--expect", "$.n = 1"];
+        let shown = load(&place, &format!("http://{address}/"), &more).well();
+        assert!(shown.contains(", 12 received"), "{shown}");
+        assert!(shown.contains("12 by what is expected"), "{shown}");
+        std::fs::remove_dir_all(place.path().join("run")).expect("removed");
+    }
+}
+
+#[test]
+fn what_does_not_fit_a_method_is_refused() {
+    let place = Place::new();
+    let service = Service::start(&place, &[]);
+    let unary = service.grpc();
+    let streaming = format!("grpc://{}/{BIDIRECTIONAL}", service.address);
+    let refused = |target: &str, more: &[&str], parts: &[&str]| {
+        load(&place, target, more).refused(parts);
+    };
+    let data = ["--data", QUESTION];
+    refused(
+        &unary,
+        &["--messages", "3"],
+        &[HELLO, "is a unary method", "\"messages\""],
+    );
+    refused(
+        &streaming,
+        &[&data[..], &["--stream", "server"]].concat(),
+        &["is a bidirectional-streaming method", "\"server\""],
+    );
+    refused(
+        &unary.replace("grpc", "http"),
+        &["--stream", "client"],
+        &["--stream", "over HTTP", "\"sse\""],
+    );
+    refused(
+        &unary.replace("grpc", "http"),
+        &["--messages", "2"],
+        &["\"messages\" is for streaming calls", "\"stream\""],
+    );
+    refused(
+        &streaming,
+        &[&data[..], &["--think-time", "1s"]].concat(),
+        &["--in-turn"],
+    );
+    refused(
+        &streaming,
+        &[&data[..], &["--messages", "0"]].concat(),
+        &["--messages", "at least 1"],
+    );
+    refused(
+        &streaming,
+        &[&data[..], &["--message-rate", "0"]].concat(),
+        &["--message-rate", "more than 0"],
+    );
+}
