@@ -21,7 +21,7 @@ pub(crate) struct StudyText {
 
 /// Keys whose names differ from their options, with the option's name; empty if the key has no
 /// option.
-const OPTIONS: [(&str, &str); 21] = [
+const OPTIONS: [(&str, &str); 22] = [
     ("command", "--call"),
     ("question", ""),
     ("server", "--stack"),
@@ -32,6 +32,7 @@ const OPTIONS: [(&str, &str); 21] = [
     ("metric", ""),
     ("headline", ""),
     ("target", ""),
+    ("form", "--stream"),
     ("headers", "-H"),
     ("http-method", "-X"),
     ("time", "--duration"),

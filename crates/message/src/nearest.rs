@@ -13,7 +13,7 @@ const OFFERED: usize = 3;
 
 /// If nothing is similar, all known names are listed, but no more than this: a longer list would bury the
 /// message itself.
-const LISTED: usize = 26;
+const LISTED: usize = 30;
 
 /// The hint after an unknown name in a message: `; did you mean "x"?`, `; expected one of x, y`, or nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

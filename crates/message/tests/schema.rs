@@ -78,18 +78,20 @@ fn unknown_methods_come_with_the_nearest() {
 }
 
 #[test]
-fn streaming_methods_are_refused() {
+fn streaming_methods_are_not_unary() {
     for (name, kind) in [
         ("List", "server"),
         ("Put", "client"),
         ("Sync", "bidirectional"),
     ] {
-        let error = shop().method(&format!("shop.Orders/{name}")).unwrap_err();
+        let method = shop().method(&format!("shop.Orders/{name}")).unwrap();
+        let error = method.unary().unwrap_err();
         assert_eq!(
             error.to_string(),
             format!(
                 "\"shop.Orders/{name}\" is a {kind}-streaming method; only unary methods (one \
-                 request, one response) are supported"
+                 request, one response) can be compared; call a running service with `rpcgauge \
+                 load`"
             )
         );
     }

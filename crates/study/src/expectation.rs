@@ -362,7 +362,9 @@ mod tests {
             let error = text.parse::<Expectation>().unwrap_err().to_string();
             error.split("; write it like").next().unwrap().to_owned()
         };
-        insta::assert_snapshot!(why("code = 200"), @r#""code = 200" is not an expectation: it must begin with status, body or a JSON path such as $.items[0].id"#);
+        insta::assert_snapshot!(why("code = 200"), @r#""code = 200" is not an expectation: it must begin with status, messages, body or a JSON path such as $.items[0].id"#);
+        insta::assert_snapshot!(why("messages > 3"), @r#""messages > 3" is not an expectation: expected =, != or contains before "> 3""#);
+        insta::assert_snapshot!(why("messages = 1.5"), @r#""messages = 1.5" is not an expectation: a number of messages is compared by = with a whole number"#);
         insta::assert_snapshot!(why("status < 300"), @r#""status < 300" is not an expectation: expected =, != or contains before "< 300""#);
         insta::assert_snapshot!(why("status = 99"), @r#""status = 99" is not an expectation: 99 is not a status from 200 to 599"#);
         insta::assert_snapshot!(why("status != 200"), @r#""status != 200" is not an expectation: a status is compared by = with a number"#);

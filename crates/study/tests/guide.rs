@@ -38,6 +38,7 @@ fn every_key_is_in_the_guide() {
         "[workload]\nname = \"hello\"",
         "[workload]\nmethod = \"a.B/C\"",
         "[service]",
+        "[service.stream]",
         "[[service.calls]]\nname = \"a\"",
         "[capacity]",
         "[placement]",

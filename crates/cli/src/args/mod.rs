@@ -36,7 +36,7 @@ pub(crate) use message::{LimitArgs, SchemaArgs, SizeArgs};
 pub(crate) use report::{DiffArgs, DiffFormat, Format, ReportArgs};
 pub(crate) use run::{OutputArgs, OverrideArgs, PlanArgs, RunArgs};
 pub(crate) use serve::{ServeArgs, ServedWorkload};
-pub(crate) use stream::{Stream, StreamArgs};
+pub(crate) use stream::StreamArgs;
 pub(crate) use subjects::{SubjectFolders, SubjectsArgs, SubjectsCommand};
 pub(crate) use worker::WorkerArgs;
 

@@ -222,15 +222,24 @@ pub(super) fn write_data(text: &mut StudyText, data: &DataArgs) -> Result<(), Fa
 }
 
 /// Writes how messages are exchanged.
-pub(super) fn write_stream(text: &mut StudyText, stream: &StreamArgs) {
-    text.optional("stream", stream.stream.map(args::Stream::as_str));
-    text.optional("messages", stream.messages.map(number));
-    text.optional("message-rate", stream.message_rate);
-    text.optional("in-turn", stream.in_turn.then_some(true));
-    text.optional("think-time", stream.think_time.map(format_time));
-    text.optional("receive", stream.receive.map(number));
-    text.optional("call-time", stream.call_time.map(format_time));
-    text.optional("message-timeout", stream.message_timeout.map(format_time));
+fn write_stream(text: &mut StudyText, stream: &StreamArgs) {
+    let times = [
+        ("think-time", stream.think_time),
+        ("call-time", stream.call_time),
+        ("message-timeout", stream.message_timeout),
+    ];
+    let times = times.map(|(key, ms)| (key, ms.map(|ms| format_time(ms).into())));
+    let others = [
+        ("form", stream.stream.map(|form| form.as_str().into())),
+        ("messages", stream.messages.map(|n| number(n).into())),
+        ("message-rate", stream.message_rate.map(Into::into)),
+        ("in-turn", stream.in_turn.then_some(true.into())),
+        ("receive", stream.receive.map(|n| number(n).into())),
+    ];
+    let given = others.into_iter().chain(times);
+    let given = given.filter_map(|(key, value)| Some((key.to_owned(), value?)));
+    let given: toml::Table = given.collect();
+    text.optional("stream", (!given.is_empty()).then_some(given));
 }
 
 /// Writes the form of calls.

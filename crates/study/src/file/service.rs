@@ -39,7 +39,20 @@ pub(crate) struct ServiceWritten {
     pub(crate) include: Option<Spanned<Paths>>,
     pub(crate) descriptor_set: Option<Spanned<PathText>>,
     pub(crate) expect: Option<Vec<Spanned<Expectation>>>,
-    pub(crate) stream: Option<Spanned<StreamForm>>,
+    pub(crate) stream: Option<StreamWritten>,
+    pub(crate) at_end: Option<Spanned<AtEnd>>,
+    pub(crate) max_requests: Option<Spanned<u64>>,
+    pub(crate) keepalive: Option<Spanned<Time>>,
+    pub(crate) keepalive_timeout: Option<Spanned<Time>>,
+    pub(crate) lb_strategy: Option<Spanned<LbStrategy>>,
+    pub(crate) calls: Option<Spanned<Vec<Spanned<CallWritten>>>>,
+}
+
+/// How the messages of streaming calls are exchanged, as written.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct StreamWritten {
+    pub(crate) form: Option<Spanned<StreamForm>>,
     pub(crate) messages: Option<Spanned<u64>>,
     pub(crate) message_rate: Option<Spanned<f64>>,
     pub(crate) in_turn: Option<Spanned<bool>>,
@@ -47,12 +60,6 @@ pub(crate) struct ServiceWritten {
     pub(crate) receive: Option<Spanned<u64>>,
     pub(crate) call_time: Option<Spanned<Time>>,
     pub(crate) message_timeout: Option<Spanned<Time>>,
-    pub(crate) at_end: Option<Spanned<AtEnd>>,
-    pub(crate) max_requests: Option<Spanned<u64>>,
-    pub(crate) keepalive: Option<Spanned<Time>>,
-    pub(crate) keepalive_timeout: Option<Spanned<Time>>,
-    pub(crate) lb_strategy: Option<Spanned<LbStrategy>>,
-    pub(crate) calls: Option<Spanned<Vec<Spanned<CallWritten>>>>,
 }
 
 /// A call of a mix as written. What it leaves out, it takes from the service.
@@ -200,13 +207,6 @@ impl ServiceWritten {
             descriptor_set,
             expect,
             stream,
-            messages,
-            message_rate,
-            in_turn,
-            think_time,
-            receive,
-            call_time,
-            message_timeout,
             at_end,
             max_requests,
             keepalive,

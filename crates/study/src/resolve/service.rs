@@ -302,8 +302,11 @@ impl Resolver<'_> {
 
     /// The options of streaming calls. Whether they fit the method shows once its descriptor is known.
     fn stream(&self, url: &Url, written: &ServiceWritten) -> Result<StreamOptions, StudyError> {
+        let Some(written) = &written.stream else {
+            return Ok(StreamOptions::default());
+        };
         let wrong = |place: Range<usize>, message: &str| Err(self.source.error(place, message));
-        if let Some(form) = &written.stream
+        if let Some(form) = &written.form
             && form.get_ref().is_grpc() != url.scheme.is_grpc()
         {
             let message = if url.scheme.is_grpc() {
@@ -340,7 +343,7 @@ impl Resolver<'_> {
         };
         let ms = |time: &Option<Spanned<Time>>| value(time).map(|Time(ms)| ms);
         Ok(StreamOptions {
-            form: value(&written.stream),
+            form: value(&written.form),
             messages: value(&written.messages),
             pace,
             receive: value(&written.receive),

@@ -42,7 +42,7 @@ impl StreamOptions {
             (Some(given), Some(method)) if by_descriptor != Some(given) => {
                 let is = by_descriptor.map_or("a unary", StreamForm::article_and_name);
                 return Err(format!(
-                    "{method} is {is} method; leave out \"stream\", which says \"{}\"",
+                    "{method} is {is} method; leave out its form, \"{}\" (--stream)",
                     given.name()
                 ));
             }
@@ -55,8 +55,8 @@ impl StreamOptions {
                     "{method} is a unary method; leave out \"{option}\", which is for streaming calls"
                 )),
                 (Some(option), None) => Err(format!(
-                    "\"{option}\" is for streaming calls, and nothing says how this one streams; give \"stream\" \
-                     as well"
+                    "\"{option}\" is for streaming calls, and nothing says how this one streams; give its form \
+                     (--stream)"
                 )),
             };
         };
@@ -164,7 +164,7 @@ mod tests {
             (
                 client,
                 Some(StreamForm::Server),
-                "a.B/C is a server-streaming method; leave out \"stream\", which says \"client\"",
+                "a.B/C is a server-streaming method; leave out its form, \"client\" (--stream)",
             ),
         ];
         for (options, form, expected) in table {
@@ -172,7 +172,7 @@ mod tests {
         }
         assert_eq!(
             messages.streaming(None, None).unwrap_err(),
-            "\"messages\" is for streaming calls, and nothing says how this one streams; give \"stream\" as well"
+            "\"messages\" is for streaming calls, and nothing says how this one streams; give its form (--stream)"
         );
         assert_eq!(StreamOptions::default().streaming(None, None), Ok(None));
     }

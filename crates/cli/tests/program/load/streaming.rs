@@ -119,7 +119,7 @@ fn what_does_not_fit_a_method_is_refused() {
     refused(
         &unary.replace("grpc", "http"),
         &["--messages", "2"],
-        &["\"messages\" is for streaming calls", "\"stream\""],
+        &["\"messages\" is for streaming calls", "--stream"],
     );
     refused(
         &streaming,
