@@ -41,7 +41,7 @@ pub(crate) fn whole(document: &Document, style: Style) -> String {
 /// The minimum width of the column of labels in a list of facts, including a gap.
 const LABEL: usize = 13;
 /// Its maximum width. Longer labels stand out.
-const MAX_LABEL: usize = 18;
+const MAX_LABEL: usize = 20;
 
 /// A question is shown above its verdict if there is less room than this beside the verdict.
 const MIN_ROOM: usize = 34;
