@@ -19,6 +19,9 @@ pub enum LoadError {
     /// A prepared body cannot be framed.
     #[error("the request body cannot be sent: {0}")]
     Body(#[from] rpcgauge_wire::grpc::MessageTooLong),
+    /// The bodies or the checks of a thread's calls cannot be created.
+    #[error("{0}")]
+    Inputs(CodecError),
     /// The system refused a resource that the event loop needs.
     #[error("cannot {what}: {source}")]
     Machine {
@@ -55,7 +58,7 @@ impl LoadError {
     /// Who can fix the error.
     pub fn fault(&self) -> Fault {
         match self {
-            Self::Setting(_) | Self::Request(_) | Self::Body(_) => Fault::User,
+            Self::Setting(_) | Self::Request(_) | Self::Body(_) | Self::Inputs(_) => Fault::User,
             Self::Machine { .. } => Fault::Machine,
             Self::WrongResponse { .. } => Fault::Subject,
             Self::Accounting(_) => Fault::Instrument,

@@ -14,6 +14,8 @@
 //! started = answered + failed + abandoned. A call that the server declares unprocessed is sent again, and
 //! remains one call ([`Calls::retried`](rpcgauge_trial::Calls::retried) counts the sends).
 //!
+//! [`measure_on_threads`] runs the trial on several threads: each has a [`Shard`] of it, and the figures are merged.
+//!
 //! A [`Session`] measures a closed loop one slice at a time, so that several sessions can take turns.
 //!
 //! For a small example, see `benches/stage_stamps.rs`.
@@ -28,10 +30,12 @@ mod error;
 mod fetch;
 mod histogram;
 mod measurement;
+mod merge;
 mod progress;
 mod recorder;
 mod schedule;
 mod secrets;
+mod shard;
 mod slow;
 mod steps;
 mod timeline;
@@ -48,13 +52,16 @@ pub use bodies::{
 };
 pub use clock::now as monotonic_ns;
 pub use demand::Demand;
-pub use engine::{Counted, Hooks, Session, measure, measure_with};
+pub use engine::{Counted, Hooks, Session, ShardCalls, measure, measure_on_threads, measure_with};
 pub use error::LoadError;
 pub use fetch::{Fetch, FetchError, Fetched};
-pub use measurement::{Marks, Measurement, MessageFigures, ServiceTimes, SliceCount, Stages};
+pub use measurement::{
+    Marks, Measurement, MessageFigures, MessageSizes, ServiceTimes, SliceCount, Stages,
+};
 pub use progress::{IntervalTimes, ProgressHook, TrialProgress};
 pub use rpcgauge_wire::{ByteCount, Limits, Protocol, Traffic};
 pub use secrets::without_values;
+pub use shard::Shard;
 pub use slow::{SLOW_FACTOR, SlowCall, SlowCalls, Usual};
 pub use steps::{CallFigures, StepFigures};
 pub use timeline::TimelineRecorder;

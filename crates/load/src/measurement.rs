@@ -19,7 +19,7 @@ use crate::steps::{CallFigures, StepFigures};
 pub type Stages = BTreeMap<Stage, Histogram>;
 
 /// The figures of a trial. Times are in nanoseconds unless stated otherwise.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Measurement {
     /// The measured calls, counted by outcome.
     pub calls: Calls,
@@ -80,9 +80,11 @@ pub struct Measurement {
     /// The slices of a session; `None` if the measured part was not divided.
     pub slices: Option<SliceCount>,
     /// The sizes of the messages.
-    pub payload: Payload,
-    /// CPU time of the measuring thread over [`Measurement::spent_over`].
+    pub sizes: MessageSizes,
+    /// CPU time of the measuring threads over [`Measurement::spent_over`].
     pub cpu: Cpu,
+    /// The CPU time of the measuring thread that used the most, ns.
+    pub busiest_ns: u64,
     /// Connections that were open when the measured part began.
     pub connections_at_start: u64,
     /// Connections opened during the measured part.
@@ -104,7 +106,7 @@ pub struct Measurement {
     /// failed as [`rpcgauge_trial::FailureKind::ClientStalled`], and the time is excluded from
     /// [`Measurement::elapsed`] and [`Measurement::spent_over`].
     pub stalls: Stalls,
-    /// Maximum number of concurrent calls in the measured part. It can be lower than a closed loop requests,
+    /// Maximum number of concurrent calls in the measured part; with several threads, the sum of their maxima. It can be lower than a closed loop requests,
     /// for example if the server allows fewer streams on its connections.
     pub most_in_flight: u64,
     /// Responses that were uncompressed although [`crate::Expect::encoding`] specifies an encoding.
@@ -131,7 +133,7 @@ impl Measurement {
 
 /// Times of successful calls from just before the first write of the request, or of its last retry. Writes and
 /// reads carry many calls, so the times include what else was in the same write and read.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ServiceTimes {
     /// Until the read that brought the last byte of the response.
     pub whole: Histogram,
@@ -140,7 +142,7 @@ pub struct ServiceTimes {
 }
 
 /// The messages of measured streaming calls ([`crate::Trial::streaming`]). All times are in ns.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct MessageFigures {
     /// Which side streams.
     pub form: StreamForm,
@@ -186,6 +188,39 @@ impl MessageFigures {
 
     pub(crate) fn note_latency(&mut self, ns: u64) {
         record(&mut self.latency, ns);
+    }
+}
+
+/// Sums of message sizes over measured calls, bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct MessageSizes {
+    /// Requests that were sent.
+    pub requests: u64,
+    /// Their messages before compression.
+    pub request_plain: u64,
+    /// Their messages as carried.
+    pub request_carried: u64,
+    /// Successful responses.
+    pub responses: u64,
+    /// Their messages as carried.
+    pub response_carried: u64,
+    /// Responses whose uncompressed size is known, including verified ones of the warm-up.
+    pub plain_responses: u64,
+    /// Their uncompressed messages.
+    pub response_plain: u64,
+}
+
+impl MessageSizes {
+    /// The mean sizes.
+    pub fn means(&self) -> Payload {
+        let mean = |sum: u64, count: u64| sum as f64 / count.max(1) as f64;
+        Payload {
+            request: Some(mean(self.request_plain, self.requests)),
+            request_compressed: Some(mean(self.request_carried, self.requests)),
+            response: (self.plain_responses > 0)
+                .then(|| mean(self.response_plain, self.plain_responses)),
+            response_compressed: Some(mean(self.response_carried, self.responses)),
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use rpcgauge_trial::Schedule;
 
 use self::arrivals::ArrivalTimes;
+use crate::shard::Shard;
 
 /// The due times of a trial's calls, in order. In a closed loop, each call that ends makes another one due.
 /// Arrivals do not wait for calls, and a backlog of them uses no memory.
@@ -27,6 +28,11 @@ impl DueTimes {
     /// Starts `schedule` at `start` (ns), when all calls of a closed loop, or the first call of a rate, are
     /// due. `seed` makes random arrivals repeatable.
     pub(crate) fn new(schedule: &Schedule, seed: u64, start: u64) -> DueTimes {
+        DueTimes::of_shard(schedule, Shard::WHOLE, seed, start)
+    }
+
+    /// Like [`DueTimes::new`], but only the arrivals of a shard. A closed loop is not divided here.
+    pub(crate) fn of_shard(schedule: &Schedule, shard: Shard, seed: u64, start: u64) -> DueTimes {
         let mut arrivals = match schedule {
             Schedule::Closed { in_flight } => {
                 return DueTimes::Closed(std::iter::repeat_n(start, *in_flight as usize).collect());
@@ -39,6 +45,7 @@ impl DueTimes {
                 ArrivalTimes::ramp(parts, (*arrivals, seed), start)
             }
         };
+        arrivals.only(shard);
         let next = arrivals.next();
         DueTimes::Arrivals { arrivals, next }
     }
@@ -122,12 +129,34 @@ impl DueTimes {
         matches!(self, DueTimes::Arrivals { .. })
     }
 
-    /// The end of the time that the calls taken so far cover, ns: the next arrival or, after a ramp's last
-    /// call, the ramp's end. `None` for a closed loop.
+    /// The next arrival or, after a ramp's last call, the ramp's end, ns. `None` for a closed loop.
     pub(crate) fn reach(&self) -> Option<u64> {
         match self {
             DueTimes::Closed(_) => None,
             DueTimes::Arrivals { arrivals, next } => Some(next.unwrap_or(arrivals.end())),
         }
+    }
+
+    /// The end of the time that the calls taken so far cover, ns. It is the next arrival, even if that is another
+    /// shard's, or a ramp's end. `None` for a closed loop.
+    pub(crate) fn covered_until(&self) -> Option<u64> {
+        match self {
+            DueTimes::Closed(_) => None,
+            DueTimes::Arrivals { arrivals, .. } => {
+                Some(arrivals.after_previous().unwrap_or(arrivals.end()))
+            }
+        }
+    }
+
+    /// The first arrival at `at` (ns) or later; `at` if there are many before it, or in a closed loop.
+    pub(crate) fn first_from(&self, at: u64) -> u64 {
+        const MANY: usize = 10_000;
+        let DueTimes::Arrivals { arrivals, next } = self else {
+            return at;
+        };
+        let mut arrivals = arrivals.clone();
+        let later = std::iter::from_fn(|| arrivals.next());
+        let mut all = next.iter().copied().chain(later).take(MANY);
+        all.find(|due| *due >= at).unwrap_or(at)
     }
 }

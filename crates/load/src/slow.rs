@@ -13,7 +13,7 @@ const EVERY: usize = 16;
 const MAX_KEPT: usize = 1 << 16;
 
 /// A running median.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Usual {
     window: [u64; WINDOW],
     seen: usize,
@@ -61,7 +61,7 @@ pub struct SlowCall {
 }
 
 /// Finds slow calls as calls end.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SlowCalls {
     usual: Usual,
     kept: Vec<SlowCall>,
@@ -93,6 +93,23 @@ impl SlowCalls {
             self.more += 1;
             self.more_ns = self.more_ns.saturating_add(call.latency - call.usual);
         }
+    }
+
+    /// Adds the slow calls of another thread, in the order in which all were due. No more calls can be added after
+    /// that, because a running median cannot be merged.
+    pub(crate) fn merge(&mut self, other: SlowCalls) {
+        let SlowCalls {
+            usual: _,
+            kept,
+            more,
+            more_ns,
+        } = other;
+        self.usual = Usual::default();
+        self.kept.extend(kept);
+        self.kept
+            .sort_by_key(|call| (call.due, call.latency, call.usual));
+        self.more += more;
+        self.more_ns = self.more_ns.saturating_add(more_ns);
     }
 
     /// The stored slow calls, in the order in which they ended.

@@ -275,6 +275,23 @@ impl Trial {
         self.endpoint.more_addresses.len() >= self.connections as usize
     }
 
+    /// Like [`Trial::check`], for a trial on several threads.
+    pub(crate) fn check_on(&self, threads: u32) -> Result<(), LoadError> {
+        self.check()?;
+        let most = self
+            .schedule
+            .in_flight()
+            .map_or(self.connections, |calls| calls.min(self.connections));
+        if !(1..=most).contains(&threads) {
+            let allowed = "at least 1, and at most that of connections and of calls in flight";
+            return Err(LoadError::setting("the number of threads", allowed));
+        }
+        if self.demand.is_some() && threads > 1 {
+            return Err(LoadError::setting("the number of threads of users", "1"));
+        }
+        Ok(())
+    }
+
     /// Rejects settings that are invalid or not supported.
     pub(crate) fn check(&self) -> Result<(), LoadError> {
         let refuse = |what, allowed| Err(LoadError::setting(what, allowed));

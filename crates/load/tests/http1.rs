@@ -20,8 +20,8 @@ fn every_call_is_answered_and_every_byte_counted() {
     // 50 bodies of 5 bytes and 50 of 11 bytes, both ways.
     assert_eq!(measurement.traffic.sent.body, 800);
     assert_eq!(measurement.traffic.received.body, 800);
-    assert_eq!(measurement.payload.request, Some(8.0));
-    assert_eq!(measurement.payload.response, Some(8.0));
+    assert_eq!(measurement.sizes.means().request, Some(8.0));
+    assert_eq!(measurement.sizes.means().response, Some(8.0));
     let head = b"POST /echo HTTP/1.1\r\nhost: localhost\r\ncontent-type: text/plain\r\n\
                  content-length: 5\r\n\r\n";
     assert_eq!(
@@ -216,8 +216,8 @@ fn stages_are_timed_and_lie_inside_the_call() {
         );
         assert_eq!(measurement.uncompressed_responses, 0);
         // "call 0" to "call 99".
-        assert_eq!(measurement.payload.request, Some(6.9));
-        assert_eq!(measurement.payload.response, Some(6.9));
+        assert_eq!(measurement.sizes.means().request, Some(6.9));
+        assert_eq!(measurement.sizes.means().response, Some(6.9));
     }
 }
 

@@ -55,7 +55,7 @@ fn a_call_that_goaway_leaves_out_is_sent_on_a_new_connection() {
     assert_eq!(seen(&measurement), (20, 3, vec![]));
     assert_eq!(measurement.calls.answered_after_retry, 3);
     assert_eq!(measurement.connections_opened, 3);
-    assert_eq!(measurement.payload.request, Some(1.0));
+    assert_eq!(measurement.sizes.means().request, Some(1.0));
     assert_eq!(
         measurement.traffic.sent.body, 23,
         "every send is counted in bytes"

@@ -59,7 +59,7 @@ fn each_call_has_the_next_body() {
         let expected: Vec<String> = (0..105).map(|number| format!("row {number}")).collect();
         assert_eq!(*seen.lock().unwrap(), expected);
         // Rows 5 to 104: 5 of 5 bytes, 90 of 6, and 5 of 7.
-        assert_eq!(measurement.payload.request, Some(6.0));
+        assert_eq!(measurement.sizes.means().request, Some(6.0));
     }
 }
 

@@ -166,7 +166,7 @@ pub struct TrialFigures {
     /// How long its processes took to start.
     #[serde(default, skip_serializing_if = "is_default")]
     pub startup: Startup,
-    /// The share of its core that the engine used, 0 to 1; absent if another client calls.
+    /// The share of its core that the engine, or its busiest thread, used, 0 to 1; absent if another client calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_share: Option<f64>,
     /// Whether generated or dynamic code encoded and decoded the messages on the client; absent if bodies were sent as

@@ -270,6 +270,10 @@ pub(crate) struct PaceArgs {
     /// at a time, --in-flight, or 64 with a rate]
     #[arg(long, value_name = "C", help_heading = heading::LOAD)]
     pub(crate) connections: Option<u32>,
+    /// Threads that make the calls, each on its part of the connections; auto: one per core, as far as there are
+    /// connections [default: 1]
+    #[arg(long, value_name = "N", help_heading = heading::LOAD)]
+    pub(crate) threads: Option<Threads>,
     /// Open a new connection for each call
     #[arg(long, help_heading = heading::LOAD)]
     pub(crate) connect_per_call: bool,
@@ -292,6 +296,30 @@ pub(crate) struct PaceArgs {
     /// What to do with calls in flight when the duration is over
     #[arg(long, value_enum, default_value_t = AtEnd::Wait, help_heading = heading::LOAD)]
     pub(crate) at_end: AtEnd,
+}
+
+/// A number of threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Threads {
+    /// As many as this machine can run at the same time.
+    Auto,
+    Count(u32),
+}
+
+impl FromStr for Threads {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            text => {
+                let count = text.parse().map(Self::Count);
+                count.map_err(|_| {
+                    format!("\"{text}\" is not a number of threads; write it as 2, or auto")
+                })
+            }
+        }
+    }
 }
 
 /// How long a call may take.

@@ -30,7 +30,7 @@ pub(crate) use gate::{GATED, GateArgs};
 pub(crate) use link::{LinkArgs, LinkCommand};
 pub(crate) use load::{
     AtEnd, DataArgs, DeadlineArgs, ExportArgs, Http, LbStrategy, LoadArgs, NamedTarget, Order,
-    ServiceArgs, TlsArgs, VersusArgs,
+    ServiceArgs, Threads, TlsArgs, VersusArgs,
 };
 pub(crate) use message::{LimitArgs, SchemaArgs, SizeArgs};
 pub(crate) use report::{DiffArgs, DiffFormat, Format, ReportArgs};

@@ -1,10 +1,12 @@
 //! `rpcgauge load`: calls a running service.
 
 use std::collections::BTreeMap;
+use std::num::NonZero;
 
 use rpcgauge_lab::Stacks;
 use rpcgauge_report::Allowed;
 use rpcgauge_study::ramp::format_ramp;
+use rpcgauge_study::settings::CallOptions;
 use rpcgauge_study::url::Url;
 use rpcgauge_study::words::format_time;
 
@@ -265,6 +267,7 @@ fn write_pace(text: &mut StudyText, args: &LoadArgs, blocks: u32) {
     write_wire(text, &args.service);
     text.optional("connection", pace.connect_per_call.then_some("per-call"));
     text.optional("connections", pace.connections.map(i64::from));
+    text.optional("threads", threads(args).map(i64::from));
     text.optional("rate", pace.rate);
     text.optional("rate", pace.ramp.as_ref().map(|ramp| format_ramp(&ramp.0)));
     if pace.rate.is_some() || pace.ramp.is_some() || pace.find_capacity {
@@ -283,6 +286,27 @@ fn write_pace(text: &mut StudyText, args: &LoadArgs, blocks: u32) {
     };
     text.optional("time", duration.map(|ms| format_time(part(ms))));
     write_deadline(text, &pace.deadline);
+}
+
+/// The number of threads. As many as there are cores is at most the number of connections.
+fn threads(args: &LoadArgs) -> Option<u32> {
+    let pace = &args.pace;
+    match pace.threads? {
+        args::Threads::Count(threads) => Some(threads),
+        args::Threads::Auto => {
+            let http = args.service.http.unwrap_or(args::Http::Http1);
+            let is_http1 = http == args::Http::Http1 && !args.target.url.scheme.is_grpc();
+            let is_at_a_rate = pace.rate.is_some() || pace.ramp.is_some() || pace.find_capacity;
+            let usual = match pace.in_flight.unwrap_or(1) {
+                _ if !is_http1 && !pace.connect_per_call => 1,
+                _ if is_at_a_rate => CallOptions::CONNECTIONS_AT_A_RATE,
+                in_flight => in_flight,
+            };
+            let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+            let cores = u32::try_from(cores).unwrap_or(u32::MAX);
+            Some(cores.min(pace.connections.unwrap_or(usual)))
+        }
+    }
 }
 
 fn blocks(args: &LoadArgs) -> Result<u32, Failure> {

@@ -33,17 +33,20 @@ pub(crate) enum LiveBodies {
 }
 
 impl LiveBodies {
-    /// The bodies for one trial.
-    pub(crate) fn for_trial(&self) -> Result<load::MixBodies, String> {
+    /// The bodies for one trial, or for a thread's part of it. A thread generates all and uses its part, since rows of
+    /// a large file can only be read in order.
+    pub(crate) fn for_trial(&self, shard: load::Shard) -> Result<load::MixBodies, String> {
         Ok(match self {
-            Self::Ready(bodies) => load::MixBodies::Prepared(bodies.to_vec()),
+            Self::Ready(bodies) => load::MixBodies::Prepared(shard.pick(bodies)),
             Self::Ahead(recipe) => {
                 let mut maker = Maker::new(recipe).map_err(|error| error.to_string())?;
                 let made = move |call| maker.body(call);
                 let sendable = |made: Result<load::Body, LiveError>| {
                     made.map_err(|error| load::CodecError(without_value(&error.to_string())))
                 };
-                load::MixBodies::Streamed(Box::new((0..).map(made).map(sendable)))
+                let all = (0..).map(made).map(sendable);
+                let part = all.skip(shard.index()).step_by(shard.of());
+                load::MixBodies::Streamed(Box::new(part))
             }
         })
     }
@@ -62,15 +65,24 @@ pub(super) struct Share {
     pub(super) weight: u32,
     /// The sum of all weights.
     pub(super) all: u32,
+    /// The number of threads that divide the calls evenly.
+    pub(super) threads: u32,
 }
 
 impl Share {
-    pub(super) const WHOLE: Self = Self { weight: 1, all: 1 };
-
-    /// The maximum number of calls in this share of `calls`, which may end within a cycle of the mix.
-    fn of(self, calls: u64) -> u64 {
-        let cycles = calls / u64::from(self.all) + 1;
-        cycles.saturating_mul(self.weight.into()).min(calls)
+    /// The maximum number of bodies that this share of a warm-up and of a measured part needs. Each thread has a cycle
+    /// of the mix of its own, and may end within it.
+    fn of(self, [warmup, measured]: [u64; 2]) -> u64 {
+        let [weight, all, threads] = [self.weight, self.all, self.threads].map(u64::from);
+        let each = warmup
+            .div_ceil(threads)
+            .saturating_add(measured.div_ceil(threads))
+            .max(1);
+        let cycles = each / all + 1;
+        cycles
+            .saturating_mul(weight)
+            .min(each)
+            .saturating_mul(threads)
     }
 }
 
@@ -131,8 +143,8 @@ pub(super) fn make(
     Ok(Made { bodies, probe })
 }
 
-/// The maximum number of calls in a trial, including the warm-up; `None` if the schedule does not determine it.
-fn max_calls(schedule: &Schedule, extent: &Extent) -> Option<u64> {
+/// The maximum number of calls in the warm-up and in the measured part; `None` if the schedule does not determine it.
+fn max_calls(schedule: &Schedule, extent: &Extent) -> Option<[u64; 2]> {
     let most = |stop: Stop| {
         let by_time = match (schedule, stop.time_ms) {
             (Schedule::Rate { per_second, .. }, Some(ms)) => {
@@ -153,7 +165,7 @@ fn max_calls(schedule: &Schedule, extent: &Extent) -> Option<u64> {
         Some(0) => Some(0),
         _ => most(extent.warmup),
     };
-    Some(most(extent.measured)?.saturating_add(before?).max(1))
+    Some([before?, most(extent.measured)?])
 }
 
 /// An upper bound on the number of arrivals, almost never exceeded if the mean is `mean`: the standard

@@ -19,6 +19,7 @@ pub(super) fn request(live: &LiveCall, inputs: &LiveInputs) -> Result<load::Requ
         service,
         wire,
         options,
+        threads: _,
     } = live;
     let is_grpc = *wire == LiveWire::Grpc;
     let names = inputs.headers.iter().map(|(name, _)| name);

@@ -149,18 +149,19 @@ impl Live {
             let what = "has a mix with a streaming call; call it in a variant of its own";
             return Err(LiveError::of(&live.service, what));
         }
-        let all = mix.iter().map(|call| call.weight).sum();
-        let shares = mix.iter().map(|call| Share {
-            weight: call.weight,
-            all,
-        });
-        let shares = if mix.is_empty() {
-            vec![Share::WHOLE]
-        } else {
-            shares.collect()
+        let weights: Vec<u32> = match &mix[..] {
+            [] => vec![1],
+            mix => mix.iter().map(|call| call.weight).collect(),
         };
+        let shares = weights.iter().map(|weight| Share {
+            weight: *weight,
+            all: weights.iter().sum(),
+            threads: live.threads,
+        });
+        let shares: Vec<Share> = shares.collect();
         let part = Extent {
-            prepared_bytes: extent.prepared_bytes / shares.len() as u64,
+            // Each thread may need all of them.
+            prepared_bytes: extent.prepared_bytes / (shares.len() as u64 * u64::from(live.threads)),
             ..*extent
         };
         let each = live.each_call();
@@ -207,12 +208,12 @@ impl Live {
         }
     }
 
-    /// The bodies for one trial.
+    /// The bodies for one trial, or for a thread's part of it.
     ///
     /// # Errors
     /// Returns a one-line reason if rows of a file cannot be read.
-    pub(crate) fn bodies<'a>(&self) -> Result<load::Bodies<'a>, String> {
-        let of = |bodies: &LiveBodies| bodies.for_trial();
+    pub(crate) fn bodies<'a>(&self, shard: load::Shard) -> Result<load::Bodies<'a>, String> {
+        let of = |bodies: &LiveBodies| bodies.for_trial(shard);
         if self.mix.is_empty() {
             return Ok(match of(&self.bodies)? {
                 load::MixBodies::Prepared(bodies) => load::Bodies::Prepared {
@@ -224,6 +225,17 @@ impl Live {
         }
         let mixed = self.mix.iter().map(|call| of(&call.bodies));
         Ok(load::Bodies::Mixed(mixed.collect::<Result<_, _>>()?))
+    }
+
+    /// The bodies and the checks of a thread's part of a trial.
+    ///
+    /// # Errors
+    /// The same as [`Live::bodies`] and [`Live::checks`].
+    pub(crate) fn calls_of(&self, shard: load::Shard) -> Result<load::ShardCalls<'_>, String> {
+        Ok(load::ShardCalls {
+            bodies: self.bodies(shard)?,
+            checks: self.checks()?,
+        })
     }
 
     /// The checks of responses, as [`load::Hooks`] take them.

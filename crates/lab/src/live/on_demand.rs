@@ -56,7 +56,7 @@ impl Live {
             progress: Some(progress),
             checks: self.checks().map_err(LiveError::Wrong)?,
         };
-        let bodies = self.bodies().map_err(LiveError::Wrong)?;
+        let bodies = self.bodies(load::Shard::WHOLE).map_err(LiveError::Wrong)?;
         let measured = load::measure_with(&trial, bodies, hooks, stop);
         let mut measured = measured.map_err(|error| LiveError::Wrong(error.to_string()))?;
         for request in trial.all_requests() {

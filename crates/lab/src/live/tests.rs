@@ -44,6 +44,7 @@ fn live(target: &str) -> LiveCall {
             deadline_ms: 250,
             ..CallOptions::default()
         },
+        threads: 1,
     }
 }
 
@@ -104,7 +105,12 @@ fn make(
     extent: &Extent,
     stop: &AtomicBool,
 ) -> Result<bodies::Made, LiveError> {
-    bodies::make(&live.options, texts, None, extent, Share::WHOLE, stop)
+    let share = Share {
+        weight: 1,
+        all: 1,
+        threads: live.threads,
+    };
+    bodies::make(&live.options, texts, None, extent, share, stop)
 }
 
 fn text(body: &load::Body) -> String {
@@ -125,7 +131,11 @@ fn sent(made: &bodies::Made) -> Vec<String> {
 
 /// The first bodies of a trial whose bodies are built ahead of the calls.
 fn ahead(made: &bodies::Made, count: usize) -> Vec<Result<String, String>> {
-    match made.bodies.for_trial().unwrap() {
+    ahead_of(load::Shard::WHOLE, made, count)
+}
+
+fn ahead_of(shard: load::Shard, made: &bodies::Made, count: usize) -> Vec<Result<String, String>> {
+    match made.bodies.for_trial(shard).unwrap() {
         load::MixBodies::Streamed(bodies) => bodies
             .take(count)
             .map(|body| body.map(|body| text(&body)).map_err(|error| error.0))
@@ -152,6 +162,32 @@ fn a_text_per_call_is_enough_for_the_warm_up_and_the_trial() {
     let made = make(&http(), Some(&texts(Some("{{n}}"), None)), &EXTENT, &GO).unwrap();
     assert_eq!(sent(&made), ["0", "1", "2", "3", "4", "5", "6"]);
     assert_eq!(made.probe.bytes, b"7", "no call sends the probe's text");
+}
+
+#[test]
+fn no_text_is_sent_by_two_threads() {
+    let live = LiveCall {
+        threads: 3,
+        ..http()
+    };
+    let made = make(&live, Some(&texts(Some("{{n}}"), None)), &EXTENT, &GO).unwrap();
+    let mut all = Vec::new();
+    for shard in load::Shard::all(3) {
+        match made.bodies.for_trial(shard).unwrap() {
+            load::MixBodies::Prepared(bodies) => {
+                // At most one call of the warm-up and two of the measured part.
+                assert_eq!(bodies.len(), 3);
+                all.extend(bodies.iter().map(text));
+            }
+            load::MixBodies::Streamed(_) => panic!("they are built before the first call"),
+        }
+    }
+    all.sort();
+    assert_eq!(all, ["0", "1", "2", "3", "4", "5", "6", "7", "8"]);
+    let made = make(&live, Some(&texts(Some("{{n}}"), None)), &A_SECOND, &GO).unwrap();
+    let second = load::Shard::all(3).nth(1).unwrap();
+    let texts = ahead_of(second, &made, 3).into_iter().map(Result::unwrap);
+    assert!(texts.eq(["1", "4", "7"]));
 }
 
 #[test]

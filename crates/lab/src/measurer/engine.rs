@@ -17,7 +17,7 @@ use crate::error::{TrialFailure, TrialResult};
 use crate::machine::placement::Layout;
 use crate::machine::process::{CpuReading, ProcessMeter};
 use crate::run::Observer;
-use crate::variant::server::{Opened, Running, Server};
+use crate::variant::server::{Opened, OpenedCalls, Running, Server};
 use crate::variant::verify;
 use crate::variant::warmup::Rule;
 
@@ -62,7 +62,7 @@ impl<'s, 'o> EngineMeasurer<'s, 'o> {
         link: Option<Rc<LinkMeter>>,
         observer: &'s RefCell<&'o mut dyn Observer>,
     ) -> TrialResult<Self> {
-        let server = server.open(trial.timing)?;
+        let server = server.open(&variant.settings.target, trial.timing)?;
         let meter = server.process.map(Running::meter);
         Ok(Self {
             variant,
@@ -86,8 +86,8 @@ impl<'s, 'o> EngineMeasurer<'s, 'o> {
     }
 
     /// The engine's callbacks while it measures: after each slice of the warm-up, when measuring begins and
-    /// ends, and for snapshots.
-    fn hooks(&mut self) -> load::Hooks<'s> {
+    /// ends, for snapshots, and for responses.
+    fn hooks(&self, checks: Vec<Option<load::ResponseCheck<'s>>>) -> load::Hooks<'s> {
         let mut rule = Rule::new();
         let server_cpu = self.server_cpu.clone();
         let link = self.link.clone();
@@ -110,13 +110,29 @@ impl<'s, 'o> EngineMeasurer<'s, 'o> {
                     None => progress.times,
                 }),
             }),
-            checks: std::mem::take(&mut self.server.checks),
+            checks,
         }
     }
 
-    fn bodies(&mut self) -> TrialResult<load::Bodies<'s>> {
+    fn calls(&mut self) -> TrialResult<OpenedCalls<'s>> {
         let twice = || TrialFailure::new(Fault::Instrument, "a trial was measured twice");
-        self.server.bodies.take().ok_or_else(twice)
+        self.server.calls.take().ok_or_else(twice)
+    }
+
+    /// Measures the trial in one piece.
+    fn whole(&mut self, stop: &AtomicBool) -> TrialResult<load::Measurement> {
+        let measured = match self.calls()? {
+            OpenedCalls::OnOneThread(calls) => {
+                let hooks = self.hooks(calls.checks);
+                load::measure_with(self.trial, calls.bodies, hooks, stop)
+            }
+            OpenedCalls::OnThreads(threads, live) => {
+                let calls = |shard| live.calls_of(shard).map_err(load::CodecError);
+                let hooks = self.hooks(Vec::new());
+                load::measure_on_threads(self.trial, threads, calls, hooks, stop)
+            }
+        };
+        self.explained(measured)
     }
 
     /// If the server's process died, the trial fails with how it ended and its log, regardless of the engine's result.
@@ -164,8 +180,12 @@ impl Measurer<TrialFigures> for EngineMeasurer<'_, '_> {
             process.meter().reset_peak();
         }
         if matches!(self.part, Part::Slices(_)) {
-            let (bodies, hooks) = (self.bodies()?, self.hooks());
-            let session = load::Session::open(self.trial, bodies, hooks, stop);
+            let OpenedCalls::OnOneThread(calls) = self.calls()? else {
+                let reason = "a trial in slices was planned for several threads";
+                return Err(TrialFailure::new(Fault::Instrument, reason));
+            };
+            let hooks = self.hooks(calls.checks);
+            let session = load::Session::open(self.trial, calls.bodies, hooks, stop);
             self.part = Part::Slices(Some(Box::new(self.explained(session)?)));
         }
         Ok(())
@@ -195,9 +215,7 @@ impl Measurer<TrialFigures> for EngineMeasurer<'_, '_> {
             }
         }
         if let Part::Whole(_) = self.part {
-            let (bodies, hooks) = (self.bodies()?, self.hooks());
-            let measurement = load::measure_with(self.trial, bodies, hooks, stop);
-            self.part = Part::Whole(Some(Box::new(self.explained(measurement)?)));
+            self.part = Part::Whole(Some(Box::new(self.whole(stop)?)));
             return Ok(1.0);
         }
         let (Part::Slices(Some(session)), Some(slice)) = (&mut self.part, self.slice) else {
@@ -280,7 +298,11 @@ impl Measurer<TrialFigures> for EngineMeasurer<'_, '_> {
                 None => None,
             },
             code: self.server.code,
-            response_size: measurement.payload.response.or(self.server.response_size),
+            response_size: measurement
+                .sizes
+                .means()
+                .response
+                .or(self.server.response_size),
             slice: self.slice,
             measured_from_ms: self.measured_from.map(epoch_ms),
             watched,

@@ -92,8 +92,9 @@ pub(super) fn trial_figures(from: load::Measurement, processes: ProcessFigures) 
         late_answered: _,
         requests_sent,
         slices,
-        payload,
+        sizes,
         cpu,
+        busiest_ns,
         connections_at_start,
         connections_opened,
         connections_reopened,
@@ -158,7 +159,7 @@ pub(super) fn trial_figures(from: load::Measurement, processes: ProcessFigures) 
         }),
         payload: Payload {
             response: processes.response_size,
-            ..payload
+            ..sizes.means()
         },
         cpu: CpuTimes {
             client: Some(cpu),
@@ -167,7 +168,7 @@ pub(super) fn trial_figures(from: load::Measurement, processes: ProcessFigures) 
         memory: processes.memory,
         threads: processes.threads,
         startup: processes.startup,
-        client_share: Some(share(cpu.total_ns, nanos(spent_over))),
+        client_share: Some(share(busiest_ns, nanos(spent_over))),
         code: processes.code,
         ending,
         connections_at_start: Some(connections_at_start),

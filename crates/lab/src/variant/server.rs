@@ -150,7 +150,7 @@ impl Up {
             _ => prove(),
         };
         let (proof, latencies_ns) = proof.map_err(|failure| self.subject.explain(failure))?;
-        self.response_bytes = proof.payload.response_compressed;
+        self.response_bytes = proof.sizes.means().response_compressed;
         if cold_calls > 0 {
             self.subject.cold = Cold::of(&latencies_ns);
         }
@@ -177,14 +177,19 @@ fn tls(subject: &Subject, address: &Address) -> TrialResult<load::Tls> {
     tls.map_err(|error| subject.wrong(error.to_string()))
 }
 
+/// The request bodies and the checks of responses.
+pub(crate) enum OpenedCalls<'s> {
+    OnOneThread(load::ShardCalls<'s>),
+    /// Each thread creates its own.
+    OnThreads(u32, &'s Live),
+}
+
 /// A server that is ready to be called.
 pub(crate) struct Opened<'s> {
     /// Its process; `None` for a service that was already running.
     pub(crate) process: Option<Running<'s>>,
-    /// The request bodies. The trial takes them when measuring begins.
-    pub(crate) bodies: Option<load::Bodies<'s>>,
-    /// Check its responses, as [`load::Hooks`] take them.
-    pub(crate) checks: Vec<Option<load::ResponseCheck<'s>>>,
+    /// What calls send. The trial takes it when measuring begins.
+    pub(crate) calls: Option<OpenedCalls<'s>>,
     /// Whether the messages are encoded and decoded by generated or dynamic code; `None` if unknown.
     pub(crate) code: Option<CodeKind>,
     /// The mean size of the expected responses, encoded but not compressed, bytes. `None` if unknown, or if
@@ -219,7 +224,7 @@ impl Server {
 
     /// Prepares the server for a trial. Unless stages are timed, request bodies are built before the clock
     /// starts or ahead of the calls.
-    pub(crate) fn open(&mut self, timing: Timing) -> TrialResult<Opened<'_>> {
+    pub(crate) fn open(&mut self, target: &Target, timing: Timing) -> TrialResult<Opened<'_>> {
         let unready = |error: String| TrialFailure::new(Fault::User, error);
         Ok(match self {
             Self::Subject(up) => {
@@ -242,16 +247,25 @@ impl Server {
                 };
                 Opened {
                     process: Some(Running::Subject(subject)),
-                    bodies: Some(bodies),
-                    checks: Vec::new(),
+                    calls: Some(OpenedCalls::OnOneThread(load::ShardCalls {
+                        bodies,
+                        checks: Vec::new(),
+                    })),
                     code,
                     response_size,
                 }
             }
             Self::Live(live, service) => Opened {
                 process: service.as_deref().map(Running::Service),
-                bodies: Some(live.bodies().map_err(unready)?),
-                checks: live.checks().map_err(unready)?,
+                calls: Some(match target {
+                    Target::Live(call) if call.threads > 1 => {
+                        OpenedCalls::OnThreads(call.threads, live)
+                    }
+                    _ => {
+                        let calls = live.calls_of(load::Shard::WHOLE);
+                        OpenedCalls::OnOneThread(calls.map_err(unready)?)
+                    }
+                }),
                 code: None,
                 response_size: None,
             },

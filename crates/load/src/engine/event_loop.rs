@@ -19,6 +19,7 @@ use std::time::Duration;
 use mio::{Events, Poll, Token};
 
 use super::stall::Heartbeat;
+use super::team::Member;
 use super::timer::Timer;
 use super::{Engine, Hooks};
 use crate::bodies::Bodies;
@@ -63,10 +64,14 @@ pub(super) struct EventLoop<'t, 'b, 'r> {
 impl<'t, 'b, 'r> EventLoop<'t, 'b, 'r> {
     pub(super) fn new(
         trial: &'t Trial,
+        member: Option<Member<'t>>,
         bodies: Bodies<'b>,
         hooks: Hooks<'r>,
     ) -> Result<Self, LoadError> {
-        trial.check()?;
+        // A shard may be too small for a trial of its own.
+        if member.is_none() {
+            trial.check()?;
+        }
         if hooks.progress.as_ref().map(|hook| hook.every) == Some(Duration::ZERO) {
             let what = "the time between snapshots of a trial";
             return Err(LoadError::setting(what, "more than 0"));
@@ -79,7 +84,7 @@ impl<'t, 'b, 'r> EventLoop<'t, 'b, 'r> {
             poll,
             events: Events::with_capacity(EVENTS_A_TURN),
             timer,
-            engine: Engine::new(trial, bodies, hooks, registry)?,
+            engine: Engine::new(trial, member, bodies, hooks, registry)?,
             #[cfg(test)]
             polled: 0,
         })

@@ -1,4 +1,4 @@
-//! Runs a trial: one event loop on the calling thread.
+//! Runs a trial: one event loop on the calling thread, or one on each of several threads (`threads`, `team`).
 //!
 //! Four parts own the state of a trial. Each documents its states and invariants at the top of its module:
 //!
@@ -29,8 +29,10 @@ mod stall;
 mod stamps;
 mod stream;
 mod streaming;
+mod team;
 #[cfg(test)]
 pub(crate) mod tests;
+mod threads;
 mod timer;
 
 use std::sync::atomic::AtomicBool;
@@ -41,6 +43,7 @@ use rpcgauge_trial::{MAX_IN_FLIGHT, Schedule, Timing};
 use rpcgauge_wire::{Head, Protocol};
 
 pub use self::session::{Counted, Session};
+pub use self::threads::{ShardCalls, measure_on_threads};
 
 use self::event_loop::EventLoop;
 use self::failure_kinds::{NOT_CONNECTED, STATUS_NOT_LAST, TOO_LATE};
@@ -52,6 +55,7 @@ use self::pool::{Attempt, Pool};
 use self::snapshots::Snapshots;
 use self::stall::Heartbeat;
 use self::streaming::Streams;
+use self::team::Member;
 use crate::bodies::{Bodies, ResponseCheck};
 use crate::clock;
 use crate::error::LoadError;
@@ -108,7 +112,18 @@ pub fn measure_with(
     hooks: Hooks<'_>,
     stop: &AtomicBool,
 ) -> Result<Measurement, LoadError> {
-    let mut event_loop = EventLoop::new(trial, bodies, hooks)?;
+    run(trial, None, bodies, hooks, stop)
+}
+
+/// Runs a trial, or a thread's part of it.
+fn run(
+    trial: &Trial,
+    member: Option<Member<'_>>,
+    bodies: Bodies<'_>,
+    hooks: Hooks<'_>,
+    stop: &AtomicBool,
+) -> Result<Measurement, LoadError> {
+    let mut event_loop = EventLoop::new(trial, member, bodies, hooks)?;
     event_loop.run(stop)?;
     event_loop.engine.finish()
 }
@@ -144,6 +159,7 @@ struct Engine<'t, 'b, 'r> {
 impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
     fn new(
         trial: &'t Trial,
+        member: Option<Member<'t>>,
         bodies: Bodies<'b>,
         hooks: Hooks<'r>,
         registry: Registry,
@@ -159,7 +175,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             polls: trial.streaming.is_some() || !matches!(trial.schedule, Schedule::Closed { .. }),
             pool: Pool::new(trial, registry),
             ledger: Ledger::new(trial, checks, hooks.progress.is_some()),
-            phases: Phases::new(trial, hooks.settling, hooks.measuring, clock::now()),
+            phases: Phases::new(trial, member, hooks.settling, hooks.measuring, clock::now()),
             messages,
             streams: trial.streaming.map(|streaming| {
                 let most = trial.expect.max_response_bytes;
@@ -363,8 +379,9 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             steps: recorder.steps.figures,
             mix,
             traffic: slicing.map_or(spent.traffic, |slicing| slicing.traffic),
-            payload: self.messages.sizes.means(),
+            sizes: self.messages.sizes.sums,
             cpu: spent.cpu.time(),
+            busiest_ns: spent.cpu.total_ns,
             connections_at_start: self.phases.connections_at_start as u64,
             connections_opened: spent.connections_opened,
             connections_reopened: slicing.map_or(0, |slicing| slicing.reopened),

@@ -53,7 +53,7 @@ impl<'t, 'b, 'r> Session<'t, 'b, 'r> {
         if !matches!(trial.schedule, Schedule::Closed { .. }) {
             return Err(LoadError::setting("a trial in slices", "a closed loop"));
         }
-        let mut event_loop = EventLoop::new(trial, bodies, hooks)?;
+        let mut event_loop = EventLoop::new(trial, None, bodies, hooks)?;
         event_loop.engine.phases.slice();
         event_loop.run(stop)?;
         Ok(Session { event_loop })

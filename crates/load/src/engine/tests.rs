@@ -151,5 +151,5 @@ fn event_loop(trial: &Trial) -> EventLoop<'_, 'static, 'static> {
         checks: Vec::new(),
         progress: None,
     };
-    EventLoop::new(trial, bodies, hooks).unwrap()
+    EventLoop::new(trial, None, bodies, hooks).unwrap()
 }

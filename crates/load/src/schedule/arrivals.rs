@@ -8,10 +8,11 @@
 use rpcgauge_trial::{Arrivals, RampPart, Random};
 
 use crate::clock::SECOND;
+use crate::shard::Shard;
 
 const MS: u64 = 1_000_000;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct ArrivalTimes {
     stretches: Vec<Stretch>,
     /// The stretch that contains the last arrival.
@@ -20,6 +21,11 @@ pub(crate) struct ArrivalTimes {
     number: f64,
     /// The number at which the next call is due.
     next: f64,
+    /// One in `every` calls of the schedule is returned: those of a shard.
+    every: usize,
+    /// The number of the schedule's call after the last one that was returned, and the same for the one before it.
+    after: f64,
+    after_previous: f64,
     /// The source of random gaps between the numbers; `None` makes each gap 1.
     random: Option<Random>,
     /// When the last arrival was due, ns. Rounding must not move a due time back.
@@ -27,7 +33,7 @@ pub(crate) struct ArrivalTimes {
 }
 
 /// A period in which the rate is constant or changes linearly.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Stretch {
     start_ns: u64,
     /// `u64::MAX` if it never ends.
@@ -83,6 +89,9 @@ impl ArrivalTimes {
             current: 0,
             number: 0.0,
             next: 0.0,
+            every: 1,
+            after: 0.0,
+            after_previous: 0.0,
             random: (arrivals == Arrivals::Poisson).then(|| Random::new(seed)),
             last: 0,
         }
@@ -91,9 +100,38 @@ impl ArrivalTimes {
     /// The next arrival, ns; `None` when there are no more.
     pub(super) fn next(&mut self) -> Option<u64> {
         self.number = self.next;
-        let random = self.random.as_mut();
-        self.next += random.map_or(1.0, |random| exponential(random.unit()));
+        self.after_previous = self.after;
+        self.after = self.number + self.gap();
+        self.next = self.after;
+        for _ in 1..self.every {
+            self.next += self.gap();
+        }
         self.due()
+    }
+
+    /// Skips the calls of other shards from the beginning on. Random gaps are drawn for all calls, so that the shards
+    /// together have the arrivals of the whole schedule.
+    pub(super) fn only(&mut self, shard: Shard) {
+        for _ in 0..shard.index() {
+            self.next += self.gap();
+        }
+        self.every = shard.of();
+    }
+
+    fn gap(&mut self) -> f64 {
+        let random = self.random.as_mut();
+        random.map_or(1.0, |random| exponential(random.unit()))
+    }
+
+    /// When the call of the schedule is due that follows the second-to-last one that was returned, ns; `None` if it
+    /// never is. A shard may have skipped it.
+    pub(super) fn after_previous(&self) -> Option<u64> {
+        let number = self.after_previous;
+        let stretch = self
+            .stretches
+            .iter()
+            .find(|stretch| number < stretch.calls_through)?;
+        Some(stretch.due(number))
     }
 
     /// When the call with [`Self::number`] is due, ns; `None` if it never is.
@@ -101,9 +139,8 @@ impl ArrivalTimes {
         while self.number >= self.stretches.get(self.current)?.calls_through {
             self.current += 1;
         }
-        let stretch = &self.stretches[self.current];
-        let offset = stretch.offset(self.number - stretch.calls_before);
-        self.last = self.last.max(stretch.start_ns.saturating_add(offset));
+        let due = self.stretches[self.current].due(self.number);
+        self.last = self.last.max(due);
         Some(self.last)
     }
 
@@ -149,7 +186,7 @@ impl ArrivalTimes {
         let calls = begun.map_or(0.0, |stretch| stretch.calls_by(at - stretch.start_ns));
         // A call is due once the integral exceeds its number, so the next call is not due during a pause. The
         // cast turns negative values into 0.
-        (calls - self.next).ceil() as u64
+        ((calls - self.next) / self.every as f64).ceil() as u64
     }
 
     pub(super) fn end(&self) -> u64 {
@@ -166,6 +203,12 @@ impl Stretch {
         let seconds = offset.min(self.length_ns) as f64 / SECOND as f64;
         let slope = (self.to - self.from) / (self.length_ns as f64 / SECOND as f64);
         self.calls_before + (self.from + slope * seconds / 2.0) * seconds
+    }
+
+    /// When the call with this number is due, ns.
+    fn due(&self, number: f64) -> u64 {
+        self.start_ns
+            .saturating_add(self.offset(number - self.calls_before))
     }
 
     /// When `calls` have arrived in it, ns after its start; never beyond its end.

@@ -311,4 +311,59 @@ proptest! {
             before = due;
         }
     }
+
+    /// Shards divide a schedule without changing what arrives when, and each covers the time until the next call.
+    #[test]
+    fn the_shards_of_a_schedule_together_are_the_schedule(
+        parts in parts_of_whole_numbers(),
+        is_ramp in any::<bool>(),
+        poisson in any::<bool>(),
+        shards in 1u32..6,
+        seed in any::<u64>(),
+    ) {
+        let arrivals = if poisson { Arrivals::Poisson } else { Arrivals::Constant };
+        let parts: Vec<RampPart> = parts
+            .iter()
+            .map(|&(from, to, ms)| part(from as f64, to as f64, ms))
+            .collect();
+        let schedule = if is_ramp {
+            ramp(&parts, arrivals)
+        } else {
+            Schedule::Rate { per_second: 1.0 + parts[0].from, arrivals }
+        };
+        let mut due_times = DueTimes::new(&schedule, seed, 7);
+        let whole: Vec<u64> = std::iter::from_fn(|| due_times.take()).take(1_000).collect();
+        let end = due_times.covered_until().unwrap();
+        prop_assert_eq!(Some(end), due_times.reach());
+        for shard in Shard::all(shards) {
+            let mut due_times = DueTimes::of_shard(&schedule, shard, seed, 7);
+            for number in (shard.index()..whole.len()).step_by(shard.of()) {
+                // By rounding, a due time can be moved forward to its predecessor's, which a shard may not have.
+                let due = due_times.take().unwrap();
+                prop_assert!(due.abs_diff(whole[number]) <= 1, "{} {}", due, whole[number]);
+                let next = whole.get(number + 1).copied().unwrap_or(end);
+                let covered = due_times.covered_until().unwrap();
+                prop_assert!(covered.abs_diff(next) <= 1, "{} {}", covered, next);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_waits_of_a_shard_is_its_part() {
+    for (index, waiting) in [(0, 4), (1, 3), (2, 3)] {
+        let schedule = Schedule::Rate {
+            per_second: 1000.0,
+            arrivals: Arrivals::Constant,
+        };
+        let shard = Shard::all(3).nth(index).unwrap();
+        let mut due_times = DueTimes::of_shard(&schedule, shard, 0, 0);
+        assert_eq!(due_times.waiting(9_500_000), waiting, "of 10");
+        due_times.take();
+        assert_eq!(due_times.waiting(9_500_000), waiting - 1);
+        assert_eq!(
+            due_times.first_from(9_500_000) / 1_000_000,
+            12 - [0, 2, 1][index]
+        );
+    }
 }

@@ -18,7 +18,7 @@ fn grpc_calls_one_after_the_other() {
     assert_answered(&measurement, 100);
     assert_eq!(measurement.traffic.sent.body, 500, "the prefix is overhead");
     assert_eq!(measurement.traffic.received.body, 500);
-    assert_eq!(measurement.payload.response_compressed, Some(5.0));
+    assert_eq!(measurement.sizes.means().response_compressed, Some(5.0));
 }
 
 #[test]

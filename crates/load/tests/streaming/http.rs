@@ -51,7 +51,7 @@ fn lines_of_json_are_messages_even_without_a_line_feed_at_the_end() {
     assert_answered(&measurement, 3);
     let messages = messages(&measurement);
     assert_eq!((messages.sent, messages.received), (3, 9));
-    assert_eq!(measurement.payload.response, Some(7.0));
+    assert_eq!(measurement.sizes.means().response, Some(7.0));
 }
 
 #[test]

@@ -69,11 +69,11 @@ fn every_message_of_a_bidirectional_call_is_sent_received_and_timed() {
         assert_eq!(messages.latency.len(), 60, "{pace:?}");
         assert_eq!((messages.unpaired, messages.ended_early), (0, 0));
         assert_eq!(
-            measurement.payload.request,
+            measurement.sizes.means().request,
             Some(1.0),
             "of a message, not of a call"
         );
-        assert_eq!(measurement.payload.response, Some(1.0));
+        assert_eq!(measurement.sizes.means().response, Some(1.0));
     }
 }
 
@@ -120,7 +120,7 @@ fn a_client_stream_has_one_response() {
     assert_answered(&measurement, 3);
     assert_eq!(messages(&measurement).sent, 30);
     assert_eq!(
-        measurement.payload.response,
+        measurement.sizes.means().response,
         Some(10.0),
         "all messages in one"
     );

@@ -76,7 +76,7 @@ pub struct Figures {
     pub threads: Threads,
     /// The starts of its processes, and the first calls after them: medians over fresh starts.
     pub startup: Startup,
-    /// The share of its core that the client used: the median over trials.
+    /// The share of its core that the client, or its busiest thread, used: the median over trials.
     pub client_share: Option<f64>,
     /// The maximum of the client's share over trials.
     pub client_share_max: Option<f64>,

@@ -90,6 +90,7 @@ fn service(target: &str, connections: u32) -> Target {
             },
             ..CallOptions::default()
         },
+        threads: 1,
     })
 }
 

@@ -111,6 +111,14 @@ impl Resolver<'_> {
         }
         self.check_services(combined)?;
         self.check_ramps(combined)?;
+        let has_threads = |one: &&Combined| one.live().is_some_and(|live| live.threads > 1);
+        if let Some(one) = combined.iter().find(has_threads)
+            && (kept > 1 || is_started)
+        {
+            let message = "several threads are for one service that is already running: variants that are compared \
+                take turns on one thread; leave \"threads\" out";
+            return Err(self.at(one.layer.span(Key::Threads), message));
+        }
         if let (true, Some(others)) = (is_started, &study.placement.others) {
             let message = "services that a command starts are measured under one placement; leave \"others\" out";
             return Err(self.source.error(others.span(), message));

@@ -80,6 +80,7 @@ impl Resolver<'_> {
                 } else {
                     usual
                 },
+                threads: 1,
             }),
             stop: DEFAULT_STOP,
         };

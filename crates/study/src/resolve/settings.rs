@@ -12,8 +12,8 @@ use crate::link;
 use crate::scale;
 use crate::setting::{Key, Misfit};
 use crate::settings::{
-    CallOptions, CodecWork, ConnectionUse, HttpVersion, Protocol, Schedule, Settings, Stop,
-    SubjectCall, Target, Transport,
+    CallOptions, CodecWork, ConnectionUse, HttpVersion, LiveCall, Protocol, Schedule, Settings,
+    Stop, SubjectCall, Target, Transport,
 };
 use crate::words::{Named as _, format_time};
 
@@ -155,6 +155,7 @@ impl<'r, 'a> Check<'r, 'a> {
             Target::Live(live) => {
                 live.options.connections =
                     self.connections(&live.options, live.wire.http(), true)?;
+                self.threads(live)?;
             }
         }
         self.runtime(&settings.target)
@@ -307,6 +308,19 @@ impl<'r, 'a> Check<'r, 'a> {
             place,
             format!("the {} \"{stack}\" {sentence}", role.as_str()),
         ))
+    }
+
+    /// Checks that each thread has a connection and, in a closed loop, a call in flight.
+    fn threads(&self, live: &LiveCall) -> Result<(), StudyError> {
+        let (threads, connections) = (live.threads, live.options.connections);
+        if threads <= connections {
+            return Ok(());
+        }
+        let message = format!(
+            "each thread makes calls on connections of its own, so threads = {threads} needs connections = {threads} \
+             or more, not {connections}"
+        );
+        Err(self.error(Some(Key::Threads), message))
     }
 
     /// The number of connections to open. Over HTTP/1.1, or with a connection per call, a connection carries one call

@@ -318,13 +318,23 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
         key: Key::Threads,
         name: "threads",
         values: Values::Whole(1..=MAX_THREADS as u64),
-        get: |s| Some(Value::Whole(call(s)?.threads.into())),
-        set: |s, value| put(&mut call_mut(s)?.threads, value.to_whole()),
+        // Of the server or, for a live service, of this client.
+        get: |s| match &s.target {
+            Target::Call(call) => Some(Value::Whole(call.threads.into())),
+            Target::Codec(_) => None,
+            // Absent unless set, as in plans of earlier versions.
+            Target::Live(live) => (live.threads > 1).then(|| Value::Whole(live.threads.into())),
+        },
+        set: |s, value| match &mut s.target {
+            Target::Call(call) => put(&mut call.threads, value.to_whole()),
+            Target::Codec(_) => Err(OF_A_CALL),
+            Target::Live(live) => put(&mut live.threads, value.to_whole()),
+        },
         missing_feature: |s, has, role| {
             let needed = only(role, Role::Server, call(s)?.threads)?;
             (needed > has.threads).then(|| format!("has at most {} threads", has.threads))
         },
-        column: "served",
+        column: "threads",
         describe: |_, value| unless(*value == Value::Whole(1), format!("{value} threads")),
         ..ROW
     },

@@ -75,6 +75,8 @@ pub struct LiveCall {
     pub wire: LiveWire,
     /// How calls are sent.
     pub options: CallOptions,
+    /// The number of threads that make the calls.
+    pub threads: u32,
 }
 
 /// How calls are sent, to a subject or a live service.

@@ -145,10 +145,12 @@ impl From<Settings> for Written {
                     service,
                     wire,
                     options,
+                    threads,
                 } = *live;
                 let service = Box::new(service);
                 let wire = (wire.protocol(), wire.http(), wire.encoding());
                 Self {
+                    threads,
                     transport,
                     ..Self::new(WrittenTarget::Live { service }, wire, options, stop)
                 }
@@ -263,6 +265,7 @@ impl TryFrom<Written> for Settings {
                 },
                 service: *service,
                 options,
+                threads: written.threads,
             }),
         };
         Ok(Self {

@@ -17,6 +17,7 @@ mod refused;
 mod result;
 mod stalled;
 mod streaming;
+mod threads;
 mod tls;
 mod unwritten;
 mod watched;

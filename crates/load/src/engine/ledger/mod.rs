@@ -405,8 +405,8 @@ impl<'t> Ledger<'t> {
     /// If a number of calls ended a trial at a rate, the gap after the last call is included: `n` calls at 10
     /// per second take at least `n` tenths of a second.
     pub(super) fn finish(mut self, arrivals_end: Option<u64>) -> Recorder {
-        let reach = arrivals_end.or(self.due_times.reach());
-        self.recorder.end = self.recorder.end.max(reach.unwrap_or(0));
+        let covered = arrivals_end.or(self.due_times.covered_until());
+        self.recorder.end = self.recorder.end.max(covered.unwrap_or(0));
         if arrivals_end.is_none() {
             let calls = &mut self.recorder.account.calls;
             (calls.answered_late, calls.sent_late) = (0, 0);

@@ -9,16 +9,22 @@ use crate::engine::ledger::Ledger;
 use crate::engine::pool::Pool;
 use crate::schedule::DueTimes;
 
+/// How often a thread without patience looks whether all others have none left, ns.
+const GIVE_UP_LOOK_NS: u64 = 10_000_000;
+
 impl Phases<'_, '_> {
     /// The latest time at which the phase ends, ns.
     pub(in crate::engine) fn ends_by(&self, ledger: &Ledger<'_>, now: u64) -> u64 {
         match self.phase {
-            Phase::Measured if self.used_up || self.is_out_of_patience() => now,
+            Phase::Measured if self.used_up => now,
+            Phase::Measured if self.is_out_of_patience() => self.looks_again(now),
             Phase::Measured => self.stop.changes_at(&self.status(ledger), now),
             Phase::Draining => self.drained_by,
             _ if self.used_up => now,
+            Phase::Opening | Phase::Switching if let Some(at) = self.meets_at(now) => at,
             Phase::Opening | Phase::Resuming => self.opening_ends_by(),
-            Phase::WarmUp if self.is_out_of_patience() || self.warmup_is_over(now, ledger) => now,
+            Phase::WarmUp if self.warmup_is_over(now, ledger) => now,
+            Phase::WarmUp if self.is_out_of_patience() => self.looks_again(now),
             Phase::WarmUp => self.warmup.ends_by(),
             Phase::Switching if self.is_ready(ledger, now) => now,
             Phase::Switching => self.switching_ends_by(ledger),
@@ -38,7 +44,7 @@ impl Phases<'_, '_> {
             self.advance_to_measured(now, pool, ledger);
         }
         match self.phase {
-            Phase::Skipping if self.is_out_of_patience() => {
+            Phase::Skipping if self.gives_up(now) => {
                 self.ending = Ending::GaveUp;
                 true
             }
@@ -53,20 +59,24 @@ impl Phases<'_, '_> {
     }
 
     fn advance_to_measured(&mut self, now: u64, pool: &Pool<'_>, ledger: &mut Ledger<'_>) {
-        if self.phase == Phase::Opening && (pool.all_attempted() || now >= self.opening_ends_by()) {
-            self.start_calls(now, pool, ledger);
+        let meets = self.meets_at(now).is_some();
+        if self.phase == Phase::Opening
+            && (meets || pool.all_attempted() || now >= self.opening_ends_by())
+            && let Some(begin) = self.begin(now)
+        {
+            self.start_calls(begin, now, pool, ledger);
         }
         if self.phase == Phase::WarmUp
-            && (self.warmup_is_over(now, ledger) || self.is_out_of_patience())
+            && let Some(settled) = self.warmup_ended(now, ledger)
         {
-            self.end_warmup(false, now);
+            self.end_warmup(settled, now);
         }
         // Bounded, so that a stuck server does not block the trial.
         if self.phase == Phase::Switching
-            && (self.is_ready(ledger, now) || now >= self.switching_ends_by(ledger))
+            && (meets || self.is_ready(ledger, now) || now >= self.switching_ends_by(ledger))
         {
             match self.slicing {
-                None => self.start_measuring(pool, ledger),
+                None => self.switch(now, pool, ledger),
                 Some(_) => self.pause(now),
             }
         }
@@ -75,16 +85,16 @@ impl Phases<'_, '_> {
             self.begin_skipping(now, pool, ledger);
             if pool.counts.open == 0 && self.trial.connection_use == ConnectionUse::Reuse {
                 // Calls that fail for lack of a connection are also measured.
-                self.start_measuring(pool, ledger);
+                self.start_measuring(None, pool, ledger);
             }
         }
         if self.phase == Phase::Skipping && self.is_skipped(now) {
-            self.start_measuring(pool, ledger);
+            self.start_measuring(None, pool, ledger);
         }
     }
 
     fn advance_measured(&mut self, now: u64, pool: &Pool<'_>, ledger: &Ledger<'_>) -> bool {
-        if self.is_out_of_patience() {
+        if self.gives_up(now) {
             self.ending = Ending::GaveUp;
             return true;
         }
@@ -107,8 +117,16 @@ impl Phases<'_, '_> {
         }
     }
 
+    /// When calls begin: now or, on several threads, at the time that they have agreed on, once it has come.
+    fn begin(&mut self, now: u64) -> Option<u64> {
+        match &mut self.member {
+            None => Some(now),
+            Some(member) => member.begin(now),
+        }
+    }
+
     #[cold]
-    fn start_calls(&mut self, now: u64, pool: &Pool<'_>, ledger: &mut Ledger<'_>) {
+    fn start_calls(&mut self, begin: u64, now: u64, pool: &Pool<'_>, ledger: &mut Ledger<'_>) {
         self.failing = Failing::default();
         self.started_at = now;
         if self.slicing.is_some() {
@@ -116,10 +134,40 @@ impl Phases<'_, '_> {
         } else if self.warmup.start(now) {
             self.phase = Phase::WarmUp;
         } else {
-            self.start_measuring(pool, ledger);
+            let agreed = self.member.is_some().then_some(begin);
+            self.start_measuring(agreed, pool, ledger);
         }
-        // Without a warm-up, the first call is due when the measured part begins, not earlier.
-        ledger.due_times = DueTimes::new(&self.trial.schedule, self.trial.seed, self.started_at);
+        let schedule = &self.trial.schedule;
+        ledger.due_times = match &self.member {
+            // Without a warm-up, the first call is due when the measured part begins, not earlier.
+            None => DueTimes::new(schedule, self.trial.seed, self.started_at),
+            Some(member) => DueTimes::of_shard(schedule, member.shard(), member.seed(), begin),
+        };
+        ledger.due_times.start_again(self.started_at);
+    }
+
+    /// Whether the warm-up is over; if so, whether latency had settled. On several threads, it is over for all.
+    fn warmup_ended(&self, now: u64, ledger: &Ledger<'_>) -> Option<bool> {
+        let is_over = self.warmup_is_over(now, ledger) || self.gives_up(now);
+        let settled = is_over.then_some(false);
+        match &self.member {
+            None => settled,
+            Some(member) => member.warmup_ended(settled),
+        }
+    }
+
+    /// Moves from the warm-up to the measured part. On several threads, it begins at an arrival of the schedule, so
+    /// that its time is that of its calls. If the warm-up has all its calls, the next one is that arrival.
+    fn switch(&mut self, now: u64, pool: &Pool<'_>, ledger: &mut Ledger<'_>) {
+        let Some(member) = &mut self.member else {
+            return self.start_measuring(None, pool, ledger);
+        };
+        let next = ledger.due_times.next_arrival();
+        let next = next.filter(|_| self.warmup.is_all_begun());
+        let from = |at| ledger.due_times.first_from(at);
+        if let Some(begin) = member.ready(now, from, next.unwrap_or(u64::MAX)) {
+            self.start_measuring(Some(begin), pool, ledger);
+        }
     }
 
     #[cold]
@@ -135,7 +183,8 @@ impl Phases<'_, '_> {
         self.started_at = at;
     }
 
-    fn start_measuring(&mut self, pool: &Pool<'_>, ledger: &mut Ledger<'_>) {
+    /// `agreed` is when the measured part begins on several threads, ns.
+    fn start_measuring(&mut self, agreed: Option<u64>, pool: &Pool<'_>, ledger: &mut Ledger<'_>) {
         if ledger.recorder.account.calls.started == 0 {
             self.connections_at_start = pool.counts.open;
             self.failing = Failing::default();
@@ -150,7 +199,10 @@ impl Phases<'_, '_> {
         self.warmup.end(now);
         self.phase = Phase::Measured;
         self.started_at = now;
-        self.measured_from = now;
+        self.measured_from = agreed.unwrap_or(now);
+        if agreed.is_some() {
+            ledger.recorder.start = agreed;
+        }
         // rpcgauge's own work since the last call ended must not make the next calls late.
         ledger.due_times.start_again(now);
     }
@@ -209,6 +261,26 @@ impl Phases<'_, '_> {
     fn is_out_of_patience(&self) -> bool {
         self.failing.lasted >= self.patience
     }
+
+    /// Whether calls have failed for as long as the trial's patience: all calls of all threads.
+    #[inline]
+    fn gives_up(&self, now: u64) -> bool {
+        let member = self.member.as_ref();
+        self.is_out_of_patience() && member.is_none_or(|member| member.gives_up(self.patience, now))
+    }
+
+    /// When to look again whether a thread without patience gives up, which depends on the others.
+    fn looks_again(&self, now: u64) -> u64 {
+        match self.member {
+            None => now,
+            Some(_) => now + GIVE_UP_LOOK_NS,
+        }
+    }
+
+    /// When to look again at a time that the threads agree on; `None` if none is awaited.
+    fn meets_at(&self, now: u64) -> Option<u64> {
+        self.member.as_ref()?.looks_at(now)
+    }
 }
 
 #[cfg(test)]
@@ -241,7 +313,7 @@ mod tests {
         let pool = Pool::new(&trial, poll.registry().try_clone().unwrap());
         let mut ledger = Ledger::new(&trial, false, false);
         let settled = Box::new(|_| Settling::Settled);
-        let mut phases = Phases::new(&trial, settled, Box::new(|_| ()), 0);
+        let mut phases = Phases::new(&trial, None, settled, Box::new(|_| ()), 0);
         assert!(!phases.advance(0, &pool, &mut ledger));
         assert_eq!(phases.phase, Phase::Opening);
         let now = phases.deadline;

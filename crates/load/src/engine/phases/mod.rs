@@ -11,6 +11,8 @@
 //! Paused ──► Resuming ──► Skipping ──► Measured ──► Draining ──► Paused   (Session::slice)
 //! ```
 //!
+//! The engines of a trial on several threads change to `WarmUp` and to `Measured` together (`team`).
+//!
 //! The trial can end early in any phase: because it is stopped, the bodies are used up, or all calls have
 //! failed for as long as its patience. Invariants between calls to the methods:
 //!
@@ -30,10 +32,13 @@ use rpcgauge_trial::Ending;
 pub(super) use self::slices::Slicing;
 use self::spent::Spent;
 use self::stop::{Failing, Status, StopRule};
+pub(super) use self::warmup::CommonMeter;
 use self::warmup::WarmUp;
 use super::ledger::{EndedCall, Ledger, Sending};
 use super::stall::Stall;
+use super::team::Member;
 use crate::clock::nanos;
+use crate::shard::Shard;
 use crate::trial::Trial;
 use crate::warmup::Settling;
 
@@ -66,6 +71,8 @@ pub(super) enum Phase {
 
 pub(super) struct Phases<'t, 'r> {
     trial: &'t Trial,
+    /// `None` if the trial runs on one thread.
+    member: Option<Member<'t>>,
     /// How long to wait for connections, ns. The same as a call's deadline.
     deadline: u64,
     /// The trial's patience, ns.
@@ -99,19 +106,25 @@ impl<'t, 'r> Phases<'t, 'r> {
     /// after each slice. `measuring` is called when the measured time begins and when it ends.
     pub(super) fn new(
         trial: &'t Trial,
+        member: Option<Member<'t>>,
         settling: Box<dyn FnMut(u64) -> Settling + 'r>,
         measuring: Box<dyn FnMut(bool) + 'r>,
         now: u64,
     ) -> Self {
+        let common = member
+            .as_ref()
+            .map(|member| (member.shard(), member.meter()));
+        let common = common.unwrap_or((Shard::WHOLE, CommonMeter::default()));
         Phases {
             trial,
+            warmup: WarmUp::new(trial.warmup, settling, common),
+            member,
             deadline: nanos(trial.deadline),
             patience: nanos(trial.patience),
             phase: Phase::Opening,
             started_at: now,
             measured_from: u64::MAX,
             drained_by: u64::MAX,
-            warmup: WarmUp::new(trial.warmup, settling),
             slicing: None,
             stop: StopRule::new(trial),
             failing: Failing::default(),
@@ -143,9 +156,18 @@ impl<'t, 'r> Phases<'t, 'r> {
             !self.used_up && self.stop.admits(&self.status(ledger), due)
         } else {
             let drains = self.phase == Phase::Switching && ledger.due_times.is_at_a_rate();
-            let warms_up = (self.phase == Phase::WarmUp || drains) && !self.warmup.is_all_begun();
+            let warms_up = (self.phase == Phase::WarmUp || drains)
+                && !self.warmup.is_all_begun()
+                && self.is_before_measured_part(due);
             !self.used_up && (warms_up || self.phase == Phase::Skipping)
         }
+    }
+
+    /// Whether a call that is due at `due` does not belong to a measured part that the threads have agreed on.
+    fn is_before_measured_part(&self, due: u64) -> bool {
+        let member = self.member.as_ref();
+        let from = member.and_then(Member::measured_from);
+        from.is_none_or(|from| due < from)
     }
 
     /// Number of calls that are due by `now` but have not begun. It includes calls of the measured part and
@@ -383,7 +405,7 @@ mod tests {
         let abandoned = |one_by_one| {
             let mut ledger = Ledger::new(&trial, false, false);
             let settled = Box::new(|_| Settling::Settled);
-            let mut phases = Phases::new(&trial, settled, Box::new(|_| ()), 0);
+            let mut phases = Phases::new(&trial, None, settled, Box::new(|_| ()), 0);
             ledger.due_times = DueTimes::new(&trial.schedule, 0, 0);
             (phases.phase, phases.measured_from) = (Phase::Measured, 0);
             phases.abandon_waiting(one_by_one, 150_020_000, &mut ledger);
@@ -403,7 +425,7 @@ mod tests {
         let trial = trial(unused());
         let mut ledger = Ledger::new(&trial, false, false);
         let settled = Box::new(|_| Settling::Settled);
-        let mut phases = Phases::new(&trial, settled, Box::new(|_| ()), 0);
+        let mut phases = Phases::new(&trial, None, settled, Box::new(|_| ()), 0);
         phases.measured_from = 100;
         phases.call_ended(ledger.fail_unbegun(50, false, STALLED, 120));
         let late = phases.warmup.late;

@@ -1,5 +1,6 @@
 //! The warm-up, slice by slice.
 
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rpcgauge_trial::{LateCalls, Warmup};
@@ -8,7 +9,11 @@ use crate::Histogram;
 use crate::clock::nanos;
 use crate::engine::ledger::{EndedCall, Sending};
 use crate::histogram::{histogram, record};
+use crate::shard::Shard;
 use crate::warmup::{Settling, WarmupBounds};
+
+/// The slices of a warm-up, which the threads of a trial have in common; `None` before it starts.
+pub(crate) type CommonMeter = Arc<Mutex<Option<SliceMeter>>>;
 
 /// Maximum number of latencies that a slice stores individually. Most slices are small, and scanning a
 /// histogram after every few calls would disturb the calls.
@@ -21,9 +26,10 @@ const SLICES_PER_TURN: u32 = 10;
 /// The warm-up of a trial, or its absence.
 pub(crate) struct WarmUp<'r> {
     bounds: Option<WarmupBounds>,
+    /// Maximum number of calls of this engine; 0 without a warm-up.
+    max_calls: u64,
     settling: Box<dyn FnMut(u64) -> Settling + 'r>,
-    /// `Some` while the warm-up is running.
-    meter: Option<SliceMeter>,
+    meter: CommonMeter,
     /// Whether the rule or a bound has ended it.
     is_over: bool,
     /// When it was paused, ns; `None` while it is running.
@@ -40,11 +46,13 @@ impl<'r> WarmUp<'r> {
     pub(super) fn new(
         bounds: Option<WarmupBounds>,
         settling: Box<dyn FnMut(u64) -> Settling + 'r>,
+        (shard, meter): (Shard, CommonMeter),
     ) -> WarmUp<'r> {
         WarmUp {
             bounds,
+            max_calls: bounds.map_or(0, |bounds| shard.part(bounds.max_calls)),
             settling,
-            meter: None,
+            meter,
             is_over: false,
             paused_at: None,
             slices_left: 0,
@@ -57,11 +65,15 @@ impl<'r> WarmUp<'r> {
     /// Starts the warm-up at `now` (ns), or resumes it. Returns false if the trial has none.
     pub(super) fn start(&mut self, now: u64) -> bool {
         self.slices_left = SLICES_PER_TURN;
-        match (&mut self.meter, self.paused_at.take()) {
+        let paused_at = self.paused_at.take();
+        let mut meter = locked(&self.meter);
+        match (&mut *meter, paused_at) {
             (Some(meter), Some(paused_at)) => meter.pause(now.saturating_sub(paused_at)),
-            _ => self.meter = self.bounds.map(|bounds| SliceMeter::new(bounds, now)),
+            // Another thread has started it at the same time.
+            (Some(_), None) => {}
+            (meter, _) => *meter = self.bounds.map(|bounds| SliceMeter::new(bounds, now)),
         }
-        self.meter.is_some()
+        meter.is_some()
     }
 
     /// Whether a session has run enough slices for other sessions to have their turn.
@@ -72,7 +84,9 @@ impl<'r> WarmUp<'r> {
     /// Notes the end of a call. If the call completes a slice, returns the rule's decision.
     pub(super) fn call_ended(&mut self, call: &EndedCall) -> Option<Settling> {
         let latency = call.done.saturating_sub(call.due);
-        let slice = self.meter.as_mut()?.call_ended(call.done, latency)?;
+        let slice = locked(&self.meter)
+            .as_mut()?
+            .call_ended(call.done, latency)?;
         self.slices_left = self.slices_left.saturating_sub(1);
         Some(if slice.asks_rule {
             (self.settling)(slice.median)
@@ -83,7 +97,7 @@ impl<'r> WarmUp<'r> {
 
     /// Notes the end of a call that was in flight at the end of a turn or of the warm-up. It belongs to no slice.
     pub(super) fn drained_call_ended(&mut self) {
-        if let Some(meter) = &mut self.meter {
+        if let Some(meter) = locked(&self.meter).as_mut() {
             meter.ended += 1;
         }
     }
@@ -106,8 +120,7 @@ impl<'r> WarmUp<'r> {
 
     /// How many more calls the warm-up may include.
     pub(super) fn left(&self) -> u64 {
-        let most = self.bounds.map_or(0, |bounds| bounds.max_calls);
-        most.saturating_sub(self.outcome.calls)
+        self.max_calls.saturating_sub(self.outcome.calls)
     }
 
     /// The maximum time of the warm-up, ns; 0 without a warm-up.
@@ -117,12 +130,13 @@ impl<'r> WarmUp<'r> {
 
     /// Whether a bound has been reached, or no warm-up is running.
     pub(super) fn is_over(&self, now: u64) -> bool {
-        self.meter.as_ref().is_none_or(|meter| meter.is_over(now))
+        let meter = locked(&self.meter);
+        meter.as_ref().is_none_or(|meter| meter.is_over(now))
     }
 
     /// When the maximum time is over, ns; 0 if no warm-up is running.
     pub(super) fn ends_by(&self) -> u64 {
-        self.meter.as_ref().map_or(0, SliceMeter::ends_by)
+        locked(&self.meter).as_ref().map_or(0, SliceMeter::ends_by)
     }
 
     /// Notes that the rule or a bound has ended the warm-up.
@@ -138,11 +152,18 @@ impl<'r> WarmUp<'r> {
 
     /// Notes that the warm-up ended, or was paused, at `now` (ns).
     pub(super) fn end(&mut self, now: u64) {
-        if let Some(meter) = self.meter.as_ref().filter(|_| self.paused_at.is_none()) {
+        if let Some(meter) = locked(&self.meter).as_ref()
+            && self.paused_at.is_none()
+        {
             self.paused_at = Some(now);
             self.outcome.elapsed_ns = now.saturating_sub(meter.started_at);
         }
     }
+}
+
+/// A panic of another thread ends the trial, so what the meter has then does not matter.
+fn locked(meter: &CommonMeter) -> MutexGuard<'_, Option<SliceMeter>> {
+    meter.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A complete slice of a warm-up.
@@ -156,7 +177,7 @@ struct CompleteSlice {
 
 /// The slices of a warm-up so far.
 #[derive(Debug)]
-struct SliceMeter {
+pub(crate) struct SliceMeter {
     bounds: WarmupBounds,
     /// When it started, ns. The time during which it was paused is left out.
     started_at: u64,

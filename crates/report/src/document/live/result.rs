@@ -43,7 +43,7 @@ pub(super) fn facts(variant: &VariantFindings, figures: &Figures) -> Block {
     facts.extend([
         ("bytes", bytes(figures).into()),
         ("connections", connections(variant, figures).into()),
-        ("client", client(figures).into()),
+        ("client", client(variant, figures).into()),
         ("checked", checked(figures).into()),
         ("left out", LEFT_OUT.into()),
     ]);
@@ -203,7 +203,7 @@ fn connections(variant: &VariantFindings, figures: &Figures) -> String {
     text
 }
 
-fn client(figures: &Figures) -> String {
+fn client(variant: &VariantFindings, figures: &Figures) -> String {
     let bound = if figures.client_share > Some(CLIENT_BOUND_SHARE) {
         ": too much, so the figures describe this client, not the service"
     } else {
@@ -213,7 +213,10 @@ fn client(figures: &Figures) -> String {
     let memory = units::size(figures.memory.client_peak as f64);
     let share = figures.client_share.map_or_else(none, units::percent);
     let cpu = cpu.unwrap_or_else(none);
-    format!("{cpu} of CPU per call, {memory} of memory at most, {share} of a core{bound}")
+    let threads = variant.how.settings.get("threads");
+    let whose = threads.map(|threads| format!(" by the busiest of {threads} threads"));
+    let whose = whose.unwrap_or_default();
+    format!("{cpu} of CPU per call, {memory} of memory at most, {share} of a core{whose}{bound}")
 }
 
 /// How responses were checked. Without expectations, messages are not checked.
@@ -304,6 +307,19 @@ mod tests {
         assert_eq!(bytes(&figures), with_failed);
         figures.bytes = None;
         assert_eq!(bytes(&figures), "none, since no call succeeded");
+    }
+
+    #[test]
+    fn the_busiest_thread_tells_whether_the_client_is_the_limit() {
+        let mut findings = crate::fixture::findings(&crate::fixture::live());
+        let variant = &mut findings.variants[0];
+        let mut figures = variant.cells[0].figures.as_deref().unwrap().clone();
+        figures.client_share = Some(0.85);
+        assert!(client(variant, &figures).contains(", 85% of a core: too much, so"));
+        let threads = ("threads".to_owned(), "2".to_owned());
+        variant.how.settings.extend([threads]);
+        let said = ", 85% of a core by the busiest of 2 threads: too much, so";
+        assert!(client(variant, &figures).contains(said));
     }
 
     #[test]

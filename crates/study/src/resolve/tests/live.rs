@@ -454,7 +454,6 @@ fn what_would_have_no_effect_is_refused() {
     insta::assert_snapshot!(top("budget = \"1m\""), @r#"my.toml:2:10: "budget" is for subjects, but live services are called here; leave it out"#);
     insta::assert_snapshot!(search("blocks = 3"), @r#"my.toml:2:10: a search has as many trials as it needs; leave "blocks" out"#);
     insta::assert_snapshot!(search("a-a = \"base\""), @r#"my.toml:2:7: a search is compared with nothing, not even with itself; leave "a-a" out"#);
-    insta::assert_snapshot!(refused(&service(GRPC, "", "threads = 4", "")), @r#"my.toml:7:11: variant "base": "threads" is for subjects, but a live service is called here; leave it out"#);
     insta::assert_snapshot!(refused(&service(HTTP, "include = \"p\"", "", "")), @r#"my.toml:5:11: "include" is for the imports of "proto", and there is no "proto"; leave it out"#);
     insta::assert_snapshot!(refused(&grpc("include = \"p\"\ndescriptor-set = \"s\"")), @r#"my.toml:5:11: "include" is for "proto"; a descriptor set already contains its imports"#);
     let pair = "[[pairs]]\nof = \"a\"\nagainst = \"b\"\nmetric = \"server-cpu\"\n";
@@ -462,6 +461,38 @@ fn what_would_have_no_effect_is_refused() {
     let groups =
         grpc("") + "[[groups]]\nname = \"g\"\ninvocations = 2\n[[groups.variants]]\nname = \"a\"\n";
     insta::assert_snapshot!(refused(&groups), @r#"my.toml:10:15: "invocations" is for subjects, but live services are called here; leave it out"#);
+}
+
+#[test]
+fn threads_divide_the_connections_of_one_running_service() {
+    let threads = |settings: &str| {
+        let plan = resolve(&service(HTTP, "", settings, "")).unwrap();
+        let text = serde_json::to_string(&plan).unwrap();
+        assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan);
+        let call = calls(&plan)[0];
+        (
+            call.threads,
+            call.options.connections,
+            plan.variants[0].settings.how(),
+        )
+    };
+    let how = "HTTP/1.1, 2 threads, TCP connection reused × 4, 4 calls in flight, deadline 10s";
+    assert_eq!(
+        threads("in-flight = 4\nthreads = 2"),
+        (2, 4, how.to_owned())
+    );
+    assert_eq!(
+        threads("rate = 10\nthreads = 64").0,
+        64,
+        "the default connections"
+    );
+    assert_eq!(threads("").0, 1);
+    let refused = |settings: &str| refused(&service(GRPC, "", settings, ""));
+    insta::assert_snapshot!(refused("threads = 2"), @r#"my.toml:7:11: variant "base": each thread makes calls on connections of its own, so threads = 2 needs connections = 2 or more, not 1"#);
+    insta::assert_snapshot!(refused("threads = 2\nin-flight = 64"), @r#"my.toml:7:11: variant "base": each thread makes calls on connections of its own, so threads = 2 needs connections = 2 or more, not 1"#);
+    insta::assert_snapshot!(refused("threads = 0"), @r#"my.toml:7:11: "threads" must be a whole number from 1 to 1024, not 0"#);
+    let both = two("threads = 2\nrate = 10\nconnections = 2", [GRPC, HTTP]);
+    insta::assert_snapshot!(self::refused(&both), @r#"my.toml:3:11: several threads are for one service that is already running: variants that are compared take turns on one thread; leave "threads" out"#);
 }
 
 #[test]
