@@ -421,6 +421,8 @@ impl Merge for TrialProgress {
             answered,
             failed,
             retried,
+            messages_sent,
+            messages_received,
             in_flight,
             waiting,
             times,
@@ -433,6 +435,8 @@ impl Merge for TrialProgress {
         self.answered.merge_with(answered);
         self.failed.merge_with(failed);
         self.retried.merge_with(retried);
+        self.messages_sent.merge_with(messages_sent);
+        self.messages_received.merge_with(messages_received);
         self.in_flight.merge_with(in_flight);
         self.waiting.merge_with(waiting);
         self.times.merge_with(times);

@@ -42,6 +42,10 @@ pub struct TrialProgress {
     pub failed: BTreeMap<FailureKind, u64>,
     /// Sends of calls beyond the first ([`rpcgauge_trial::Calls::retried`]).
     pub retried: u64,
+    /// Messages of streaming calls that were passed to the transport; 0 for other calls.
+    pub messages_sent: u64,
+    /// Messages of streaming calls that were received.
+    pub messages_received: u64,
     /// Calls that began and have not ended.
     pub in_flight: u64,
     /// Calls that are due but have not begun, including those left over from the warm-up. An estimate if

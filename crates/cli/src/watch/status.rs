@@ -12,6 +12,22 @@ const CALLS_FOR_P99: u64 = 100;
 /// Maximum number of failure kinds to list; the rest are counted together.
 const MAX_KINDS: usize = 3;
 
+/// The counts at the previous snapshot.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Before {
+    sent: u64,
+    messages_received: u64,
+}
+
+impl Before {
+    pub(super) fn of(progress: &TrialProgress) -> Self {
+        Self {
+            sent: progress.sent,
+            messages_received: progress.messages_received,
+        }
+    }
+}
+
 /// The status of the last interval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Status {
@@ -26,9 +42,9 @@ pub(super) struct Status {
 }
 
 impl Status {
-    /// Creates the status from a snapshot. `sent_before` is the number of calls sent at the
+    /// Creates the status from a snapshot. `before` is what had been counted at the
     /// previous snapshot.
-    pub(super) fn new(progress: &TrialProgress, sent_before: u64, left: String) -> Self {
+    pub(super) fn new(progress: &TrialProgress, before: Before, left: String) -> Self {
         let seconds = progress.interval.as_secs_f64();
         let rate = |calls: u64| {
             if seconds > 0.0 {
@@ -41,6 +57,13 @@ impl Status {
             0 => String::new(),
             calls => format!(", {} due but not sent yet", units::count(calls)),
         };
+        let messages = match progress.messages_received {
+            0 => String::new(),
+            all => {
+                let received = rate(all.saturating_sub(before.messages_received));
+                format!(", received {received} messages/s")
+            }
+        };
         let not_sent = match progress.started.saturating_sub(progress.sent) {
             0 => String::new(),
             calls => format!(", {} never sent", units::count(calls)),
@@ -48,8 +71,8 @@ impl Status {
         Self {
             left,
             rate: format!(
-                "sent {}/s, succeeded {}/s, {} in flight{waiting}{not_sent}",
-                rate(progress.sent.saturating_sub(sent_before)),
+                "sent {}/s, succeeded {}/s{messages}, {} in flight{waiting}{not_sent}",
+                rate(progress.sent.saturating_sub(before.sent)),
                 rate(progress.times.latency.len()),
                 units::count(progress.in_flight)
             ),
@@ -117,7 +140,11 @@ mod tests {
     use crate::watch::sampler::example;
 
     fn line(progress: &TrialProgress) -> String {
-        Status::new(progress, 1_000, "1:07 left".to_owned()).line(None)
+        let before = Before {
+            sent: 1_000,
+            messages_received: 500,
+        };
+        Status::new(progress, before, "1:07 left".to_owned()).line(None)
     }
 
     #[test]
@@ -133,6 +160,19 @@ mod tests {
         insta::assert_snapshot!(
             line(&example([])),
             @"1:07 left; sent 504/s, succeeded 0/s, 12 in flight; p50 –, p99 –; 0 failed"
+        );
+    }
+
+    #[test]
+    fn messages_of_streams_have_a_rate_of_their_own() {
+        let progress = TrialProgress {
+            messages_received: 2_500,
+            ..example([10])
+        };
+        assert!(
+            line(&progress).contains("succeeded 1.00/s, received 2,000 messages/s, 12 in flight"),
+            "{}",
+            line(&progress)
         );
     }
 
@@ -165,7 +205,11 @@ mod tests {
             (FailureKind::ConnectionReset, 3),
             (FailureKind::Protocol, 1),
         ]);
-        let shown = Status::new(&progress, 1_000, "0:00 left".to_owned());
+        let before = Before {
+            sent: 1_000,
+            ..Before::default()
+        };
+        let shown = Status::new(&progress, before, "0:00 left".to_owned());
         insta::assert_snapshot!(
             shown.line(Some("b")),
             @"b: 0:00 left; sent 504/s, succeeded 1.00/s, 12 in flight; p50 10.0 µs, max 10.0 µs; failed: 1,200 × http-503, 3 × connection-reset, 2 × deadline, 2 others"

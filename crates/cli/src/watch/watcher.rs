@@ -12,7 +12,7 @@ use super::interval_log::IntervalLog;
 use super::metrics::Metrics;
 use super::output_file::OutputFile;
 use super::sampler::{INTERVAL, Message, Sampler, Snapshot};
-use super::status::Status;
+use super::status::{Before, Status};
 use super::trial::TrialStart;
 use crate::exit::Failure;
 use crate::screen::Screen;
@@ -91,7 +91,7 @@ struct WatchThread {
 struct WatchedTrial {
     start: TrialStart,
     /// Calls sent at the previous snapshot.
-    sent_before: u64,
+    before: Before,
 }
 
 impl WatchThread {
@@ -144,7 +144,7 @@ impl WatchThread {
         self.draw(&format!("about {}", start.words(left)), "warming up", left);
         let trial = WatchedTrial {
             start,
-            sent_before: 0,
+            before: Before::default(),
         };
         self.trials.insert(trial.start.variant.clone(), trial);
     }
@@ -158,8 +158,8 @@ impl WatchThread {
             metrics.update(&snapshot.variant, progress);
         }
         let left = trial.start.left(progress);
-        let status = Status::new(progress, trial.sent_before, trial.start.words(left));
-        trial.sent_before = progress.sent;
+        let status = Status::new(progress, trial.before, trial.start.words(left));
+        trial.before = Before::of(progress);
         // A trial's last snapshot may cover too little time to describe a second.
         if progress.interval < INTERVAL / 2 {
             return;

@@ -88,6 +88,8 @@ impl Engine<'_, '_, '_> {
         let waiting = phases.waiting(&self.ledger, now);
         let recorder = &mut self.ledger.recorder;
         let account = &recorder.account;
+        let messages = recorder.messages.as_deref();
+        let messages = messages.map_or((0, 0), |of| (of.sent, of.received));
         let mut times = (snapshots.hook.sample)(TrialProgress {
             elapsed: Duration::from_nanos(counted),
             interval: Duration::from_nanos(counted.saturating_sub(snapshots.times.last)),
@@ -96,6 +98,8 @@ impl Engine<'_, '_, '_> {
             answered: account.calls.answered,
             failed: account.calls.failed.clone(),
             retried: account.calls.retried,
+            messages_sent: messages.0,
+            messages_received: messages.1,
             in_flight: self.ledger.measured_in_flight,
             waiting,
             times,

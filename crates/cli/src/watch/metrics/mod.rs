@@ -33,7 +33,7 @@ type Labels = Vec<(&'static str, String)>;
 /// A metric family: its name without the unit, its help, and a function that reads its value.
 type Row<From, To> = (&'static str, &'static str, fn(&From) -> To);
 
-const CALLS: [Row<TrialProgress, u64>; 4] = [
+const COUNTS: [Row<TrialProgress, u64>; 6] = [
     (
         "calls_started",
         "Calls that were started, or failed before they could start",
@@ -42,6 +42,16 @@ const CALLS: [Row<TrialProgress, u64>; 4] = [
     ("calls_sent", "Calls handed to the transport", |s| s.sent),
     ("calls_answered", "Calls that succeeded", |s| s.answered),
     ("calls_retried", "Retries of calls", |s| s.retried),
+    (
+        "messages_sent",
+        "Messages of streaming calls handed to the transport",
+        |s| s.messages_sent,
+    ),
+    (
+        "messages_received",
+        "Messages of streaming calls that were received",
+        |s| s.messages_received,
+    ),
 ];
 
 const GAUGES: [Row<TrialProgress, u64>; 2] = [
@@ -89,8 +99,8 @@ pub(super) struct Metrics(Arc<Mutex<Figures>>);
 
 struct Figures {
     registry: Registry,
-    /// In the order of [`CALLS`].
-    calls: [Counts; 4],
+    /// In the order of [`COUNTS`].
+    calls: [Counts; 6],
     failed: Counts,
     /// In the order of [`GAUGES`].
     gauges: [Family<Labels, Gauge<u64, AtomicU64>>; 2],
@@ -165,7 +175,7 @@ impl Figures {
         let version = vec![("version", env!("CARGO_PKG_VERSION"))];
         registry.register("build", "The program", Info::new(version));
         let load = registry.sub_registry_with_prefix("load");
-        let calls = CALLS.map(|(name, help, _)| {
+        let calls = COUNTS.map(|(name, help, _)| {
             let counts = Counts::default();
             load.register(name, help, counts.total.clone());
             counts
@@ -212,7 +222,7 @@ impl Figures {
     fn update(&mut self, target: &str, progress: &TrialProgress) {
         let target: Labels = vec![("target", target.to_owned())];
         let and = |name, value: String| [&target[..], &[(name, value)]].concat();
-        for (counts, (.., calls)) in self.calls.iter_mut().zip(CALLS) {
+        for (counts, (.., calls)) in self.calls.iter_mut().zip(COUNTS) {
             counts.count(&target, calls(progress));
         }
         for (kind, calls) in &progress.failed {
