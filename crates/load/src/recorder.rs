@@ -137,7 +137,7 @@ impl Recorder {
         }
     }
 
-    /// Counts a call that was taken from the schedule.
+    /// Counts a call that was taken from the schedule but will not begin.
     pub(crate) fn started(&mut self, due: u64) {
         self.start.get_or_insert(due);
         self.account.calls.started += 1;
@@ -146,15 +146,26 @@ impl Recorder {
         }
     }
 
-    /// Records the send delay of a call that began, or failed before it could begin.
+    /// Counts a call that began, or failed before it could begin, and records its send delay.
+    #[inline]
     pub(crate) fn begun(&mut self, due: u64, now: u64) {
         let delay = now.saturating_sub(due);
+        self.start.get_or_insert(due);
+        self.account.calls.started += 1;
         record(&mut self.send_delay, delay);
-        if let Some(step) = self.step(due) {
-            record(&mut step.send_delay, delay);
+        if !self.steps.figures.is_empty() {
+            self.begun_in_step(due, delay);
         }
         if let Some(interval) = &mut self.interval {
             record(&mut interval.send_delay, delay);
+        }
+    }
+
+    #[cold]
+    fn begun_in_step(&mut self, due: u64, delay: u64) {
+        if let Some(step) = self.step(due) {
+            step.calls.started += 1;
+            record(&mut step.send_delay, delay);
         }
     }
 
@@ -190,14 +201,21 @@ impl Recorder {
         if let Some(slow) = &mut self.slow {
             slow.succeeded(due, latency);
         }
+        if !self.steps.figures.is_empty() {
+            self.succeeded_in_step(due, done);
+        }
+        self.account.calls.answered += 1;
+        self.end = self.end.max(done);
+    }
+
+    #[cold]
+    fn succeeded_in_step(&mut self, due: u64, done: u64) {
         if let Some(step) = self.step(due) {
-            step.calls.succeeded(latency);
+            step.calls.succeeded(done.saturating_sub(due));
         }
         if let Some(step) = self.step(done) {
             step.answered_within += 1;
         }
-        self.account.calls.answered += 1;
-        self.end = self.end.max(done);
     }
 
     /// Records the times of a successful call whose request was written at `written`; 0 if its response came

@@ -86,7 +86,6 @@ fn a_million_calls_are_kept_in_no_more_than_ten_thousand() {
         let due = call * 10_000;
         // Latencies of up to 2 s, and a different error text for each failure.
         let latency = (call % 2000) * 1_000_000;
-        recorder.started(due);
         recorder.begun(due, due + latency / 2);
         recorder.sent(due);
         if call % 10 == 0 {
@@ -188,7 +187,6 @@ fn a_stalled_server_shows_in_the_latency_however_few_calls_are_in_flight() {
         } else {
             sent
         };
-        recorder.started(due);
         recorder.begun(due, sent);
         recorder.succeeded(due, done);
         record(&mut from_send, done - sent);

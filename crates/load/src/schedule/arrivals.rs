@@ -21,15 +21,20 @@ pub(crate) struct ArrivalTimes {
     number: f64,
     /// The number at which the next call is due.
     next: f64,
-    /// One in `every` calls of the schedule is returned: those of a shard.
-    every: usize,
+    /// One in `every` calls of the schedule is returned: those of a shard. A whole number.
+    every: f64,
+    /// The source of random gaps between the numbers; `None` makes each gap 1.
+    random: Option<RandomGaps>,
+    /// When the last arrival was due, ns. Rounding must not move a due time back.
+    last: u64,
+}
+
+#[derive(Debug, Clone)]
+struct RandomGaps {
+    random: Random,
     /// The number of the schedule's call after the last one that was returned, and the same for the one before it.
     after: f64,
     after_previous: f64,
-    /// The source of random gaps between the numbers; `None` makes each gap 1.
-    random: Option<Random>,
-    /// When the last arrival was due, ns. Rounding must not move a due time back.
-    last: u64,
 }
 
 /// A period in which the rate is constant or changes linearly.
@@ -89,10 +94,12 @@ impl ArrivalTimes {
             current: 0,
             number: 0.0,
             next: 0.0,
-            every: 1,
-            after: 0.0,
-            after_previous: 0.0,
-            random: (arrivals == Arrivals::Poisson).then(|| Random::new(seed)),
+            every: 1.0,
+            random: (arrivals == Arrivals::Poisson).then(|| RandomGaps {
+                random: Random::new(seed),
+                after: 0.0,
+                after_previous: 0.0,
+            }),
             last: 0,
         }
     }
@@ -100,11 +107,14 @@ impl ArrivalTimes {
     /// The next arrival, ns; `None` when there are no more.
     pub(super) fn next(&mut self) -> Option<u64> {
         self.number = self.next;
-        self.after_previous = self.after;
-        self.after = self.number + self.gap();
-        self.next = self.after;
-        for _ in 1..self.every {
-            self.next += self.gap();
+        match &mut self.random {
+            None => self.next += self.every,
+            Some(gaps) => {
+                gaps.after_previous = gaps.after;
+                gaps.after = self.number + gaps.next();
+                self.next = gaps.after;
+                (1..self.every as u64).for_each(|_| self.next += gaps.next());
+            }
         }
         self.due()
     }
@@ -113,24 +123,20 @@ impl ArrivalTimes {
     /// together have the arrivals of the whole schedule.
     pub(super) fn only(&mut self, shard: Shard) {
         for _ in 0..shard.index() {
-            self.next += self.gap();
+            self.next += self.random.as_mut().map_or(1.0, RandomGaps::next);
         }
-        self.every = shard.of();
-    }
-
-    fn gap(&mut self) -> f64 {
-        let random = self.random.as_mut();
-        random.map_or(1.0, |random| exponential(random.unit()))
+        self.every = shard.of() as f64;
     }
 
     /// When the call of the schedule is due that follows the second-to-last one that was returned, ns; `None` if it
     /// never is. A shard may have skipped it.
     pub(super) fn after_previous(&self) -> Option<u64> {
-        let number = self.after_previous;
-        let stretch = self
-            .stretches
-            .iter()
-            .find(|stretch| number < stretch.calls_through)?;
+        let number = match &self.random {
+            None => (self.number - self.every + 1.0).max(0.0),
+            Some(gaps) => gaps.after_previous,
+        };
+        let mut stretches = self.stretches.iter();
+        let stretch = stretches.find(|stretch| number < stretch.calls_through)?;
         Some(stretch.due(number))
     }
 
@@ -186,7 +192,7 @@ impl ArrivalTimes {
         let calls = begun.map_or(0.0, |stretch| stretch.calls_by(at - stretch.start_ns));
         // A call is due once the integral exceeds its number, so the next call is not due during a pause. The
         // cast turns negative values into 0.
-        ((calls - self.next) / self.every as f64).ceil() as u64
+        ((calls - self.next) / self.every).ceil() as u64
     }
 
     pub(super) fn end(&self) -> u64 {
@@ -194,6 +200,13 @@ impl ArrivalTimes {
         last.map_or(0, |stretch| {
             stretch.start_ns.saturating_add(stretch.length_ns)
         })
+    }
+}
+
+impl RandomGaps {
+    /// The gap between a call's number and that of the next one.
+    fn next(&mut self) -> f64 {
+        exponential(self.random.unit())
     }
 }
 
@@ -206,6 +219,7 @@ impl Stretch {
     }
 
     /// When the call with this number is due, ns.
+    #[inline]
     fn due(&self, number: f64) -> u64 {
         self.start_ns
             .saturating_add(self.offset(number - self.calls_before))

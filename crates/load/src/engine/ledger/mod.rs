@@ -122,7 +122,6 @@ impl<'t> Ledger<'t> {
     ) -> EndedCall {
         self.due_times.call_ended(now);
         if measured {
-            self.recorder.started(due);
             self.recorder.begun(due, now);
             self.recorder.failed(due, now, kind, text);
             let mix_call = self.mix.end_unbegun();
@@ -185,7 +184,6 @@ impl<'t> Ledger<'t> {
     pub(super) fn begin(&mut self, beginning: Beginning, counts_most: bool) -> (u64, &mut Call) {
         self.requests_left -= 1;
         if beginning.measured {
-            self.recorder.started(beginning.due);
             self.recorder.begun(beginning.due, beginning.begun);
             self.measured_in_flight += 1;
         }

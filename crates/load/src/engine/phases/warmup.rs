@@ -26,7 +26,7 @@ const SLICES_PER_TURN: u32 = 10;
 /// The warm-up of a trial, or its absence.
 pub(crate) struct WarmUp<'r> {
     bounds: Option<WarmupBounds>,
-    /// Maximum number of calls of this engine; 0 without a warm-up.
+    /// Maximum number of calls of this engine; `u64::MAX` without a warm-up.
     max_calls: u64,
     settling: Box<dyn FnMut(u64) -> Settling + 'r>,
     meter: CommonMeter,
@@ -50,7 +50,7 @@ impl<'r> WarmUp<'r> {
     ) -> WarmUp<'r> {
         WarmUp {
             bounds,
-            max_calls: bounds.map_or(0, |bounds| shard.part(bounds.max_calls)),
+            max_calls: bounds.map_or(u64::MAX, |bounds| shard.part(bounds.max_calls)),
             settling,
             meter,
             is_over: false,
@@ -115,7 +115,7 @@ impl<'r> WarmUp<'r> {
 
     /// Whether the maximum number of calls has begun.
     pub(super) fn is_all_begun(&self) -> bool {
-        self.bounds.is_some() && self.left() == 0
+        self.outcome.calls >= self.max_calls
     }
 
     /// How many more calls the warm-up may include.
