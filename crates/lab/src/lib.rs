@@ -27,6 +27,7 @@ pub mod subject;
 pub mod subjects;
 mod variant;
 
+pub use environment::examine;
 pub use error::{LabError, TrialFailure};
 pub use run::{
     Earlier, Event, Lab, Observer, Options, RateSearch, Records, RecordsError, RunEnding,

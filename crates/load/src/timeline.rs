@@ -2,8 +2,8 @@
 
 use rpcgauge_trial::{LatencyCounts, Timeline, TimelineSlice};
 
-/// Maximum number of slices. When more are needed, pairs are merged and the length of a slice doubles.
-const MAX_SLICES: usize = 200;
+/// When more slices are needed, pairs are merged and the length of a slice doubles.
+const MAX_SLICES: usize = Timeline::MAX_SLICES;
 
 /// Fills a [`Timeline`] whose end is not known yet.
 #[derive(Debug)]
@@ -93,26 +93,17 @@ impl TimelineRecorder {
         let slices = self.slices.len();
         let half = slices.div_ceil(2);
         for i in 0..half {
+            // Their latencies are not counted yet.
             let second = self.slices.get_mut(2 * i + 1).map(std::mem::take);
-            let first = std::mem::take(&mut self.slices[2 * i]);
-            self.slices[i] = sum(first, second.unwrap_or_default());
+            let mut sum = std::mem::take(&mut self.slices[2 * i]);
+            sum.add(&second.unwrap_or_default());
+            self.slices[i] = sum;
         }
         self.slices.truncate(half);
         self.doublings += 1;
         if let Some(latencies) = &mut self.latencies {
             latencies.halve(slices);
         }
-    }
-}
-
-/// The sum of two slices whose latencies are not counted yet.
-fn sum(one: TimelineSlice, other: TimelineSlice) -> TimelineSlice {
-    TimelineSlice {
-        answered: one.answered + other.answered,
-        failed: one.failed + other.failed,
-        latency_sum_ns: one.latency_sum_ns.saturating_add(other.latency_sum_ns),
-        latency_max_ns: one.latency_max_ns.max(other.latency_max_ns),
-        latencies: LatencyCounts::default(),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Errors of the connection to a master.
 
+use crate::message::FORMAT;
+
 /// An error of the connection to a master, on one line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LocustError {
@@ -23,6 +25,12 @@ pub enum LocustError {
     /// The master answered before, but not for this many seconds.
     #[error("the Locust master at {0} has not answered for {1} s")]
     Lost(String, u64),
+    /// The package rpcgauge-locust of the master uses another version of the messages.
+    #[error(
+        "the master's rpcgauge-locust is of another version (format {0}, this rpcgauge uses {FORMAT}), so the run directory \
+         will lack the calls of this worker; install the package and rpcgauge in the same version"
+    )]
+    Format(u64),
     /// The thread of the connection could not be started.
     #[error("the connection to the Locust master failed: {0}")]
     Thread(String),

@@ -2,7 +2,8 @@
 //!
 //! A master decides how many users there are, and adds up what its workers report about the calls of their users. The
 //! messages travel over ZeroMQ. Each is a MessagePack array of its type, its data and the worker's name. A [`Worker`]
-//! sends the heartbeats and [`Report`]s, and receives the master's [`Command`]s.
+//! sends the heartbeats and [`Report`]s, and receives the master's [`Command`]s. A master whose locustfile uses the Python
+//! package in `python/rpcgauge-locust` also collects [`Figures`].
 //!
 //! The protocol is not documented. This follows Locust 2.47 (`locust/rpc`, `runners.py`, `stats.py`), and the tests of the
 //! program run a real master.
@@ -14,5 +15,5 @@ mod session;
 mod worker;
 
 pub use error::LocustError;
-pub use report::{Calls, Report};
+pub use report::{Calls, CollectedRun, Figures, Report};
 pub use worker::{Command, Master, Worker};

@@ -4,12 +4,12 @@
 //! it reads is therefore always sent. It adds the numbers of a report to its own, so a report contains only what is new.
 
 use std::collections::BTreeMap;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rmpv::Value;
 use rmpv::decode::read_value_with_max_depth;
 
-use crate::report::{Calls, Report};
+use crate::report::{Calls, Figures, Report};
 
 /// The states of a worker that a master shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +34,8 @@ pub(crate) enum ToMaster<'a> {
     /// These users are there.
     SpawningComplete(&'a Users),
     Stats(&'a Report, &'a Users),
+    /// For the package rpcgauge-locust.
+    Figures(&'a Figures),
     /// No user is left.
     ClientStopped,
     /// The worker leaves.
@@ -54,6 +56,14 @@ pub(crate) enum FromMaster {
     Stop,
     Quit,
     Reconnect,
+    /// The package rpcgauge-locust collects the figures of a load, which began this long ago.
+    Collect {
+        format: u64,
+        run: String,
+        began_before: Duration,
+    },
+    /// The package waits for the last figures.
+    CollectLast,
     /// Any other type. Locust's own workers ignore unknown types, too.
     Other,
 }
@@ -63,6 +73,9 @@ pub(crate) type Users = BTreeMap<String, u32>;
 
 /// The version of a worker that fits every master. A master warns of other versions than its own.
 const ANY_VERSION: i64 = -1;
+
+/// The version of the messages that the package rpcgauge-locust exchanges with workers.
+pub(crate) const FORMAT: u64 = 1;
 
 /// How deeply the values of a message may be nested. A master nests options in a map in the message.
 const MAX_DEPTH: usize = 32;
@@ -104,6 +117,7 @@ impl ToMaster<'_> {
                 ];
                 ("stats", map(stats.into_iter().chain(counts(users))))
             }
+            ToMaster::Figures(figures) => ("rpcgauge_figures", to_collect(figures)),
             ToMaster::ClientStopped => ("client_stopped", Value::Nil),
             ToMaster::Quit => ("quit", Value::Nil),
         };
@@ -131,6 +145,13 @@ impl FromMaster {
             "stop" => FromMaster::Stop,
             "quit" => FromMaster::Quit,
             "reconnect" => FromMaster::Reconnect,
+            "rpcgauge_collect" => FromMaster::Collect {
+                format: field(data, "format")?.as_u64()?,
+                run: field(data, "run")?.as_str()?.to_owned(),
+                began_before: Duration::try_from_secs_f64(field(data, "elapsed")?.as_f64()?)
+                    .ok()?,
+            },
+            "rpcgauge_collect_last" => FromMaster::CollectLast,
             _ => FromMaster::Other,
         })
     }
@@ -163,6 +184,21 @@ fn counts(users: &Users) -> [(&'static str, Value); 2] {
         ("user_classes_count", map(by_class)),
         ("user_count", all.into()),
     ]
+}
+
+fn to_collect(figures: &Figures) -> Value {
+    let files = figures.files.iter();
+    map([
+        ("format", FORMAT.into()),
+        ("run", (*figures.run).into()),
+        (
+            "files",
+            map(files.map(|(name, text)| (*name, (**text).into()))),
+        ),
+        ("name", (*figures.name).into()),
+        ("text", (*figures.text).into()),
+        ("ended", figures.ended.into()),
+    ])
 }
 
 /// The calls of a report as an entry of the master's table.
@@ -261,8 +297,6 @@ fn seconds(time: SystemTime) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use proptest::prelude::*;
 
     use super::*;
@@ -290,6 +324,18 @@ mod tests {
             users,
         };
         assert_eq!(FromMaster::parse(&message("spawn", data)), Some(spawn));
+        let data = map([
+            ("format", 1.into()),
+            ("run", "orders".into()),
+            ("elapsed", 2.5.into()),
+        ]);
+        let collect = FromMaster::Collect {
+            format: FORMAT,
+            run: "orders".to_owned(),
+            began_before: Duration::from_millis(2_500),
+        };
+        let parsed = FromMaster::parse(&message("rpcgauge_collect", data));
+        assert_eq!(parsed, Some(collect));
         let other = FromMaster::parse(&message("update_user_class", Value::Nil));
         assert_eq!(other, Some(FromMaster::Other));
     }

@@ -26,8 +26,8 @@ use zeromq::{
 };
 
 use crate::error::LocustError;
-use crate::message::{FromMaster, State, ToMaster, Users};
-use crate::report::Report;
+use crate::message::{FORMAT, FromMaster, State, ToMaster, Users};
+use crate::report::{CollectedRun, Figures, Report};
 use crate::worker::{Command, Master};
 
 /// The time between two heartbeats. A master considers a worker missing after about four missed heartbeats.
@@ -47,6 +47,7 @@ const LAST_MESSAGES: Duration = Duration::from_millis(200);
 #[derive(Debug)]
 pub(crate) enum Order {
     Report(Box<Report>),
+    Figures(Box<Figures>),
     Stopped,
     Leave,
 }
@@ -261,6 +262,17 @@ impl Session {
                 self.tell(Command::Stop);
             }
             FromMaster::Quit => self.tell(Command::Quit),
+            FromMaster::Collect { format, .. } if format != FORMAT => {
+                self.tell(Command::CannotCollect(LocustError::Format(format)));
+            }
+            FromMaster::Collect {
+                run, began_before, ..
+            } => {
+                let now = Instant::now();
+                let began = now.checked_sub(began_before).unwrap_or(now);
+                self.tell(Command::Collect(CollectedRun { name: run, began }));
+            }
+            FromMaster::CollectLast => self.tell(Command::EndLoad),
             FromMaster::Reconnect => return Next::Reconnect,
             FromMaster::Ack | FromMaster::Heartbeat | FromMaster::Other => {}
         }
@@ -289,6 +301,10 @@ impl Session {
             Some(Order::Report(report)) => {
                 let users = self.users.clone();
                 self.send(&ToMaster::Stats(&report, &users));
+                Next::Continue
+            }
+            Some(Order::Figures(figures)) => {
+                self.send(&ToMaster::Figures(&figures));
                 Next::Continue
             }
             Some(Order::Stopped) => {

@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use crate::error::LocustError;
-use crate::report::Report;
+use crate::report::{CollectedRun, Figures, Report};
 use crate::session::{LOST, Order, Session};
 
 /// The maximum length of a worker's name, bytes. It is a ZeroMQ identity.
@@ -46,6 +46,12 @@ pub enum Command {
     Users(u32),
     /// The load has no users of the worker's class, but of these classes.
     NoSuchClass(Vec<String>),
+    /// The master collects the figures of the next load.
+    Collect(CollectedRun),
+    /// It cannot collect them, for this reason.
+    CannotCollect(LocustError),
+    /// The load should end, and the master waits for its last [`Figures`].
+    EndLoad,
     /// The load should end. [`Worker::stopped`] answers after its last report.
     Stop,
     /// The master ends. It waits 0.5 s for a last report.
@@ -94,6 +100,11 @@ impl Worker {
     /// Sends a report. Reports wait while the master cannot be reached.
     pub fn report(&self, report: Report) {
         self.order(Order::Report(Box::new(report)));
+    }
+
+    /// Sends figures, like a report.
+    pub fn figures(&self, figures: Figures) {
+        self.order(Order::Figures(Box::new(figures)));
     }
 
     /// Answers [`Command::Stop`].

@@ -5,7 +5,9 @@
 mod check;
 mod environment;
 mod events;
+mod merge;
 mod provenance;
+mod worker;
 
 use std::collections::BTreeMap;
 
@@ -24,6 +26,7 @@ pub use self::events::{Disturbed, EventsRecord, MAX_EVENTS, MAX_SLOW, SlowCall, 
 pub use self::provenance::{
     Build, Difference, InvocationRecord, Provenance, StackRecord, SubjectsRecord,
 };
+pub use self::worker::WorkerRecord;
 pub use crate::histogram::Histogram;
 use crate::plan::{Slice, TrialSpec};
 use crate::settings::{Idle, Placement, Timing, Transport};

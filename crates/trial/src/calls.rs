@@ -1,4 +1,4 @@
-//! What a trial counts: calls, a timeline and CPU time.
+//! What a trial counts: calls and CPU time.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::failure::FailureKind;
 use crate::is_default;
-use crate::latency_counts::LatencyCounts;
 
 /// The outcomes of all measured calls: `started = answered + failed + abandoned`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -289,32 +288,6 @@ pub struct Payload {
     /// The response as received, still compressed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_compressed: Option<f64>,
-}
-
-/// A trial in slices of equal length, starting at the due time of the first measured call. There
-/// are at least 100 slices unless the trial lasted less than 100 ns.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Timeline {
-    /// The length of a slice in ns.
-    pub slice_ns: u64,
-    /// The slices in order, including empty ones.
-    pub slices: Vec<TimelineSlice>,
-}
-
-/// The calls that were due in one slice.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TimelineSlice {
-    /// Calls that succeeded.
-    pub answered: u64,
-    /// Calls that failed.
-    pub failed: u64,
-    /// The sum of the latencies of the calls that succeeded, in ns.
-    pub latency_sum_ns: u64,
-    /// The longest of these latencies, in ns.
-    pub latency_max_ns: u64,
-    /// These latencies by bucket; absent unless the calls are those of a live service, and in older records.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub latencies: LatencyCounts,
 }
 
 /// CPU time of a thread or process, in ns.

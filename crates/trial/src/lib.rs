@@ -15,9 +15,10 @@ mod random;
 mod schedule;
 mod stage;
 mod streaming;
+mod timeline;
 
 pub use bounds::{MAX_IN_FLIGHT, MAX_MS, MAX_RATE, OutOfBounds, is_rate};
-pub use calls::{Calls, Cpu, Ending, LateCalls, Payload, Stalls, Timeline, TimelineSlice, Warmup};
+pub use calls::{Calls, Cpu, Ending, LateCalls, Payload, Stalls, Warmup};
 pub use connection::{Address, ConnectionUse, Keepalive, MAX_SOCKET_PATH_BYTES, abstract_name};
 pub use failure::{ErrorSample, ErrorSamples, FailureKind, Fault};
 pub use latency_counts::LatencyCounts;
@@ -31,6 +32,7 @@ pub use random::Random;
 pub use schedule::{Arrivals, DeadlineFrom, Schedule, Slice, Stop};
 pub use stage::{HANDLER_END, HANDLER_START, Stage, Timing};
 pub use streaming::{Pace, StreamForm, Streaming};
+pub use timeline::{Timeline, TimelineSlice};
 
 /// Whether a value can be omitted from a record. For example, counts of abnormal events are omitted
 /// if they are 0.

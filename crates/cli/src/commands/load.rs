@@ -79,7 +79,7 @@ fn allowed(versus: &VersusArgs) -> Option<Allowed> {
 }
 
 /// The run's name: `load-` and the host, with only characters that are safe in a directory name.
-fn name(target: &Url) -> String {
+pub(super) fn name(target: &Url) -> String {
     let plain = |c: char| {
         if c.is_ascii_alphanumeric() || c == '.' {
             c

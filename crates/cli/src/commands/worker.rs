@@ -1,5 +1,6 @@
 //! `rpcgauge worker`: makes the calls of a Locust master's users.
 
+mod collect;
 mod load;
 
 use std::collections::BTreeMap;
@@ -10,12 +11,14 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use rpcgauge_lab::live::Live;
-use rpcgauge_locust::{Command, LocustError, Worker};
-use rpcgauge_study::settings::{LiveCall, Target};
-use rpcgauge_trial::{Arrivals, MAX_IN_FLIGHT, Schedule};
+use rpcgauge_locust::{CollectedRun, Command, LocustError, Worker};
+use rpcgauge_study::settings::{Idle, LiveCall, Target};
+use rpcgauge_trial::{Arrivals, MAX_IN_FLIGHT, Schedule, Stop};
 
+use self::collect::{Collection, Described};
 use self::load::{Load, LoadSettings};
-use super::load::{header_variables, write_data, write_deadline, write_service, write_wire};
+use super::load::{self as load_command, header_variables};
+use super::load::{write_data, write_deadline, write_service, write_wire};
 use crate::args::WorkerArgs;
 use crate::exit::{Failure, Outcome, note};
 use crate::inputs::Resolved;
@@ -32,7 +35,8 @@ pub(crate) fn run(args: WorkerArgs) -> Outcome {
     let seed = args.data.seed.unwrap_or_else(|| random() >> 1);
     let mut variables = BTreeMap::new();
     let study = study(&args, seed, &mut variables)?;
-    let resolved = services::resolve(&study, "worker", variables, &args.limits)?;
+    let study_name = load_command::name(&args.target.url);
+    let resolved = services::resolve(&study, &study_name, variables, &args.limits)?;
     let prepared = services::prepare(&resolved)?;
     let stop = signals::stop_flag()?;
     let found = services::find(&prepared, &resolved.plan, &stop)?;
@@ -50,6 +54,7 @@ pub(crate) fn run(args: WorkerArgs) -> Outcome {
             .unwrap_or(&call.service.url.path),
     };
     let name = args.name.clone().unwrap_or_else(default_name);
+    let described = described(&resolved, &settings, &name)?;
     let joined = Worker::join(&args.master, &name, args.class.as_deref());
     let (worker, commands) = joined.map_err(|error| match error {
         LocustError::Name(_) => Failure::input(format!("--name: {error}")),
@@ -60,14 +65,44 @@ pub(crate) fn run(args: WorkerArgs) -> Outcome {
         greeting: format!("joined the Locust master at {} as {name}", args.master),
         class: args.class.as_deref().unwrap_or_default(),
         worker: &worker,
+        described: &described,
+        collected: None,
         load: None,
         is_quiet: args.quiet,
         is_warned: false,
     };
     let ending = users.follow(&commands, &stop);
-    users.end_load();
+    users.end_load(false);
     worker.leave();
     ending
+}
+
+/// Describes the calls for the run directory of a master that collects figures.
+fn described(
+    resolved: &Resolved,
+    settings: &LoadSettings<'_>,
+    worker: &str,
+) -> Result<Described, Failure> {
+    let mut plan = resolved.plan.clone();
+    plan.idle = Idle::AsIs;
+    plan.warmup = Stop::default();
+    let variant = plan.variants.first_mut();
+    let variant = variant.ok_or_else(|| Failure::cannot("the options describe no service"))?;
+    variant.name = format!("{} {}", settings.method, settings.name);
+    variant.settings.stop = Stop::default();
+    if let Target::Live(live) = &mut variant.settings.target {
+        live.service.per_user = true;
+        live.options.schedule = settings.schedule.clone();
+        live.options.connections = settings
+            .connections
+            .unwrap_or_else(|| settings.live.connections_for(&settings.schedule));
+    }
+    Ok(Described {
+        worker: worker.to_owned(),
+        variant: variant.clone(),
+        plan,
+        environment: rpcgauge_lab::examine(Idle::AsIs),
+    })
 }
 
 fn only_service(
@@ -143,6 +178,9 @@ struct Users<'a> {
     greeting: String,
     class: &'a str,
     worker: &'a Worker,
+    described: &'a Described,
+    /// The run directory in which the master collects the figures of the next load, if it does.
+    collected: Option<CollectedRun>,
     load: Option<Load>,
     is_quiet: bool,
     /// Whether the limit of calls in flight was reported.
@@ -157,7 +195,17 @@ impl Users<'_> {
                 return Err(Failure::interrupted("interrupted; the worker has left"));
             }
             match commands.recv_timeout(POLL_INTERVAL) {
-                Ok(Command::Joined) => self.say(&self.greeting),
+                Ok(Command::Joined) => {
+                    // Another master may not collect figures.
+                    self.collected = None;
+                    self.say(&self.greeting);
+                }
+                Ok(Command::Collect(run)) => self.collected = Some(run),
+                Ok(Command::CannotCollect(error)) => {
+                    self.collected = None;
+                    note(&error.to_string());
+                }
+                Ok(Command::EndLoad) => self.end_load(true),
                 Ok(Command::Waiting(error)) => self.say(&format!("waiting: {error}")),
                 Ok(Command::Users(users)) => self.set(users)?,
                 Ok(Command::NoSuchClass(classes)) => {
@@ -169,11 +217,11 @@ impl Users<'_> {
                     self.set(0)?;
                 }
                 Ok(Command::Stop) => {
-                    self.end_load();
+                    self.end_load(true);
                     self.worker.stopped();
                 }
                 Ok(Command::Quit) => {
-                    self.end_load();
+                    self.end_load(false);
                     self.say("the master has ended");
                     return Ok(ExitCode::SUCCESS);
                 }
@@ -184,10 +232,9 @@ impl Users<'_> {
                 }
             }
             if let Some(load) = &mut self.load {
-                load.new_reports()
-                    .for_each(|report| self.worker.report(report));
+                load.report(self.worker);
                 if load.has_ended() {
-                    self.end_load();
+                    self.end_load(false);
                     return Err(Failure::cannot("the load ended by itself"));
                 }
             }
@@ -203,26 +250,40 @@ impl Users<'_> {
                  start more workers"
             ));
         }
-        match &self.load {
+        match &mut self.load {
             Some(load) => load.set_users(users),
             None if users == 0 => {}
-            None => {
-                self.load = Some(Load::begin(&self.settings, users)?);
-                self.say("the load begins");
-            }
+            None => self.begin_load(users)?,
         }
         Ok(())
     }
 
-    /// Ends the load, if there is one, with its last report.
-    fn end_load(&mut self) {
+    fn begin_load(&mut self, users: u32) -> Result<(), Failure> {
+        let collection = self.collected.as_ref().map(|run| {
+            let name = format!("{:016x}.json", random());
+            Collection::begin(self.described, run, name).map_err(Failure::cannot)
+        });
+        let collection = collection.transpose()?;
+        let begins = match &collection {
+            None => "the load begins".to_owned(),
+            Some(collection) => {
+                let run = collection.run();
+                format!("the load begins; the master collects its figures in {run}")
+            }
+        };
+        let mut load = Load::begin(&self.settings, users, collection)?;
+        load.set_users(users);
+        self.load = Some(load);
+        self.say(&begins);
+        Ok(())
+    }
+
+    /// Ends the load, if there is one, with its last reports. `may_drain` is whether the master waits for that.
+    fn end_load(&mut self, may_drain: bool) {
         let Some(load) = self.load.take() else {
             return;
         };
-        let (last, summary) = load.end();
-        last.into_iter()
-            .for_each(|report| self.worker.report(report));
-        match summary {
+        match load.end(self.worker, may_drain) {
             Ok(lines) => lines.iter().for_each(|line| self.say(line)),
             Err(error) => note(&error),
         }

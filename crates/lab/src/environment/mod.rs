@@ -23,7 +23,7 @@ use crate::machine::idle::IdleHold;
 use crate::machine::process::ProcessMeter;
 
 /// Describes the current state of the machine. [`Disturbances`] covers the other programs that run on it.
-pub(crate) fn examine(idle: Idle) -> Environment {
+pub fn examine(idle: Idle) -> Environment {
     let allowed = cores::allowed().unwrap_or_default();
     let governor = system::governor(&allowed);
     let idle = IdleHold::ask(idle).outcome.clone();

@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use rpcgauge_load as load;
+use rpcgauge_study::record::TrialFigures;
 use rpcgauge_study::settings::CallOptions;
-use rpcgauge_trial::{Schedule, Stop};
+use rpcgauge_trial::{Ending, Schedule, Stop};
 
 use super::{Live, LiveError};
+use crate::machine::process::ProcessMeter;
+use crate::measurer::epoch_ms;
+use crate::measurer::measured::{ProcessFigures, trial_figures};
 
 /// The load of users whose number may change.
 #[derive(Debug, Clone)]
@@ -24,6 +28,17 @@ pub struct UserLoad {
 }
 
 impl Live {
+    /// The number of connections for the calls of a user. HTTP/1.1 in a closed loop opens more if there are more users.
+    pub fn connections_for(&self, schedule: &Schedule) -> u32 {
+        let waits_for_connection = matches!(schedule, Schedule::Rate { .. })
+            && self.calls.endpoint.protocol == load::Protocol::Http1;
+        if waits_for_connection {
+            CallOptions::CONNECTIONS_AT_A_RATE
+        } else {
+            1
+        }
+    }
+
     /// Makes the calls of users until `stop` is set, even if all of them fail. There is no warm-up.
     ///
     /// # Errors
@@ -33,21 +48,20 @@ impl Live {
         of: &UserLoad,
         progress: load::ProgressHook<'_>,
         stop: &AtomicBool,
-    ) -> Result<load::Measurement, LiveError> {
-        let waits_for_connection = matches!(of.schedule, Schedule::Rate { .. })
-            && self.calls.endpoint.protocol == load::Protocol::Http1;
-        let default = if waits_for_connection {
-            CallOptions::CONNECTIONS_AT_A_RATE
-        } else {
-            1
-        };
+    ) -> Result<Box<TrialFigures>, LiveError> {
+        let unread = |error| LiveError::Wrong(format!("memory cannot be read from /proc: {error}"));
+        let client = ProcessMeter::of_self().map_err(unread)?;
+        client.reset_peak();
         let trial = load::Trial {
             schedule: of.schedule.clone(),
             demand: Some(Arc::clone(&of.users)),
-            connections: of.connections.unwrap_or(default),
+            connections: of
+                .connections
+                .unwrap_or_else(|| self.connections_for(&of.schedule)),
             seed: of.seed,
             stop: Stop::default(),
             patience: Duration::MAX,
+            keeps_detail: true,
             ..self.trial()
         };
         let hooks = load::Hooks {
@@ -57,11 +71,21 @@ impl Live {
             checks: self.checks().map_err(LiveError::Wrong)?,
         };
         let bodies = self.bodies(load::Shard::WHOLE).map_err(LiveError::Wrong)?;
+        let began = SystemTime::now();
         let measured = load::measure_with(&trial, bodies, hooks, stop);
         let mut measured = measured.map_err(|error| LiveError::Wrong(error.to_string()))?;
         for request in trial.all_requests() {
             measured.hide_values(&request.headers);
         }
-        Ok(measured)
+        if measured.ending == Ending::Interrupted {
+            // Users have no other end.
+            measured.ending = Ending::Complete;
+        }
+        let processes = ProcessFigures {
+            response_size: measured.payload.response,
+            measured_from_ms: Some(epoch_ms(began)),
+            ..ProcessFigures::of(&client, None, None).map_err(unread)?
+        };
+        Ok(Box::new(trial_figures(measured, processes)))
     }
 }

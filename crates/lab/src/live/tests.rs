@@ -31,6 +31,7 @@ fn live(target: &str) -> LiveCall {
         keepalive: None,
         lb_strategy: LbStrategy::PickFirst,
         addresses: Vec::new(),
+        per_user: false,
         calls: Vec::new(),
     };
     LiveCall {

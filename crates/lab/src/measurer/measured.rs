@@ -15,26 +15,26 @@ use crate::variant::server::Running;
 
 /// What the operating system reports about a trial, and values that are the same for all of its calls.
 #[derive(Debug, Clone)]
-pub(super) struct ProcessFigures {
-    pub(super) server_cpu: Option<Cpu>,
-    pub(super) memory: Memory,
-    pub(super) threads: Threads,
-    pub(super) startup: Startup,
-    pub(super) code: Option<CodeKind>,
+pub(crate) struct ProcessFigures {
+    pub(crate) server_cpu: Option<Cpu>,
+    pub(crate) memory: Memory,
+    pub(crate) threads: Threads,
+    pub(crate) startup: Startup,
+    pub(crate) code: Option<CodeKind>,
     /// The mean size of the responses, encoded but not compressed, bytes.
-    pub(super) response_size: Option<f64>,
+    pub(crate) response_size: Option<f64>,
     /// The settings of the slices, if the trial was measured in slices.
-    pub(super) slice: Option<Slice>,
-    pub(super) measured_from_ms: Option<u64>,
-    pub(super) watched: Option<Watched>,
+    pub(crate) slice: Option<Slice>,
+    pub(crate) measured_from_ms: Option<u64>,
+    pub(crate) watched: Option<Watched>,
     /// The names of the calls of a mix.
-    pub(super) mix_names: Vec<String>,
+    pub(crate) mix_names: Vec<String>,
 }
 
 impl ProcessFigures {
     /// Reads the resources used by the processes of both sides, and how long they took to start. `caller` is a
     /// client or codec subject. There is no `server` for a service that was already running or a codec.
-    pub(super) fn of(
+    pub(crate) fn of(
         client: &ProcessMeter,
         caller: Option<&Subject>,
         server: Option<Running<'_>>,
@@ -66,7 +66,7 @@ impl ProcessFigures {
 }
 
 /// Combines both. Every field is named, so that a new field of the engine cannot be forgotten.
-pub(super) fn trial_figures(from: load::Measurement, processes: ProcessFigures) -> TrialFigures {
+pub(crate) fn trial_figures(from: load::Measurement, processes: ProcessFigures) -> TrialFigures {
     let load::Measurement {
         calls,
         warmup,

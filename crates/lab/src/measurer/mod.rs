@@ -5,7 +5,7 @@ mod cover;
 mod engine;
 mod floor;
 mod link;
-mod measured;
+pub(crate) mod measured;
 mod reached;
 mod rotation;
 mod sum;

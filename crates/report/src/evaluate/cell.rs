@@ -137,6 +137,8 @@ pub(crate) fn figures(
 
 fn target_rate(settings: &Settings) -> Option<f64> {
     match settings.target.options()?.schedule {
+        // The number of users changes.
+        _ if settings.target.is_per_user() => None,
         Schedule::Rate { per_second, .. } => Some(per_second),
         Schedule::Closed { .. } | Schedule::Ramp { .. } => None,
     }

@@ -70,6 +70,7 @@ impl HowItCalls {
                 None => settings.called(),
             },
             line: settings.how()
+                + of_users(settings)
                 + tls
                 + &divided(settings)
                 + &streamed(settings)
@@ -96,6 +97,14 @@ impl HowItCalls {
     /// Whether calls are due at a rate, so that the client can send them late.
     pub fn is_at_a_rate(&self) -> bool {
         self.settings.contains_key("rate")
+    }
+}
+
+fn of_users(settings: &Settings) -> &'static str {
+    if settings.target.is_per_user() {
+        ", for each user"
+    } else {
+        ""
     }
 }
 

@@ -75,6 +75,7 @@ fn service(target: &str, connections: u32) -> Target {
             keepalive: None,
             lb_strategy: LbStrategy::PickFirst,
             addresses: Vec::new(),
+            per_user: false,
             calls: Vec::new(),
         },
         wire: if is_grpc {

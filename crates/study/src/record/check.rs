@@ -46,14 +46,15 @@ impl TrialRecord {
         let is_rate = self.rate.is_none_or(is_rate);
         holds(is_rate, "calls cannot be sent at its rate")?;
         match &self.outcome {
-            TrialOutcome::Measured(measured) => measured.check(),
+            TrialOutcome::Measured(measured) => measured.check_figures(),
             TrialOutcome::Failed { .. } => Ok(()),
         }
     }
 }
 
 impl TrialFigures {
-    fn check(&self) -> Check {
+    /// As [`TrialRecord::check`].
+    pub(crate) fn check_figures(&self) -> Check {
         self.calls.check()?;
         self.check_counts()?;
         let Calls {

@@ -179,6 +179,7 @@ impl Resolver<'_> {
             keepalive: self.keepalive(written)?,
             lb_strategy: value(&written.lb_strategy).unwrap_or_default(),
             addresses: Vec::new(),
+            per_user: false,
             calls: Vec::new(),
         })
     }

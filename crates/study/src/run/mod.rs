@@ -8,6 +8,7 @@
 //!   environment.json  the machine, once the lab has examined it
 //!   trials.jsonl      one record per line, appended as trials end; trials that took turns end together
 //!   logs/             the subjects' standard error
+//!   workers/          instead of records of trials, the last record of each worker of a cluster, a file each
 //! ```
 //!
 //! The directory appears atomically: it is filled under a temporary name in the same parent directory and then
@@ -19,6 +20,7 @@ mod lock;
 mod provenance;
 mod reader;
 mod resume;
+mod workers;
 mod writer;
 
 #[cfg(test)]
@@ -56,6 +58,8 @@ pub mod names {
     pub const TRIALS: &str = "trials.jsonl";
     /// The subjects' logs.
     pub const LOGS: &str = "logs";
+    /// [`crate::record::WorkerRecord`]s, one per file.
+    pub const WORKERS: &str = "workers";
 }
 
 /// `run.json`: identifies the run.

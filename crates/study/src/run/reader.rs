@@ -13,7 +13,7 @@ use super::{MeasuredWith, RunError, RunInfo, RunKind, names};
 use crate::plan::{Plan, TrialSpec, Variant};
 use crate::read::refusal_of_json;
 use crate::record::{
-    Environment, EventsRecord, FloorRecord, Record, SCHEMA, TrialOutcome, TrialRecord,
+    Environment, EventsRecord, FloorRecord, Record, SCHEMA, TrialOutcome, TrialRecord, WorkerRecord,
 };
 use crate::settings::Placement;
 
@@ -44,6 +44,9 @@ pub struct Run {
     pub floors: Vec<FloorRecord>,
     /// The events of runtimes, in the order in which their processes exited.
     pub events: Vec<EventsRecord>,
+    /// The workers of a cluster, in the order in which they began; empty for every other run. Each trial merges what
+    /// the workers of one variant measured.
+    pub workers: Vec<WorkerRecord>,
     /// Damage that was tolerated, one line each.
     pub warnings: Vec<String>,
     /// Bytes of `trials.jsonl` up to the end of its last complete line.
@@ -74,10 +77,12 @@ impl Run {
             trials: Vec::new(),
             floors: Vec::new(),
             events: Vec::new(),
+            workers: Vec::new(),
             warnings: Vec::new(),
             whole_bytes: 0,
         };
         run.read_records()?;
+        run.read_workers()?;
         run.check_provenance()
             .map_err(|problem| RunError::damaged(directory.join(names::TRIALS), problem))?;
         if run.environment.is_none() && !(run.trials.is_empty() && run.floors.is_empty()) {
@@ -325,7 +330,7 @@ pub(crate) fn optional<T>(result: Result<T, RunError>) -> Result<Option<T>, RunE
 
 /// Ensures that a file of the run is a regular file or a link to one: opening a pipe would wait for its
 /// writer, and reading a device might never end.
-pub(super) fn check_file(directory: &Path, file: &'static str) -> Result<(), RunError> {
+pub(super) fn check_file(directory: &Path, file: &str) -> Result<(), RunError> {
     let path = directory.join(file);
     match path.metadata() {
         Ok(about) if about.is_file() => Ok(()),
@@ -335,7 +340,7 @@ pub(super) fn check_file(directory: &Path, file: &'static str) -> Result<(), Run
     }
 }
 
-pub(crate) fn read_text(directory: &Path, file: &'static str) -> Result<String, RunError> {
+pub(crate) fn read_text(directory: &Path, file: &str) -> Result<String, RunError> {
     let path = directory.join(file);
     check_file(directory, file)?;
     whole_file::read_text(&path).map_err(|error| match error.kind() {
@@ -344,10 +349,7 @@ pub(crate) fn read_text(directory: &Path, file: &'static str) -> Result<String, 
     })
 }
 
-pub(crate) fn read_json<T: DeserializeOwned>(
-    directory: &Path,
-    file: &'static str,
-) -> Result<T, RunError> {
+pub(crate) fn read_json<T: DeserializeOwned>(directory: &Path, file: &str) -> Result<T, RunError> {
     let text = read_text(directory, file)?;
     serde_json::from_str(&text).map_err(|error| RunError::Damaged {
         path: directory.join(file),

@@ -36,7 +36,7 @@ fn plan_of(study: &str) -> Plan {
         .unwrap()
 }
 
-fn plan() -> Plan {
+pub(super) fn plan() -> Plan {
     plan_of(STUDY)
 }
 
@@ -84,7 +84,7 @@ fn floor() -> Record {
     })
 }
 
-fn environment() -> Environment {
+pub(super) fn environment() -> Environment {
     Environment {
         rpcgauge: "0.1.0".to_owned(),
         executable: None,

@@ -29,6 +29,19 @@ pub struct NewRun<'a, P = Plan> {
     pub plan: &'a P,
 }
 
+impl<P: Planned> NewRun<'_, P> {
+    pub(super) fn info(&self) -> RunInfo {
+        RunInfo {
+            schema: SCHEMA,
+            rpcgauge: self.rpcgauge.to_owned(),
+            created_at: Utc::from(self.created_at).to_string(),
+            study: self.plan.name().to_owned(),
+            seed: self.plan.seed(),
+            kind: P::KIND,
+        }
+    }
+}
+
 /// A run directory that is locked for writing by this process.
 #[derive(Debug)]
 pub struct RunWriter {
@@ -204,15 +217,7 @@ impl Draft {
     }
 
     fn fill<P: Planned>(&self, new: &NewRun<'_, P>) -> Result<(), RunError> {
-        let info = RunInfo {
-            schema: SCHEMA,
-            rpcgauge: new.rpcgauge.to_owned(),
-            created_at: Utc::from(new.created_at).to_string(),
-            study: new.plan.name().to_owned(),
-            seed: new.plan.seed(),
-            kind: P::KIND,
-        };
-        write_json(&self.0.join(names::RUN), &info)?;
+        write_json(&self.0.join(names::RUN), &new.info())?;
         write_json(&self.0.join(names::PLAN), new.plan)?;
         if let Some(text) = new.study {
             write_file(&self.0.join(names::STUDY), text.as_bytes())?;

@@ -57,6 +57,9 @@ pub struct LiveService {
     /// [`LbStrategy::PickFirst`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<SocketAddr>,
+    /// Whether the schedule is that of each user of a load in which a Locust master changes the number of users.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub per_user: bool,
     /// The calls of its mix; empty if all calls are the same. With a mix, the path of the URL and everything about
     /// the messages is that of its calls.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -311,6 +311,11 @@ impl Target {
         }
     }
 
+    /// Whether the schedule is that of each user of a load in which the number of users changes.
+    pub fn is_per_user(&self) -> bool {
+        matches!(self, Self::Live(live) if live.service.per_user)
+    }
+
     /// The number of calls in flight in a closed loop; 1 for a codec, `None` at a rate.
     pub fn in_flight(&self) -> Option<u32> {
         self.options()

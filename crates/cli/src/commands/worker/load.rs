@@ -5,19 +5,30 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use rpcgauge_lab::live::{Live, LiveError, UserLoad};
-use rpcgauge_load::{Demand, IntervalTimes, Measurement, ProgressHook, TrialProgress};
-use rpcgauge_locust::{Calls, Report};
+use rpcgauge_load::{Demand, IntervalTimes, ProgressHook, TrialProgress};
+use rpcgauge_locust::{Calls, Figures, Report, Worker};
 use rpcgauge_report::units;
+use rpcgauge_study::record::TrialFigures;
 use rpcgauge_trial::{FailureKind, Schedule};
 
-use crate::exit::Failure;
+use super::collect::Collection;
+use crate::exit::{Failure, note};
 use crate::watch::{failures, latency};
 
 /// The time between two reports.
 const REPORT_EVERY: Duration = Duration::from_secs(1);
+
+/// A master that collects figures gets them with every third report.
+const REPORTS_PER_FIGURES: u32 = 3;
+
+/// How long the calls in flight at the end of a load may take to end, if a master collects the figures and waits for them.
+const DRAIN: Duration = Duration::from_secs(5);
+
+/// A load follows the number of users within this time.
+const FOLLOWS: Duration = Duration::from_millis(60);
 
 /// Maximum number of error texts to print.
 const MAX_TEXTS: usize = 3;
@@ -38,15 +49,23 @@ pub(super) struct LoadSettings<'a> {
 pub(super) struct Load {
     users: Arc<Demand>,
     stop: Arc<AtomicBool>,
-    thread: JoinHandle<Result<Measurement, LiveError>>,
+    thread: JoinHandle<Result<Box<TrialFigures>, LiveError>>,
     snapshots: Receiver<TrialProgress>,
     /// Returns cleared histograms to the measuring thread.
     to_empty: Sender<IntervalTimes>,
     reporter: Reporter,
+    is_at_a_rate: bool,
+    /// The figures that the master collects, if it does.
+    collection: Option<Collection>,
+    reports: u32,
 }
 
 impl Load {
-    pub(super) fn begin(settings: &LoadSettings<'_>, users: u32) -> Result<Load, Failure> {
+    pub(super) fn begin(
+        settings: &LoadSettings<'_>,
+        users: u32,
+        collection: Option<Collection>,
+    ) -> Result<Load, Failure> {
         let demand = Arc::new(Demand::new(settings.connections.is_none()));
         demand.set_users(users);
         let of = UserLoad {
@@ -81,22 +100,37 @@ impl Load {
             snapshots,
             to_empty,
             reporter: Reporter::new(settings.method, settings.name),
+            is_at_a_rate: matches!(settings.schedule, Schedule::Rate { .. }),
+            collection,
+            reports: 0,
         })
     }
 
-    pub(super) fn set_users(&self, users: u32) {
+    pub(super) fn set_users(&mut self, users: u32) {
         self.users.set_users(users);
+        if let Some(collection) = &mut self.collection {
+            collection.set_users(users);
+        }
     }
 
-    /// The reports of the snapshots that have arrived.
-    pub(super) fn new_reports(&mut self) -> impl Iterator<Item = Report> {
-        self.snapshots.try_iter().map(|mut progress| {
-            let report = self.reporter.report(&progress);
+    /// Reports the snapshots that have arrived. Returns the number of calls that have not ended in the last one.
+    pub(super) fn report(&mut self, worker: &Worker) -> Option<u64> {
+        let mut left = None;
+        for mut progress in self.snapshots.try_iter() {
+            worker.report(self.reporter.report(&progress));
+            self.reports += 1;
+            if let Some(collection) = &mut self.collection {
+                collection.add(&progress);
+                if self.reports.is_multiple_of(REPORTS_PER_FIGURES) {
+                    send(worker, collection.so_far(&progress));
+                }
+            }
+            left = Some(progress.in_flight + progress.waiting);
             progress.times.clear();
             // After the last snapshot, the measuring thread is gone and does not need them.
             let _ = self.to_empty.send(progress.times);
-            report
-        })
+        }
+        left
     }
 
     /// Whether the load has ended by itself, which only an error can cause.
@@ -104,20 +138,55 @@ impl Load {
         self.thread.is_finished()
     }
 
-    /// Ends the load. Returns the last reports, and what to print about the load.
-    pub(super) fn end(self) -> (Vec<Report>, Result<Vec<String>, String>) {
-        self.stop.store(true, Ordering::Relaxed);
-        let mut reporter = self.reporter;
-        let measured = self.thread.join();
-        let snapshots = self.snapshots.try_iter();
-        let last = snapshots.map(|progress| reporter.report(&progress));
-        let last = last.collect();
-        let summary = match measured {
-            Ok(Ok(measured)) => Ok(reporter.summary(&measured)),
-            Ok(Err(error)) => Err(error.to_string()),
-            Err(_) => Err("the thread that makes the calls failed".to_owned()),
+    /// Lets no more calls begin, and waits for those in flight. Returns how long that took.
+    fn drain(&mut self, worker: &Worker) -> Duration {
+        self.users.set_users(0);
+        let began = Instant::now();
+        while began.elapsed() < DRAIN && !self.has_ended() {
+            let left = self.report(worker);
+            if left == Some(0) && began.elapsed() > FOLLOWS {
+                break;
+            }
+            std::thread::sleep(FOLLOWS);
+        }
+        began.elapsed()
+    }
+
+    /// Ends the load with its last reports. Returns what to print about the load. `may_drain` is whether the master waits
+    /// for the calls in flight, if it collects the figures.
+    pub(super) fn end(mut self, worker: &Worker, may_drain: bool) -> Result<Vec<String>, String> {
+        let drained = match self.collection {
+            Some(_) if may_drain => self.drain(worker),
+            _ => Duration::ZERO,
         };
-        (last, summary)
+        self.stop.store(true, Ordering::Relaxed);
+        while !self.thread.is_finished() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        self.report(worker);
+        let failed = |_| "the thread that makes the calls failed".to_owned();
+        let measured = self.thread.join().map_err(failed)?;
+        let mut measured = measured.map_err(|error| error.to_string())?;
+        if self.is_at_a_rate {
+            // No calls were due in this time.
+            let drained = u64::try_from(drained.as_nanos()).unwrap_or(u64::MAX);
+            measured.elapsed_ns = measured.elapsed_ns.saturating_sub(drained).max(1);
+        }
+        let summary = self.reporter.summary(&measured);
+        if let Some(collection) = self.collection {
+            send(worker, collection.last(*measured));
+        }
+        Ok(summary)
+    }
+}
+
+/// Sends figures. An error leaves those before in place.
+fn send(worker: &Worker, figures: Result<Figures, String>) {
+    match figures {
+        Ok(figures) => worker.figures(figures),
+        Err(error) => note(&format!(
+            "the master cannot collect the newest figures of this worker: {error}; this is an error of rpcgauge"
+        )),
     }
 }
 
@@ -176,12 +245,12 @@ impl Reporter {
     }
 
     /// The calls that were reported, and examples of errors.
-    fn summary(&self, measured: &Measurement) -> Vec<String> {
+    fn summary(&self, measured: &TrialFigures) -> Vec<String> {
         let calls = self.answered + self.failed.values().sum::<u64>();
         let ended = format!(
             "the load has ended: {}; {}; {}",
             units::counted(calls, "call"),
-            latency(&measured.latency),
+            latency(measured.latency.unpack().counts()),
             failures(&self.failed)
         );
         let samples = measured.error_samples.iter();

@@ -1,0 +1,197 @@
+//! The figures of a load, for the run directory in which a master collects those of all its workers.
+
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use rpcgauge_load::TrialProgress;
+use rpcgauge_locust::{CollectedRun, Figures};
+use rpcgauge_study::histogram::{self, Unpacked as Histogram};
+use rpcgauge_study::plan::{Plan, Variant};
+use rpcgauge_study::record::{
+    Bytes, BytesByClass, Calls, Environment, Histogram as Recorded, SCHEMA, Timeline,
+    TimelineSlice, TrialFigures, WorkerRecord,
+};
+use rpcgauge_study::run::NewRun;
+use rpcgauge_trial::LatencyCounts;
+
+/// What the records of all loads of a worker have in common.
+#[derive(Debug)]
+pub(super) struct Described {
+    pub(super) worker: String,
+    pub(super) plan: Plan,
+    pub(super) variant: Variant,
+    pub(super) environment: Environment,
+}
+
+/// The figures of a load that a master collects.
+pub(super) struct Collection {
+    run: String,
+    files: Vec<(&'static str, String)>,
+    name: String,
+    so_far: TimesSoFar,
+    /// The record that is sent, with other figures each time.
+    record: WorkerRecord,
+}
+
+/// Times of the calls so far, added up from the snapshots.
+struct TimesSoFar {
+    latency: Histogram,
+    failed_latency: Histogram,
+    timeline: Timeline,
+}
+
+impl Default for TimesSoFar {
+    fn default() -> Self {
+        TimesSoFar {
+            latency: histogram::times(),
+            failed_latency: histogram::times(),
+            timeline: Timeline::default(),
+        }
+    }
+}
+
+impl Collection {
+    /// Begins with the load. `name` is that of its file, which no other load has.
+    pub(super) fn begin(
+        described: &Described,
+        run: &CollectedRun,
+        name: String,
+    ) -> Result<Collection, String> {
+        let now = SystemTime::now();
+        let new = NewRun {
+            rpcgauge: env!("CARGO_PKG_VERSION"),
+            created_at: now,
+            study: None,
+            plan: &described.plan,
+        };
+        let files = new.files_for_workers(&described.environment);
+        let began = Instant::now().saturating_duration_since(run.began);
+        let since_epoch = now.duration_since(UNIX_EPOCH).unwrap_or_default();
+        Ok(Collection {
+            run: run.name.clone(),
+            files: files.map_err(|error| error.to_string())?.to_vec(),
+            name,
+            so_far: TimesSoFar::default(),
+            record: WorkerRecord {
+                schema: SCHEMA,
+                worker: described.worker.clone(),
+                variant: described.variant.clone(),
+                began_ns: u64::try_from(began.as_nanos()).unwrap_or(u64::MAX),
+                started_at_ms: u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX),
+                users: 0,
+                ended: false,
+                environment: described.environment.clone(),
+                figures: TrialFigures::default(),
+            },
+        })
+    }
+
+    pub(super) fn run(&self) -> &str {
+        &self.run
+    }
+
+    pub(super) fn set_users(&mut self, users: u32) {
+        self.record.users = self.record.users.max(users);
+    }
+
+    pub(super) fn add(&mut self, progress: &TrialProgress) {
+        self.so_far.add(progress);
+    }
+
+    /// The figures until a snapshot, the last that was added.
+    pub(super) fn so_far(&mut self, progress: &TrialProgress) -> Result<Figures, String> {
+        self.record.figures = self.so_far.figures(progress);
+        self.figures()
+    }
+
+    /// The figures of the whole load.
+    pub(super) fn last(mut self, figures: TrialFigures) -> Result<Figures, String> {
+        self.record.figures = figures;
+        self.record.ended = true;
+        self.figures()
+    }
+
+    fn figures(&self) -> Result<Figures, String> {
+        Ok(Figures {
+            run: self.run.clone(),
+            files: self.files.clone(),
+            name: self.name.clone(),
+            text: self.record.to_file()?,
+            ended: self.record.ended,
+        })
+    }
+}
+
+impl TimesSoFar {
+    fn add(&mut self, progress: &TrialProgress) {
+        let times = &progress.times;
+        for (all, more) in [
+            (&mut self.latency, &times.latency),
+            (&mut self.failed_latency, &times.failed_latency),
+        ] {
+            // Histograms of the same precision that resize themselves can always be added.
+            let _ = all.add(more);
+        }
+        let latencies = times.latency.iter_recorded().map(|time| {
+            let ns = times.latency.median_equivalent(time.value_iterated_to());
+            (ns, time.count_at_value())
+        });
+        let mut slice = TimelineSlice {
+            failed: times.failed_latency.len(),
+            ..TimelineSlice::default()
+        };
+        for (ns, calls) in latencies {
+            slice.add(&TimelineSlice {
+                answered: calls,
+                latency_sum_ns: ns.saturating_mul(calls),
+                latency_max_ns: ns,
+                latencies: LatencyCounts::of(ns, calls),
+                ..TimelineSlice::default()
+            });
+        }
+        let began = progress.elapsed.saturating_sub(progress.interval);
+        let interval = Timeline {
+            slice_ns: nanos(progress.interval).next_power_of_two(),
+            slices: vec![slice],
+        };
+        self.timeline.add(&interval, nanos(began));
+    }
+
+    /// The figures of the calls that have ended.
+    fn figures(&self, progress: &TrialProgress) -> TrialFigures {
+        let failed_latency = Recorded::from(self.failed_latency.clone());
+        let failed = progress.failed.values().sum::<u64>();
+        let calls = Calls {
+            started: progress.answered + failed,
+            answered: progress.answered,
+            failed: progress.failed.clone(),
+            never_sent: failed.min(progress.started - progress.sent),
+            retried: progress.retried,
+            ..Calls::default()
+        };
+        let bytes = |of: &rpcgauge_load::ByteCount| BytesByClass {
+            headers: of.header,
+            bodies: of.body,
+            overhead: of.overhead,
+            marks: of.marks,
+        };
+        TrialFigures {
+            calls,
+            elapsed_ns: nanos(progress.elapsed),
+            latency: Recorded::from(self.latency.clone()),
+            failed_latency: Some(failed_latency).filter(|times| times.count() > 0),
+            // Snapshots have the delays of calls in flight, too, which are not counted here.
+            send_delay: Recorded::default(),
+            timeline: self.timeline.clone(),
+            requests_sent: Some(progress.sent + progress.retried),
+            bytes: Some(Bytes {
+                sent: bytes(&progress.traffic.sent),
+                received: bytes(&progress.traffic.received),
+            }),
+            ..TrialFigures::default()
+        }
+    }
+}
+
+fn nanos(time: std::time::Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
