@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
+use rpcgauge_study::objective::Objective;
 
 /// `rpcgauge report`.
 #[derive(Debug, Args)]
@@ -13,6 +14,10 @@ pub(crate) struct ReportArgs {
     /// The format to print; the report files in the run directory are always rewritten
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
+    /// Judge a load by this objective instead of its own: p99<20ms, errors<0.1%, goodput>500 (repeatable); the exit code
+    /// is 1 if one is not met
+    #[arg(long, value_name = "OBJECTIVE")]
+    pub(crate) slo: Vec<Objective>,
     /// Print all verdicts, claims and failures as text, not only the summary and the figures
     #[arg(long, short)]
     pub(crate) verbose: bool,

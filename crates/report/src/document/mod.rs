@@ -19,6 +19,7 @@ mod spikes;
 mod stacks;
 mod summary;
 mod verdicts;
+mod workers;
 
 pub(crate) use chart::{
     Area, Bar, Bars, Chart, Line, Mark, Marks, Named, Part, Plot, Scale, Size, Weight,
@@ -288,6 +289,7 @@ impl Document {
             sections.extend(verdicts::section(findings));
         }
         sections.extend(live::results(findings));
+        sections.push(workers::section(findings));
         if is_single_load {
             sections.extend(charts::of_load(findings));
         }

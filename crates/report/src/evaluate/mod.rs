@@ -44,6 +44,7 @@ use crate::by_key;
 use crate::error::ReportError;
 use crate::findings::describe::HowItCalls;
 use crate::findings::trial::{FloorBeside, TrialRow};
+use crate::findings::workers::WorkerFindings;
 use crate::findings::{
     Cell, FailedTrial, Findings, PlanProgress, RequestsSent, SCHEMA, StudyFindings, TrialCounts,
     VariantFindings,
@@ -61,6 +62,7 @@ impl Findings {
         let beside = (&*run.floors, &*run.events);
         let mut findings = Self::judged(&run.plan, environment, &run.trials, beside)?;
         findings.run = Some(run.info.clone());
+        findings.workers = run.workers.iter().map(WorkerFindings::of).collect();
         let tolerated = run.warnings.iter().cloned();
         let tolerated: Vec<String> = tolerated
             .filter(|text| !findings.warnings.contains(text))
@@ -146,6 +148,7 @@ impl Findings {
             stacks,
             processes: processes::findings(plan, &variants),
             variants,
+            workers: Vec::new(),
             requests_sent,
             failures: failures(&all),
             trials: rows,

@@ -17,6 +17,7 @@ pub mod sweep;
 pub mod timeline;
 pub mod trial;
 pub mod verdict;
+pub mod workers;
 
 #[cfg(test)]
 mod tests;
@@ -44,6 +45,7 @@ use stacks::StackFindings;
 use sweep::Sweep;
 use trial::TrialRow;
 use verdict::{ClaimFindings, Comparison, RampComparison};
+use workers::WorkerFindings;
 
 /// The version of the findings' schema that this program writes.
 pub const SCHEMA: u32 = 1;
@@ -91,6 +93,9 @@ pub struct Findings {
     pub processes: Vec<ProcessFindings>,
     /// The variants and their figures, in the study's order.
     pub variants: Vec<VariantFindings>,
+    /// The workers of a cluster.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub workers: Vec<WorkerFindings>,
     /// The number of requests sent to each live service, except services whose records lack this number.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub requests_sent: Vec<RequestsSent>,
