@@ -9,6 +9,7 @@ mod arguments;
 mod builds;
 mod capacity;
 mod checks;
+mod cluster;
 mod cold;
 mod common;
 mod compare;

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -15,7 +15,7 @@ use crate::common::{Place, interrupt, json, wait_until};
 use crate::load::{BUSY, OK, answer_each, answering, answering_after, nobody, serving};
 
 /// The users of rpcgauge, and those of a Python worker, whose requests take no time.
-const LOCUSTFILE: &str = r#"
+pub(crate) const LOCUSTFILE: &str = r#"
 from locust import User, constant, task
 
 class Rpcgauge(User):
@@ -34,26 +34,36 @@ class Python(User):
             request_type="PY", name="python", response_time=1, response_length=0, exception=None, context={})
 "#;
 
+/// The start of a locustfile whose master collects figures.
+pub(crate) const COLLECT: &str = r#"
+import rpcgauge_locust
+# FORMAT
+rpcgauge_locust.collect("runs", "orders")
+"#;
+
 /// A program that is running, whose standard error is in a file.
-struct Running {
-    child: Child,
+pub(crate) struct Running {
+    pub(crate) child: Child,
     errors: PathBuf,
 }
 
 impl Running {
     /// Starts a worker with these arguments, separated by spaces.
-    fn worker(place: &Place, name: &str, port: &str, line: &str) -> Running {
+    pub(crate) fn worker(place: &Place, name: &str, port: &str, line: &str) -> Running {
         let line = format!("worker --master 127.0.0.1:{port} --name {name} {line}");
         let args: Vec<&str> = line.split_whitespace().collect();
         Running::start(place, name, place.command(&args))
     }
 
     /// Starts Locust with these arguments, separated by spaces.
-    fn locust(place: &Place, name: &str, line: &str) -> Running {
+    pub(crate) fn locust(place: &Place, name: &str, line: &str) -> Running {
         place.file("locustfile.py", LOCUSTFILE);
+        let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/rpcgauge-locust");
+        place.file("collecting.py", &format!("{COLLECT}{LOCUSTFILE}"));
         let mut locust = Command::new("locust");
         locust
             .current_dir(place.path())
+            .env("PYTHONPATH", package)
             .args(line.split_whitespace());
         Running::start(place, name, locust)
     }
@@ -71,13 +81,13 @@ impl Running {
         Running { child, errors }
     }
 
-    fn said(&self) -> String {
+    pub(crate) fn said(&self) -> String {
         fs::read_to_string(&self.errors).expect("its standard error")
     }
 
     /// Waits until it has said this a number of times.
     #[track_caller]
-    fn says(&mut self, what: &str, times: usize) {
+    pub(crate) fn says(&mut self, what: &str, times: usize) {
         wait_until(&format!("\"{what}\" in {}", self.errors.display()), || {
             let has_ended = self.child.try_wait().expect("its state").is_some();
             let said = self.said();
@@ -88,7 +98,7 @@ impl Running {
     }
 
     /// Waits until it ends. Returns its exit code and what it said.
-    fn ends(&mut self) -> (Option<i32>, String) {
+    pub(crate) fn ends(&mut self) -> (Option<i32>, String) {
         let status = self.child.wait().expect("it ends");
         (status.code(), self.said())
     }
@@ -102,7 +112,7 @@ impl Drop for Running {
 }
 
 /// The numbers of calls and of failed calls that a worker printed at the end of each load.
-fn printed(said: &str) -> Vec<(u64, u64)> {
+pub(crate) fn printed(said: &str) -> Vec<(u64, u64)> {
     let number = |text: &str| {
         let digits: String = text.chars().filter(char::is_ascii_digit).collect();
         digits.parse::<u64>().expect("a number")
@@ -121,14 +131,14 @@ fn printed(said: &str) -> Vec<(u64, u64)> {
 }
 
 /// A port on which nothing listens.
-fn port() -> String {
+pub(crate) fn port() -> String {
     let address = nobody();
     let (_, port) = address.rsplit_once(':').expect("a port");
     port.to_owned()
 }
 
 /// The response of the master's web server.
-fn web(port: &str, request: &str, body: &str) -> String {
+pub(crate) fn web(port: &str, request: &str, body: &str) -> String {
     let mut stream = TcpStream::connect(format!("127.0.0.1:{port}")).expect("the master's page");
     let length = body.len();
     write!(

@@ -51,3 +51,64 @@ pub(super) fn section(findings: &Findings) -> Section {
     let table = (!workers.is_empty()).then_some(Block::Table(table));
     Section::new("workers", "Workers", Shown::Always, table)
 }
+
+#[cfg(test)]
+mod tests {
+    use rpcgauge_study::record::Calls;
+    use rpcgauge_study::run::Writing;
+
+    use super::*;
+    use crate::fixture;
+
+    fn worker(name: &str, machine: &str, ended: bool) -> WorkerFindings {
+        WorkerFindings {
+            worker: name.to_owned(),
+            variant: "GET /orders".to_owned(),
+            machine: machine.to_owned(),
+            users: 5,
+            began_ns: 1_500_000,
+            until_ns: 30_000_000_000,
+            ended,
+            calls: Calls::default(),
+            goodput: 2_000.0,
+            p50_ns: Some(400_000.0),
+            p99_ns: None,
+            client_share: None,
+        }
+    }
+
+    #[test]
+    fn machines_are_named_if_they_differ_and_lost_workers_once_the_load_has_ended() {
+        let mut findings = fixture::findings(&fixture::live());
+        assert!(section(&findings).blocks.is_empty());
+        findings.workers = vec![worker("one", "fast", true), worker("two", "fast", false)];
+        let shown = |findings: &Findings| match &section(findings).blocks[..] {
+            [Block::Table(table)] => {
+                let titles = table.columns.iter().map(|column| column.title.to_string());
+                let titles: Vec<String> = titles.collect();
+                (titles, table.rows.concat())
+            }
+            _ => panic!("one table"),
+        };
+        let (titles, cells) = shown(&findings);
+        let expected = [
+            "worker",
+            "users",
+            "from",
+            "until",
+            "calls/s",
+            "failed",
+            "p50",
+            "p99",
+            "client share",
+        ];
+        assert_eq!(titles, expected);
+        assert_eq!(cells[..4], ["one", "5", "1.50 ms", "30.0 s"]);
+        assert_eq!(cells[9], "two (lost)");
+        findings.progress.running = Some(Writing { pid: None });
+        findings.workers[1].machine = "slow".to_owned();
+        let (titles, cells) = shown(&findings);
+        assert_eq!(titles.last().unwrap(), "machine");
+        assert_eq!([&*cells[9], &*cells[10]], ["fast", "two"]);
+    }
+}
