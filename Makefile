@@ -27,6 +27,7 @@ test: tools ## Run every test; those of the Go, Node and JVM subjects require Go
 	$(CARGO) test --workspace --locked
 	$(CARGO) test $(BENCH_SERVERS)
 	./scripts/test-python-subject
+	target/tools/bin/python -m unittest discover --start-directory python/rpcgauge-locust/tests
 	JAVA_TOOL_OPTIONS=$(QUICK_JVM) "$${CARGO_TARGET_DIR:-target}/debug/rpcgauge" subjects check
 	./scripts/test-go-subject
 	./scripts/test-node-subject

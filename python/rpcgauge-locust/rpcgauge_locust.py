@@ -25,7 +25,7 @@ FORMAT = 1
 LAST_FIGURES = 10
 
 FILES = ("plan.json", "environment.json", "trials.jsonl", "run.json")
-NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}")
 
 log = logging.getLogger("rpcgauge")
 
@@ -84,40 +84,41 @@ class Collector:
 
     def figures(self, msg, **_):
         data, worker = msg.data, msg.node_id
-        if data.get("format") != FORMAT:
-            self.refuse(worker, f"it uses format {data.get('format')}, this rpcgauge-locust {FORMAT}; use one version")
-            return
-        names = (data["run"], data["name"])
-        if not all(NAME.fullmatch(name) for name in names) or sorted(data["files"]) != sorted(FILES):
-            self.refuse(worker, "they are not those of a run")
-            return
         try:
-            self.write(data)
-        except OSError as error:
-            self.refuse(worker, str(error))
+            if data["format"] != FORMAT:
+                reason = f"it uses format {data['format']}, this rpcgauge-locust {FORMAT}; use one version"
+                raise ValueError(reason)
+            self.write(**{key: data[key] for key in ("run", "files", "name", "text")})
+        except (KeyError, TypeError, ValueError, OSError) as error:
+            if worker not in self.refused:
+                self.refused.add(worker)
+                log.error("cannot keep the figures of the worker %s: %s", worker, error)
             return
         self.refused.discard(worker)
         if data["run"] == self.run:
             self.workers.add(worker)
             (self.unfinished.discard if data["ended"] else self.unfinished.add)(worker)
 
-    def refuse(self, worker, reason):
-        if worker not in self.refused:
-            self.refused.add(worker)
-            log.error("cannot keep the figures of the worker %s: %s", worker, reason)
-
-    def write(self, data):
-        directory = self.folder / data["run"]
+    def write(self, run, files, name, text):
+        # The port of a master is open to every program in the network.
+        if not (NAME.fullmatch(run) and NAME.fullmatch(name)) or sorted(files) != sorted(FILES):
+            raise ValueError("they are not those of a run")
+        directory = self.folder / run
         workers = directory / "workers"
         workers.mkdir(parents=True, exist_ok=True)
-        for name in FILES:
-            if not (directory / name).exists():
-                replace(directory / name, data["files"][name])
-        if data["run"] == self.run and not self.lock:
+        for file in FILES:
+            if not (directory / file).exists():
+                replace(directory / file, files[file])
+        if run == self.run and not self.lock:
             # A report of a run that is locked says that it is still running.
-            self.lock = open(directory / "trials.jsonl")
-            fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        replace(workers / data["name"], data["text"])
+            lock = open(directory / "trials.jsonl")
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                self.lock = lock
+            except BlockingIOError:
+                # Someone reads the run at this moment. The next figures lock it.
+                lock.close()
+        replace(workers / name, text)
 
     def end(self, **_):
         self.runner.send_message("rpcgauge_collect_last")

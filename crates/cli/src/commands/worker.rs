@@ -11,6 +11,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use rpcgauge_lab::live::Live;
+use rpcgauge_load::TrialProgress;
 use rpcgauge_locust::{CollectedRun, Command, LocustError, Worker};
 use rpcgauge_study::settings::{Idle, LiveCall, Target};
 use rpcgauge_trial::{Arrivals, MAX_IN_FLIGHT, Schedule, Stop};
@@ -263,10 +264,12 @@ impl Users<'_> {
             let name = format!("{:016x}.json", random());
             Collection::begin(self.described, run, name).map_err(Failure::cannot)
         });
-        let collection = collection.transpose()?;
-        let begins = match &collection {
+        let mut collection = collection.transpose()?;
+        let begins = match &mut collection {
             None => "the load begins".to_owned(),
             Some(collection) => {
+                // The master waits for the last figures of the workers that it knows.
+                load::send(self.worker, collection.so_far(&TrialProgress::default()));
                 let run = collection.run();
                 format!("the load begins; the master collects its figures in {run}")
             }

@@ -33,6 +33,15 @@ fn sent(run: &Path) -> Vec<Value> {
     all
 }
 
+/// Whether this many workers have sent figures with calls.
+fn has_calls(run: &Path, workers: usize) -> bool {
+    sent(run)
+        .iter()
+        .filter(|record| answered(record) > 0)
+        .count()
+        == workers
+}
+
 fn answered(record: &Value) -> u64 {
     record["figures"]["calls"]["answered"]
         .as_u64()
@@ -72,7 +81,7 @@ fn a_cluster_is_one_run() {
         worker.says("the load begins; the master collects its figures", 1);
     }
     let run = || runs(&place).first().cloned().unwrap_or_default();
-    wait_until("figures of 3 workers", || sent(&run()).len() == 3);
+    wait_until("calls of 3 workers", || has_calls(&run(), 3));
     let run = run();
     lost.child.kill().expect("it is killed");
     let mut late = start("late", &target);
@@ -173,6 +182,32 @@ fn a_master_that_restarts_gets_what_is_left_of_the_earlier_load() {
 }
 
 #[test]
+fn a_load_that_ends_at_once_is_whole() {
+    let place = Place::new();
+    // Calls are in flight when the load ends.
+    let service = answering_after(OK, Duration::from_millis(300));
+    let bind = port();
+    let line = format!(
+        "-f collecting.py --master --master-bind-port {bind} --headless --expect-workers 1 -u 3 -r 3 -t 1s"
+    );
+    let mut master = Running::locust(&place, "master", &line);
+    let target = format!("http://{}/", service.address);
+    let mut worker = Running::worker(&place, "one", &bind, &target);
+    let (_, said) = worker.ends();
+    let (calls, failed) = printed(&said)[0];
+    master.ends();
+    let [run] = &runs(&place)[..] else {
+        panic!("one run");
+    };
+    let shown = place.run(&["report", run.to_str().expect("a path")]).well();
+    let all = format!("calls        {calls} started: {calls} succeeded, 0 failed\n");
+    assert!(
+        calls > 0 && failed == 0 && shown.contains(&all),
+        "{all}{shown}"
+    );
+}
+
+#[test]
 fn a_package_of_another_version_collects_nothing() {
     let place = Place::new();
     let service = answering_after(OK, Duration::from_millis(1));
@@ -197,4 +232,13 @@ fn a_package_of_another_version_collects_nothing() {
         "{said}"
     );
     assert_eq!(runs(&place), [] as [PathBuf; 0]);
+}
+
+#[test]
+fn the_package_has_the_version_of_rpcgauge() {
+    let about =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/rpcgauge-locust/pyproject.toml");
+    let about = fs::read_to_string(about).expect("the package");
+    let version = format!("version = \"{}\"", env!("CARGO_PKG_VERSION"));
+    assert!(about.contains(&version), "{version} in:\n{about}");
 }

@@ -13,6 +13,8 @@ use rpcgauge_study::record::{
 use rpcgauge_study::run::NewRun;
 use rpcgauge_trial::LatencyCounts;
 
+use super::load::REPORT_EVERY;
+
 /// What the records of all loads of a worker have in common.
 #[derive(Debug)]
 pub(super) struct Described {
@@ -150,7 +152,7 @@ impl TimesSoFar {
         }
         let began = progress.elapsed.saturating_sub(progress.interval);
         let interval = Timeline {
-            slice_ns: nanos(progress.interval).next_power_of_two(),
+            slice_ns: nanos(REPORT_EVERY),
             slices: vec![slice],
         };
         self.timeline.add(&interval, nanos(began));
@@ -194,4 +196,81 @@ impl TimesSoFar {
 
 fn nanos(time: std::time::Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use rpcgauge_study::plan::TrialSpec;
+    use rpcgauge_study::record::{FailureKind, TrialOutcome, TrialRecord};
+    use rpcgauge_study::settings::{Placement, Timing};
+
+    use super::*;
+
+    /// The snapshot after an interval in which calls took these times, in ms. None of the failed calls were sent.
+    fn snapshot(number: u32, answered: &[u64], failed: u64, so_far: [u64; 2]) -> TrialProgress {
+        let mut progress = TrialProgress {
+            // Snapshots are taken a little late.
+            elapsed: REPORT_EVERY * number + Duration::from_micros(u64::from(number)),
+            interval: REPORT_EVERY + Duration::from_micros(1),
+            // Two calls are in flight.
+            started: so_far[0] + so_far[1] + 2,
+            sent: so_far[0] + 2,
+            answered: so_far[0],
+            in_flight: 2,
+            ..TrialProgress::default()
+        };
+        if so_far[1] > 0 {
+            progress.failed.insert(FailureKind::Deadline, so_far[1]);
+        }
+        for ms in answered {
+            progress.times.latency += ms * 1_000_000;
+        }
+        for _ in 0..failed {
+            progress.times.failed_latency += 1_000;
+        }
+        progress
+    }
+
+    #[test]
+    fn figures_so_far_are_a_valid_record_of_the_calls_that_have_ended() {
+        let mut so_far = TimesSoFar::default();
+        so_far.add(&snapshot(1, &[1, 1, 700], 0, [3, 0]));
+        let last = snapshot(2, &[2, 30], 4, [5, 4]);
+        so_far.add(&last);
+        let figures = so_far.figures(&last);
+        assert_eq!((figures.calls.started, figures.calls.never_sent), (9, 4));
+        assert_eq!(figures.latency.count(), 5);
+        assert_eq!(
+            figures.latency.unpack().quantile(1.0).round(),
+            700_448_767.0
+        );
+        let slices = figures.timeline.slices.iter();
+        let slices: Vec<_> = slices.map(|slice| (slice.answered, slice.failed)).collect();
+        assert_eq!(slices, [(3, 0), (2, 4)]);
+        let record = TrialRecord {
+            trial: TrialSpec {
+                index: 0,
+                invocation: 0,
+                block: 0,
+                variant: 0,
+                placement: Placement::Free,
+                rotation: 0,
+            },
+            variant: String::new(),
+            timing: Timing::Load,
+            idle: rpcgauge_study::settings::Idle::AsIs,
+            started_at_ms: 0,
+            rate: None,
+            outcome: TrialOutcome::Measured(Box::new(figures)),
+        };
+        assert_eq!(record.check(), Ok(()));
+    }
+
+    #[test]
+    fn a_load_begins_with_figures_without_calls() {
+        let figures = TimesSoFar::default().figures(&TrialProgress::default());
+        assert_eq!((figures.calls.started, figures.elapsed_ns), (0, 0));
+    }
 }

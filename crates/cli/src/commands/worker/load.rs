@@ -18,8 +18,8 @@ use super::collect::Collection;
 use crate::exit::{Failure, note};
 use crate::watch::{failures, latency};
 
-/// The time between two reports.
-const REPORT_EVERY: Duration = Duration::from_secs(1);
+/// The time between two reports: about a second. Slices of timelines take powers of two, so that a report is a slice.
+pub(super) const REPORT_EVERY: Duration = Duration::from_nanos(1 << 30);
 
 /// A master that collects figures gets them with every third report.
 const REPORTS_PER_FIGURES: u32 = 3;
@@ -181,7 +181,7 @@ impl Load {
 }
 
 /// Sends figures. An error leaves those before in place.
-fn send(worker: &Worker, figures: Result<Figures, String>) {
+pub(super) fn send(worker: &Worker, figures: Result<Figures, String>) {
     match figures {
         Ok(figures) => worker.figures(figures),
         Err(error) => note(&format!(
