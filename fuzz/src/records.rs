@@ -1,15 +1,23 @@
 //! JSON lines that other programs write for this one.
 
 use rpcgauge_contract::{Answer, Record as CallRecord, Reply};
-use rpcgauge_study::record::Record;
+use rpcgauge_study::record::{Record, WorkerRecord};
 
-/// Reads a line of `trials.jsonl`, which people and tools may have edited, a subject's reply, and a client's
-/// answer and records. Checks that what was read can be written, and reads back unchanged.
+/// Reads a line of `trials.jsonl`, which people and tools may have edited, a worker's record, a subject's reply, and a
+/// client's answer and records. Checks that what was read can be written, and reads back unchanged.
 pub fn records(input: &[u8]) {
     if let Ok(record) = serde_json::from_slice::<Record>(input) {
         let text = serde_json::to_string(&record).expect("a record can be written");
         let again: Record = serde_json::from_str(&text).expect("what was written");
         assert_eq!(again, record);
+    }
+    if let Ok(record) = serde_json::from_slice::<WorkerRecord>(input) {
+        let text = serde_json::to_string(&record).expect("a record can be written");
+        let again: WorkerRecord = serde_json::from_str(&text).expect("what was written");
+        assert_eq!(again, record);
+        // No numbers are fatal, even if they contradict each other.
+        let mut figures = record.figures.clone();
+        let _ = figures.add_concurrent(record.figures, record.began_ns);
     }
     match Reply::read(input) {
         Ok(reply) => {

@@ -18,8 +18,8 @@ pub enum LocustError {
     Connect(String, String),
     /// Nothing at the address acts like a master.
     #[error(
-        "{0} does not answer like a Locust master; check that Locust runs there with --master, and the port, which is not \
-         that of its web page"
+        "{0} does not answer like a Locust master; check that Locust runs there with --master, the port, which is not \
+         that of its web page, and that no other worker has the same name"
     )]
     NoAnswer(String),
     /// The master answered before, but not for this many seconds.
