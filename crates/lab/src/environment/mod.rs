@@ -22,7 +22,7 @@ use crate::machine::cores;
 use crate::machine::idle::IdleHold;
 use crate::machine::process::ProcessMeter;
 
-/// Describes the current state of the machine. [`Disturbances`] covers the other programs that run on it.
+/// Describes the current state of the machine, without the other programs that run on it.
 pub fn examine(idle: Idle) -> Environment {
     let allowed = cores::allowed().unwrap_or_default();
     let governor = system::governor(&allowed);
