@@ -148,15 +148,17 @@ impl DueTimes {
         }
     }
 
-    /// The first arrival at `at` (ns) or later; `at` if there are many before it, or in a closed loop.
-    pub(crate) fn first_from(&self, at: u64) -> u64 {
-        const MANY: usize = 10_000;
+    /// The first arrival that is due at `at` (ns) or later, or that follows `most` earlier ones. In a closed loop, or
+    /// if there are too many before it, this is `at`.
+    pub(crate) fn first_from(&self, at: u64, most: u64) -> u64 {
+        const TOO_MANY: u64 = 10_000_000;
         let DueTimes::Arrivals { arrivals, next } = self else {
             return at;
         };
         let mut arrivals = arrivals.clone();
         let later = std::iter::from_fn(|| arrivals.next());
-        let mut all = next.iter().copied().chain(later).take(MANY);
-        all.find(|due| *due >= at).unwrap_or(at)
+        let all = (0..TOO_MANY).zip(next.iter().copied().chain(later));
+        let mut after = all.skip_while(|(before, due)| *before < most && *due < at);
+        after.next().map_or(at, |(_, due)| due)
     }
 }

@@ -149,6 +149,30 @@ fn the_most_calls_of_a_warm_up_are_those_of_all_threads() {
 }
 
 #[test]
+fn calls_beyond_the_most_of_a_warm_up_are_measured_however_long_they_wait() {
+    let address = serve(respond_with(ok_after(Duration::from_millis(10))));
+    let mut trial = wide(address, constant_rate(1_000.0));
+    (trial.connections, trial.stop.calls) = (2, Some(30));
+    let mut bounds = warmup(10);
+    (bounds.max_calls, bounds.max_time) = (50, Duration::from_millis(100));
+    trial.warmup = Some(bounds);
+    let hooks = Hooks {
+        settling: Box::new(|_| Settling::GoOn),
+        ..hooks()
+    };
+    let measurement = on_threads(&trial, 2, hooks).unwrap();
+    assert_answered(&measurement, 30);
+    assert_eq!(measurement.warmup.calls, 50);
+    // The last call was due after the first one and has ended.
+    let longest = Duration::from_nanos(measurement.latency.max());
+    assert!(
+        measurement.elapsed >= longest * 999 / 1_000,
+        "{:?}",
+        measurement.elapsed
+    );
+}
+
+#[test]
 fn the_warm_up_has_one_rule_over_the_calls_of_all_threads() {
     let (address, _) = counting();
     let mut trial = wide(address, Schedule::Closed { in_flight: 6 });

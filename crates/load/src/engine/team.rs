@@ -95,9 +95,11 @@ impl Meeting {
         }
     }
 
-    /// Arrives. If all others have, `at` is the time for all, or `latest` of any member if that is earlier.
-    fn arrive(&self, at: u64, latest: u64) {
-        self.latest.fetch_min(latest, Ordering::AcqRel);
+    /// Arrives. The time is `at` of the last member, or of one whose `at` is before its `soonest`.
+    fn arrive(&self, at: u64, soonest: u64) {
+        if at < soonest {
+            self.latest.fetch_min(at, Ordering::AcqRel);
+        }
         if self.missing.fetch_sub(1, Ordering::AcqRel) == 1 {
             let latest = self.latest.load(Ordering::Acquire);
             self.at.store(at.min(latest).max(1), Ordering::Release);
@@ -143,7 +145,7 @@ impl<'t> Member<'t> {
     /// Notes that the connections are open. Returns when calls begin, once that time has come.
     pub(super) fn begin(&mut self, now: u64) -> Option<u64> {
         if !std::mem::replace(&mut self.has_opened, true) {
-            self.team.begin.arrive(now + AHEAD_NS, u64::MAX);
+            self.team.begin.arrive(now + AHEAD_NS, now + AHEAD_NS);
         }
         self.team.begin.at().filter(|at| *at <= now)
     }
@@ -156,16 +158,12 @@ impl<'t> Member<'t> {
         self.team.settled.get().copied()
     }
 
-    /// Notes that measuring may begin: not before `from` returns for a time, and not after `latest`. Returns when it
-    /// begins, once that time has come.
-    pub(super) fn ready(
-        &mut self,
-        now: u64,
-        from: impl FnOnce(u64) -> u64,
-        latest: u64,
-    ) -> Option<u64> {
+    /// Notes that measuring may begin, at the first arrival of this member from a time on: `first_from` returns it.
+    /// Returns when it begins, once that time has come.
+    pub(super) fn ready(&mut self, now: u64, first_from: impl FnOnce(u64) -> u64) -> Option<u64> {
         if !std::mem::replace(&mut self.is_ready, true) {
-            self.team.measured.arrive(from(now + AHEAD_NS), latest);
+            let soonest = now + AHEAD_NS;
+            self.team.measured.arrive(first_from(soonest), soonest);
         }
         self.team.measured.at().filter(|at| *at <= now)
     }
@@ -199,7 +197,7 @@ impl Drop for Member<'_> {
     fn drop(&mut self) {
         let now = crate::clock::now();
         self.begin(now);
-        self.ready(now, |at| at, u64::MAX);
+        self.ready(now, |at| at);
         let failing = &self.team.failing[self.shard.index()];
         failing.ended_at.store(now, Ordering::Relaxed);
     }
@@ -237,8 +235,8 @@ mod tests {
     fn the_measured_part_begins_no_later_than_a_call_that_waits_for_it() {
         let team = Team::new(0, 2);
         let [mut first, mut second] = members(&team);
-        assert_eq!(first.ready(100, |at| at, 250), None);
-        assert_eq!(second.ready(300, |at| at + 7, u64::MAX), Some(250));
+        assert_eq!(first.ready(100, |_| 250), None);
+        assert_eq!(second.ready(300, |at| at + 7), Some(250));
         assert_eq!(first.measured_from(), Some(250));
     }
 
@@ -249,7 +247,7 @@ mod tests {
         assert_eq!(second.begin(1), None);
         drop(first);
         assert!(second.looks_at(1).is_some_and(|at| at > 1 + LOOK_NS));
-        second.ready(1, |at| at, u64::MAX);
+        second.ready(1, |at| at);
         assert!(second.measured_from().is_some());
     }
 

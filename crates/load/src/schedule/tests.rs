@@ -362,8 +362,10 @@ fn what_waits_of_a_shard_is_its_part() {
         due_times.take();
         assert_eq!(due_times.waiting(9_500_000), waiting - 1);
         assert_eq!(
-            due_times.first_from(9_500_000) / 1_000_000,
+            due_times.first_from(9_500_000, u64::MAX) / 1_000_000,
             12 - [0, 2, 1][index]
         );
+        let [first, second] = [0, 1].map(|most| due_times.first_from(9_500_000, most));
+        assert_eq!((Some(first), second - first), (due_times.next(), 3_000_000));
     }
 }

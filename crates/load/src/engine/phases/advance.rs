@@ -157,15 +157,14 @@ impl Phases<'_, '_> {
     }
 
     /// Moves from the warm-up to the measured part. On several threads, it begins at an arrival of the schedule, so
-    /// that its time is that of its calls. If the warm-up has all its calls, the next one is that arrival.
+    /// that its time is that of its calls: at the first one after those that the warm-up may include.
     fn switch(&mut self, now: u64, pool: &Pool<'_>, ledger: &mut Ledger<'_>) {
         let Some(member) = &mut self.member else {
             return self.start_measuring(None, pool, ledger);
         };
-        let next = ledger.due_times.next_arrival();
-        let next = next.filter(|_| self.warmup.is_all_begun());
-        let from = |at| ledger.due_times.first_from(at);
-        if let Some(begin) = member.ready(now, from, next.unwrap_or(u64::MAX)) {
+        let left = self.warmup.left();
+        let first_from = |at| ledger.due_times.first_from(at, left);
+        if let Some(begin) = member.ready(now, first_from) {
             self.start_measuring(Some(begin), pool, ledger);
         }
     }
