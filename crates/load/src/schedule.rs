@@ -13,7 +13,7 @@ use crate::shard::Shard;
 
 /// The due times of a trial's calls, in order. In a closed loop, each call that ends makes another one due.
 /// Arrivals do not wait for calls, and a backlog of them uses no memory.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum DueTimes {
     /// Due times of the calls that have not been taken yet.
     Closed(VecDeque<u64>),
@@ -152,12 +152,11 @@ impl DueTimes {
     /// if there are too many before it, this is `at`.
     pub(crate) fn first_from(&self, at: u64, most: u64) -> u64 {
         const TOO_MANY: u64 = 10_000_000;
-        let DueTimes::Arrivals { arrivals, next } = self else {
+        if !self.is_at_a_rate() {
             return at;
-        };
-        let mut arrivals = arrivals.clone();
-        let later = std::iter::from_fn(|| arrivals.next());
-        let all = (0..TOO_MANY).zip(next.iter().copied().chain(later));
+        }
+        let mut due_times = self.clone();
+        let all = (0..TOO_MANY).zip(std::iter::from_fn(|| due_times.take()));
         let mut after = all.skip_while(|(before, due)| *before < most && *due < at);
         after.next().map_or(at, |(_, due)| due)
     }

@@ -109,12 +109,7 @@ impl ArrivalTimes {
         self.number = self.next;
         match &mut self.random {
             None => self.next += self.every,
-            Some(gaps) => {
-                gaps.after_previous = gaps.after;
-                gaps.after = self.number + gaps.next();
-                self.next = gaps.after;
-                (1..self.every as u64).for_each(|_| self.next += gaps.next());
-            }
+            Some(gaps) => self.next = gaps.next_number(self.number, self.every),
         }
         self.due()
     }
@@ -204,6 +199,15 @@ impl ArrivalTimes {
 }
 
 impl RandomGaps {
+    /// The number of the next call of a shard after the call with this number. Not inlined, so that
+    /// [`ArrivalTimes::next`] can be.
+    #[inline(never)]
+    fn next_number(&mut self, number: f64, every: f64) -> f64 {
+        self.after_previous = self.after;
+        self.after = number + self.next();
+        (1..every as u64).fold(self.after, |number, _| number + self.next())
+    }
+
     /// The gap between a call's number and that of the next one.
     fn next(&mut self) -> f64 {
         exponential(self.random.unit())
