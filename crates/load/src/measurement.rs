@@ -83,8 +83,8 @@ pub struct Measurement {
     pub sizes: MessageSizes,
     /// CPU time of the measuring threads over [`Measurement::spent_over`].
     pub cpu: Cpu,
-    /// The CPU time of the measuring thread that used the most, ns.
-    pub busiest_ns: u64,
+    /// The share of a core that the measuring thread, or the busiest of them, used over its own time, 0 to 1.
+    pub busiest_share: f64,
     /// Connections that were open when the measured part began.
     pub connections_at_start: u64,
     /// Connections opened during the measured part.
@@ -131,6 +131,17 @@ impl Measurement {
     }
 }
 
+/// The share of a core that `cpu_ns` are, at most 1. The CPU clock and the wall clock differ slightly, so a busy core could
+/// seem to exceed 100%.
+pub(crate) fn share(cpu_ns: u64, over: Duration) -> f64 {
+    let over_ns = over.as_nanos() as f64;
+    if over_ns == 0.0 {
+        0.0
+    } else {
+        (cpu_ns as f64 / over_ns).min(1.0)
+    }
+}
+
 /// Times of successful calls from just before the first write of the request, or of its last retry. Writes and
 /// reads carry many calls, so the times include what else was in the same write and read.
 #[derive(Debug, Clone, PartialEq)]
@@ -150,12 +161,18 @@ pub struct MessageFigures {
     pub sent: u64,
     /// Messages received.
     pub received: u64,
+    /// The time over which they were counted: [`Measurement::spent_over`].
+    pub over: Duration,
     /// Successful calls that the server ended before all messages were sent.
     pub ended_early: u64,
-    /// Successful bidirectional calls that did not receive one message for each that they sent.
-    /// [`MessageFigures::latency`] then means nothing.
+    /// Bidirectional calls that received one message for each that they sent, as far as they ended: calls that
+    /// the server completed, and those that wait for each response.
+    pub paired: u64,
+    /// Bidirectional calls that did not. If there are any, or none that did, [`MessageFigures::latency`] means
+    /// nothing.
     pub unpaired: u64,
-    /// From the due time of a call to its first message.
+    /// From the due time of a call to its first message. Like the other times, without those in which this
+    /// process was stalled.
     pub first: Histogram,
     /// Between a message of a call and the next. Messages that arrive in one read have no time between them.
     pub gap: Histogram,
@@ -170,7 +187,9 @@ impl MessageFigures {
             form,
             sent: 0,
             received: 0,
+            over: Duration::ZERO,
             ended_early: 0,
+            paired: 0,
             unpaired: 0,
             first: histogram(),
             gap: histogram(),
@@ -247,4 +266,17 @@ pub struct Marks {
     /// Marks that are not numbers, are out of order, or lie outside the call, for example because of another
     /// host's clock.
     pub implausible: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_is_a_share() {
+        let share = |cpu_ns, over_ns| share(cpu_ns, Duration::from_nanos(over_ns));
+        assert_eq!(share(1, 0), 0.0);
+        assert_eq!(share(25, 100), 0.25);
+        assert_eq!(share(101, 100), 1.0);
+    }
 }

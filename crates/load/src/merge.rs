@@ -104,7 +104,7 @@ impl Merge for Measurement {
             slices,
             sizes,
             cpu,
-            busiest_ns,
+            busiest_share,
             connections_at_start,
             connections_opened,
             connections_reopened,
@@ -143,7 +143,7 @@ impl Merge for Measurement {
         self.slices.merge_with(slices);
         self.sizes.merge_with(sizes);
         self.cpu.merge_with(cpu);
-        self.busiest_ns = self.busiest_ns.max(busiest_ns);
+        self.busiest_share = self.busiest_share.max(busiest_share);
         self.connections_at_start.merge_with(connections_at_start);
         self.connections_opened.merge_with(connections_opened);
         self.connections_reopened.merge_with(connections_reopened);
@@ -327,7 +327,9 @@ impl Merge for Box<MessageFigures> {
             form: _,
             sent,
             received,
+            over,
             ended_early,
+            paired,
             unpaired,
             first,
             gap,
@@ -335,6 +337,8 @@ impl Merge for Box<MessageFigures> {
         } = *other;
         self.sent.merge_with(sent);
         self.received.merge_with(received);
+        self.over.merge_with(over);
+        self.paired.merge_with(paired);
         self.ended_early.merge_with(ended_early);
         self.unpaired.merge_with(unpaired);
         self.first.merge_with(first);

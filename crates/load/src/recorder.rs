@@ -3,9 +3,10 @@
 #[cfg(test)]
 mod tests;
 
-use rpcgauge_trial::{Calls, ErrorSamples, FailureKind, Stage, Stalls, Timing};
+use rpcgauge_trial::{Calls, ErrorSamples, FailureKind, Pace, Stage, Stalls, Timing};
 
 use crate::Histogram;
+use crate::engine::CallStream;
 use crate::error::LoadError;
 use crate::histogram::{histogram, record, small_histogram};
 use crate::measurement::{Marks, MessageFigures, ServiceTimes};
@@ -83,6 +84,8 @@ pub(crate) struct Recorder {
     pub(crate) service: Option<ServiceTimes>,
     /// `None` unless calls stream.
     pub(crate) messages: Option<Box<MessageFigures>>,
+    /// When the messages of a call are due.
+    pace: Pace,
     /// All stages if they are timed; otherwise empty.
     pub(crate) stages: Vec<(Stage, Histogram)>,
     /// The stage times of the last call, until they are counted.
@@ -120,6 +123,7 @@ impl Recorder {
             messages: trial
                 .streaming
                 .map(|streaming| Box::new(MessageFigures::new(streaming.form))),
+            pace: trial.streaming.map_or(Pace::Unpaced, |of| of.pace),
             stages,
             uncounted: None,
             marks: Marks::default(),
@@ -227,6 +231,14 @@ impl Recorder {
             let [first, last] = received.map(|at| at.saturating_sub(written));
             record(&mut service.first_byte, first);
             record(&mut service.whole, last);
+        }
+    }
+
+    /// Counts how a streaming call ended.
+    #[cold]
+    pub(crate) fn stream_ended(&mut self, stream: &CallStream, succeeded: bool) {
+        if let Some(messages) = &mut self.messages {
+            messages.count_call(stream, self.pace, succeeded);
         }
     }
 

@@ -351,11 +351,15 @@ pub struct MessageFigures {
     pub sent: u64,
     /// Messages received.
     pub received: u64,
+    /// The time over which they were counted, until the last call ended.
+    pub over_ns: u64,
     /// Calls that the server ended before all messages were sent.
     #[serde(default, skip_serializing_if = "is_default")]
     pub ended_early: u64,
-    /// Bidirectional calls that did not receive one message for each that they sent. If there are any, `latency` means
-    /// nothing.
+    /// Bidirectional calls that received one message for each that they sent.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub paired: u64,
+    /// Bidirectional calls that did not. If there are any, or none that did, `latency` means nothing.
     #[serde(default, skip_serializing_if = "is_default")]
     pub unpaired: u64,
     /// From when a call was due to its first message.

@@ -30,7 +30,7 @@ use rpcgauge_message::data::Data;
 use rpcgauge_message::{Limits, MessageType};
 use rpcgauge_study::expectation::Expectation;
 use rpcgauge_study::settings::{LiveCall, LiveService};
-use rpcgauge_trial::{Address, Stop, Streaming};
+use rpcgauge_trial::{Address, Stop, StreamForm, Streaming};
 
 use bodies::{LiveBodies, Share};
 pub use on_demand::UserLoad;
@@ -293,6 +293,7 @@ fn calls(
     }
     let status = service.expect.iter().find_map(Expectation::status);
     let messages = service.expect.iter().find_map(Expectation::messages);
+    check_stream(live, inputs)?;
     let content = service.expect.iter().filter(|one| one.is_about_content());
     let check = Check {
         compression,
@@ -319,6 +320,31 @@ fn calls(
         options: live.options.clone(),
         keepalive: live.service.keepalive,
     })
+}
+
+/// Refuses what does not go with how the calls stream.
+fn check_stream(live: &LiveCall, inputs: &LiveInputs) -> Result<(), LiveError> {
+    let wrong = |what: String| Err(LiveError::Wrong(what));
+    let form = inputs.streaming.map(|streaming| streaming.form);
+    let is_about_messages = |one: &&Expectation| one.messages().is_some();
+    if let Some(expectation) = live.service.expect.iter().find(is_about_messages)
+        && !form.is_some_and(StreamForm::server_streams)
+    {
+        return wrong(format!(
+            "expect: {expectation}: the server does not send a stream, but one message"
+        ));
+    }
+    if form.is_some_and(|form| !form.is_grpc()) && !live.options.response_compression.is_none() {
+        return wrong(
+            "response-compression: a stream over HTTP must not be compressed; leave it out"
+                .to_owned(),
+        );
+    }
+    let time_ms = inputs.streaming.and_then(|streaming| streaming.time_ms);
+    if time_ms >= Some(live.options.deadline_ms) {
+        return wrong("deadline: it must be longer than call-time".to_owned());
+    }
+    Ok(())
 }
 
 /// Omits everything that may be secret.

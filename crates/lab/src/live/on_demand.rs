@@ -82,7 +82,7 @@ impl Live {
             measured.ending = Ending::Complete;
         }
         let processes = ProcessFigures {
-            response_size: measured.payload.response,
+            response_size: measured.sizes.means().response,
             measured_from_ms: Some(epoch_ms(began)),
             ..ProcessFigures::of(&client, None, None).map_err(unread)?
         };

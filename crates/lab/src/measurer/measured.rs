@@ -71,7 +71,8 @@ pub(crate) fn trial_figures(from: load::Measurement, processes: ProcessFigures) 
         calls,
         warmup,
         elapsed,
-        spent_over,
+        // `busiest_share` is over this time.
+        spent_over: _,
         latency,
         failed_latency,
         send_delay,
@@ -94,7 +95,7 @@ pub(crate) fn trial_figures(from: load::Measurement, processes: ProcessFigures) 
         slices,
         sizes,
         cpu,
-        busiest_ns,
+        busiest_share,
         connections_at_start,
         connections_opened,
         connections_reopened,
@@ -168,7 +169,7 @@ pub(crate) fn trial_figures(from: load::Measurement, processes: ProcessFigures) 
         memory: processes.memory,
         threads: processes.threads,
         startup: processes.startup,
-        client_share: Some(share(busiest_ns, nanos(spent_over))),
+        client_share: Some(busiest_share),
         code: processes.code,
         ending,
         connections_at_start: Some(connections_at_start),
@@ -232,7 +233,9 @@ fn message_figures(from: load::MessageFigures) -> MessageFigures {
         form,
         sent,
         received,
+        over,
         ended_early,
+        paired,
         unpaired,
         first,
         gap,
@@ -242,7 +245,9 @@ fn message_figures(from: load::MessageFigures) -> MessageFigures {
         form,
         sent,
         received,
+        over_ns: nanos(over),
         ended_early,
+        paired,
         unpaired,
         first: Histogram::from(first),
         gap: Histogram::from(gap),
@@ -259,28 +264,6 @@ fn bytes(from: &load::ByteCount) -> BytesByClass {
     }
 }
 
-/// A share of at most 1. The CPU clock and the wall clock differ slightly, so a busy core could seem to exceed
-/// 100%.
-fn share(cpu_ns: u64, over_ns: u64) -> f64 {
-    if over_ns == 0 {
-        0.0
-    } else {
-        (cpu_ns as f64 / over_ns as f64).min(1.0)
-    }
-}
-
 fn nanos(time: std::time::Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_share_is_a_share() {
-        assert_eq!(share(1, 0), 0.0);
-        assert_eq!(share(25, 100), 0.25);
-        assert_eq!(share(101, 100), 1.0);
-    }
 }

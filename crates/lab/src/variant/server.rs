@@ -301,7 +301,11 @@ impl Server {
                     AtEnd::Cancel => Duration::ZERO,
                     AtEnd::Wait => trial.drain,
                 },
-                patience: LIVE_PATIENCE,
+                // A streaming call may take long, and the measured part waits for those of the warm-up.
+                patience: match trial.streaming {
+                    Some(_) => LIVE_PATIENCE.max(trial.deadline),
+                    None => LIVE_PATIENCE,
+                },
                 ..trial
             },
         }

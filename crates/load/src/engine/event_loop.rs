@@ -117,6 +117,10 @@ impl<'t, 'b, 'r> EventLoop<'t, 'b, 'r> {
         let engine = &mut self.engine;
         engine.maintain_connections(now)?;
         engine.expire(now);
+        // Before calls begin, because a call whose time is over makes room for the next one.
+        if engine.streams.is_some() {
+            engine.send_messages(now)?;
+        }
         if engine.phases.advance(now, &engine.pool, &mut engine.ledger) {
             return Ok(true);
         }
@@ -124,9 +128,6 @@ impl<'t, 'b, 'r> EventLoop<'t, 'b, 'r> {
         let now = engine.phases.started_at.max(now);
         engine.follow_demand(now);
         engine.begin_due(now)?;
-        if engine.streams.is_some() {
-            engine.send_messages(now)?;
-        }
         engine.write_all()?;
         engine.take_snapshot(now);
         engine.ledger.recorder.count_stages();

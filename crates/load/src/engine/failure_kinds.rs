@@ -43,6 +43,11 @@ pub(super) const MESSAGE_TIMEOUT: (FailureKind, &str) = (
     "the server sent no message within the message timeout",
 );
 
+pub(super) const NOTHING_IN_TIME: (FailureKind, &str) = (
+    FailureKind::MessageTimeout,
+    "the server had sent nothing when the call's time was over",
+);
+
 /// Whether a connection failed because the server was silent: its keep-alive timed out, or the system's did.
 pub(super) fn is_lost(broken: &io::Error) -> bool {
     broken.kind() == io::ErrorKind::TimedOut

@@ -54,12 +54,13 @@ use self::phases::{Phase, Phases};
 use self::pool::{Attempt, Pool};
 use self::snapshots::Snapshots;
 use self::stall::Heartbeat;
+pub(crate) use self::streaming::CallStream;
 use self::streaming::Streams;
 use self::team::Member;
 use crate::bodies::{Bodies, ResponseCheck};
 use crate::clock;
 use crate::error::LoadError;
-use crate::measurement::Measurement;
+use crate::measurement::{Measurement, share};
 use crate::progress::ProgressHook;
 use crate::trial::Trial;
 use crate::warmup::Settling;
@@ -360,17 +361,21 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
         let arrivals_ns = arrivals_end.map(|end| recorder.offset(end));
         let stalled_ns = self.phases.stalled_ns;
         let without_stalls = |ns: u64| Duration::from_nanos(ns.saturating_sub(stalled_ns));
+        let spent_over = without_stalls(spent_over_ns);
         let stages = recorder.stages.into_iter();
         Ok(Measurement {
             calls: recorder.account.close()?,
             warmup: self.phases.warmup.outcome,
             elapsed: without_stalls(arrivals_ns.unwrap_or(spent_over_ns)),
-            spent_over: without_stalls(spent_over_ns),
+            spent_over,
             latency: recorder.latency,
             failed_latency: recorder.failed_latency,
             send_delay: recorder.send_delay,
             service: recorder.service,
-            messages: recorder.messages,
+            messages: recorder.messages.map(|mut messages| {
+                messages.over = spent_over;
+                messages
+            }),
             stages: stages.filter(|(_, times)| !times.is_empty()).collect(),
             marks: recorder.marks,
             began: recorder.start,
@@ -381,7 +386,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             traffic: slicing.map_or(spent.traffic, |slicing| slicing.traffic),
             sizes: self.messages.sizes.sums,
             cpu: spent.cpu.time(),
-            busiest_ns: spent.cpu.total_ns,
+            busiest_share: share(spent.cpu.total_ns, spent_over),
             connections_at_start: self.phases.connections_at_start as u64,
             connections_opened: spent.connections_opened,
             connections_reopened: slicing.map_or(0, |slicing| slicing.reopened),

@@ -210,6 +210,15 @@ impl Response {
         self.carried = 0;
     }
 
+    /// Refuses a response that is compressed. Returns whether it is.
+    pub(super) fn refuse_compressed(&mut self) -> bool {
+        let is_compressed = self.encoded || self.encoded_otherwise;
+        if is_compressed {
+            self.refuse(FailureKind::ContentEncoding, OTHER_ENCODING.to_owned());
+        }
+        is_compressed
+    }
+
     /// Whether something is wrong with the response.
     pub(super) fn has_failed(&self) -> bool {
         self.problem.is_some()

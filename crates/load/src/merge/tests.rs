@@ -142,7 +142,7 @@ fn measurement(numbers: Vec<u64>) -> Measurement {
             user_ns: Some(n.next()),
             system_ns: None,
         },
-        busiest_ns: n.next(),
+        busiest_share: n.next() as f64,
         connections_at_start: n.next(),
         connections_opened: n.next(),
         connections_reopened: n.next(),
@@ -222,7 +222,7 @@ fn times_that_threads_share_are_not_added() {
     let (mut one, other) = (measurement(vec![30; 400]), measurement(vec![50; 400]));
     one.merge_with(other);
     assert_eq!(one.elapsed, Duration::from_nanos(50));
-    assert_eq!((one.busiest_ns, one.cpu.total_ns), (50, 80));
+    assert_eq!((one.busiest_share, one.cpu.total_ns), (50.0, 80));
     assert_eq!((one.began, one.latency.len()), (Some(30), 2));
 }
 

@@ -217,6 +217,8 @@ fn a_call_ends_after_its_time() {
         assert_answered(&measurement, 3);
         assert!(measurement.latency.min() >= 49_000_000, "{method}");
     }
+    let measurement = run(&streaming("Hung", timed(StreamForm::Server)), &[b""]);
+    assert_eq!(failures(&measurement), [("message-timeout".to_owned(), 3)]);
     let endless = Streaming {
         messages: None,
         pace: Pace::Rate(1_000.0),
@@ -251,6 +253,41 @@ fn a_server_that_answers_twice_leaves_messages_without_latency() {
     assert_answered(&measurement, 3);
     assert_exchanged(&measurement, 9, 18);
     assert_eq!(messages(&measurement).unpaired, 3);
+    // The second response to a message must not make another one due.
+    let in_turn = Streaming {
+        pace: Pace::InTurn(20),
+        time_ms: Some(150),
+        messages: None,
+        ..bidirectional(1)
+    };
+    let measurement = run(&streaming("Twice", in_turn), &[b"a"]);
+    let messages = messages(&measurement);
+    assert!(messages.sent <= 3 * 8, "{} messages", messages.sent);
+    assert_eq!((messages.paired, messages.unpaired), (0, 3));
+}
+
+#[test]
+fn calls_that_fail_say_nothing_about_pairs() {
+    let measurement = run(&streaming("Fail", bidirectional(3)), &[b"a"]);
+    assert_eq!(failures(&measurement), [("grpc-internal".to_owned(), 3)]);
+    let messages = messages(&measurement);
+    assert_eq!((messages.paired, messages.unpaired), (0, 0));
+}
+
+#[test]
+fn a_client_that_pauses_does_not_wait_for_messages() {
+    let pausing = Streaming {
+        pace: Pace::InTurn(100),
+        message_timeout_ms: Some(40),
+        ..bidirectional(3)
+    };
+    assert_answered(&run(&streaming("Echo", pausing), &[b"a"]), 3);
+    let silent = Streaming {
+        pace: Pace::Unpaced,
+        ..pausing
+    };
+    let measurement = run(&streaming("Silent", silent), &[b"a"]);
+    assert_eq!(failures(&measurement), [("message-timeout".to_owned(), 3)]);
 }
 
 #[test]

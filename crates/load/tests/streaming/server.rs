@@ -15,10 +15,13 @@ use tokio::sync::mpsc::{self, Receiver, Sender};
 
 use super::support::serve_tasks;
 
-/// Serves `/test.Stream/METHOD`; see [`respond`] for the methods.
+/// Serves `/test.Stream/METHOD`; see [`respond`] for the methods. `Hung` sends nothing at all.
 pub(crate) fn serve() -> Address {
     serve_tasks(|stream| async move {
         let service = service_fn(|request: Request<Incoming>| async {
+            if request.uri().path().ends_with("/Hung") {
+                std::future::pending::<()>().await;
+            }
             let (sender, receiver) = mpsc::channel(4);
             tokio::spawn(respond(request, Call(sender)));
             let response = Response::builder()

@@ -46,7 +46,15 @@ pub(super) fn of_cell(
         }
         add(Kind::MixedIdle, u64::from(figures.idle.len() > 1), 0);
         let uncompressed = figures.uncompressed_responses;
-        add(Kind::Uncompressed, uncompressed, calls.answered);
+        let messages = figures
+            .messages
+            .as_deref()
+            .map(|messages| messages.received);
+        add(
+            Kind::Uncompressed,
+            uncompressed,
+            messages.unwrap_or(calls.answered),
+        );
         add(Kind::FailedConnects, connections.failed, 0);
         add(Kind::Reopened, connections.reopened, 0);
         let left_out = figures.left_out;

@@ -73,7 +73,7 @@ pub(crate) fn figures(
         send_delay: distribution(variant, measured().map(|m| &m.send_delay))?,
         service_time: distribution(variant, measured().filter_map(|m| m.service_time.as_ref()))?,
         first_byte: distribution(variant, measured().filter_map(|m| m.first_byte.as_ref()))?,
-        messages: messages(variant, trials, elapsed_ns)?,
+        messages: messages(variant, trials)?,
         between_stages_ns: between_stages(&stages, latency.as_ref()),
         floor: floor(variant, floors, trials, timing)?,
         latency,
@@ -232,7 +232,6 @@ fn calls(trials: &[MeasuredTrial<'_>]) -> Calls {
 fn messages(
     variant: &str,
     trials: &[MeasuredTrial<'_>],
-    elapsed_ns: u64,
 ) -> Result<Option<Box<MessageFindings>>, ReportError> {
     let all = || trials.iter().filter_map(|(_, m)| m.messages.as_deref());
     let Some(form) = all().next().map(|m| m.form) else {
@@ -240,19 +239,21 @@ fn messages(
     };
     let total = |of: fn(&MessageFigures) -> u64| sum(all().map(of));
     let (sent, received) = (total(|m| m.sent), total(|m| m.received));
-    let unpaired = total(|m| m.unpaired);
+    let over_ns = total(|m| m.over_ns);
+    let (paired, unpaired) = (total(|m| m.paired), total(|m| m.unpaired));
     let latencies = all().filter_map(|m| m.latency.as_ref());
     Ok(Some(Box::new(MessageFindings {
         form,
         sent,
-        sent_per_second: goodput(sent, elapsed_ns).unwrap_or(0.0),
+        sent_per_second: goodput(sent, over_ns).unwrap_or(0.0),
         received,
-        received_per_second: goodput(received, elapsed_ns).unwrap_or(0.0),
+        received_per_second: goodput(received, over_ns).unwrap_or(0.0),
         ended_early: total(|m| m.ended_early),
+        paired,
         unpaired,
         first: distribution(variant, all().map(|m| &m.first))?,
         gap: distribution(variant, all().map(|m| &m.gap))?,
-        latency: distribution(variant, latencies.filter(|_| unpaired == 0))?,
+        latency: distribution(variant, latencies.filter(|_| unpaired == 0 && paired > 0))?,
     })))
 }
 

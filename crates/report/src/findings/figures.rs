@@ -118,22 +118,25 @@ pub struct MessageFindings {
     pub form: StreamForm,
     /// Messages passed to the transport, including those of retries.
     pub sent: u64,
-    /// The same, per second of the measured time.
+    /// The same, per second of the time until the last call ended.
     pub sent_per_second: f64,
     /// Messages received.
     pub received: u64,
-    /// The same, per second of the measured time.
+    /// The same, per second of the time until the last call ended.
     pub received_per_second: f64,
     /// Calls that the server ended before all messages were sent.
     pub ended_early: u64,
-    /// Bidirectional calls that did not receive one message for each that they sent.
+    /// Bidirectional calls that received one message for each that they sent. Of calls that ended early, this is known
+    /// only if they wait for each response.
+    pub paired: u64,
+    /// Bidirectional calls that did not.
     pub unpaired: u64,
     /// The time from when a call was due to its first message.
     pub first: Option<Distribution>,
     /// The time between a message of a call and the next.
     pub gap: Option<Distribution>,
     /// The time from when a message was due to the message that the server sent in return, which is the one with the
-    /// same number. Only of bidirectional calls, and absent if any of them is unpaired.
+    /// same number. Only of bidirectional calls, and absent if any of them is unpaired, or none is known to be paired.
     pub latency: Option<Distribution>,
 }
 

@@ -293,8 +293,8 @@ impl MessageFigures {
     fn check(&self) -> Check {
         let received = self.first.count().saturating_add(self.gap.count());
         holds(
-            received == self.received,
-            "it does not have one time for each message that was received",
+            received <= self.received,
+            "it has more times of messages than messages",
         )?;
         let latencies = self.latency.as_ref().map_or(0, Histogram::count);
         holds(

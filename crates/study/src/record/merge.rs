@@ -23,6 +23,7 @@ impl TrialFigures {
             send_delay,
             service_time,
             first_byte,
+            messages,
             stages,
             timeline,
             steps,
@@ -55,7 +56,8 @@ impl TrialFigures {
             error_samples,
             errors_without_sample,
         } = other;
-        let are_own = stages.is_empty()
+        let are_own = messages.is_none()
+            && stages.is_empty()
             && steps.is_empty()
             && mix.is_empty()
             && slices.is_none()
@@ -63,7 +65,8 @@ impl TrialFigures {
             && link.is_none();
         if !are_own {
             return Err(
-                "stages, ramps, mixes, slices and links of clients cannot be merged".to_owned(),
+                "streams, stages, ramps, mixes, slices and links of clients cannot be merged"
+                    .to_owned(),
             );
         }
         self.payload = mean_payload([

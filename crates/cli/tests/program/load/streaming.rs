@@ -86,7 +86,7 @@ fn lines_and_events_over_http_are_messages() {
         let more = ["--stream", form, "--calls", "4", "--expect", "$.n = 1"];
         let shown = load(&place, &format!("http://{address}/"), &more).well();
         assert!(shown.contains(", 12 received"), "{shown}");
-        assert!(shown.contains("12 by what is expected"), "{shown}");
+        assert!(shown.contains("12 messages by what is expected"), "{shown}");
         std::fs::remove_dir_all(place.path().join("run")).expect("removed");
     }
 }
@@ -120,6 +120,21 @@ fn what_does_not_fit_a_method_is_refused() {
         &unary.replace("grpc", "http"),
         &["--messages", "2"],
         &["\"messages\" is for streaming calls", "--stream"],
+    );
+    refused(
+        &unary,
+        &["--data", r#"{"name": "a"}"#, "--expect", "messages = 3"],
+        &["messages = 3", "one message"],
+    );
+    refused(
+        &unary.replace("grpc", "http"),
+        &["--stream", "sse", "--response-compression", "gzip"],
+        &["response-compression", "must not be compressed"],
+    );
+    refused(
+        &streaming,
+        &[&data[..], &["--call-time", "2s", "--deadline", "1s"]].concat(),
+        &["deadline", "longer than call-time"],
     );
     refused(
         &streaming,

@@ -214,6 +214,13 @@ impl InFlight {
         measured.map(|call| (call.due, call.mix_call))
     }
 
+    /// The exchanges of measured calls in flight.
+    pub(super) fn measured_streams(&self) -> impl Iterator<Item = &CallStream> {
+        let calls = self.slots.iter();
+        let measured = calls.filter(|call| call.active && call.measured);
+        measured.filter_map(|call| call.stream.as_deref())
+    }
+
     /// The unmeasured calls in flight.
     pub(crate) fn unmeasured(&mut self) -> impl Iterator<Item = &mut Call> {
         let slots = self.slots.iter_mut();

@@ -31,8 +31,7 @@ use rpcgauge_trial::{FailureKind, Timing};
 use rpcgauge_wire::Failure;
 
 pub(super) use self::events::{CallEnd, CallEvents, Seen};
-use self::in_flight::InFlight;
-pub(super) use self::in_flight::{Beginning, Call, Sending};
+pub(super) use self::in_flight::{Beginning, Call, InFlight, Sending};
 use self::mix::Mix;
 use self::retry::{Sent, may_retry};
 use super::failure_kinds::STALLED;
@@ -294,6 +293,7 @@ impl<'t> Ledger<'t> {
             return;
         };
         call.response.release(&mut self.held);
+        let stream = call.stream.take();
         // Verifying, storing or checking a response is rpcgauge's own work, and can take longer than a call.
         // It must not make the next call late.
         let free = if call.verify != Verify::Never || self.checks {
@@ -323,6 +323,9 @@ impl<'t> Ledger<'t> {
             return;
         }
         self.measured_in_flight -= 1;
+        if let Some(stream) = stream {
+            self.recorder.stream_ended(&stream, result.is_ok());
+        }
         match result {
             Ok(()) => {
                 self.recorder.succeeded(due, done);
@@ -374,6 +377,8 @@ impl<'t> Ledger<'t> {
             ..Stamps::default()
         };
         call.response.reset(call.response.keep);
+        // Its exchange is one of the old connection.
+        call.stream = None;
         self.unsent = None;
         self.to_retry.push_back(token);
         true
@@ -391,6 +396,9 @@ impl<'t> Ledger<'t> {
             } else {
                 self.recorder.account.calls.abandoned += 1;
             }
+        }
+        for stream in self.calls.measured_streams() {
+            self.recorder.stream_ended(stream, false);
         }
         if self.recorder.account.calls.abandoned > 0 {
             self.recorder.end = self.recorder.end.max(now);

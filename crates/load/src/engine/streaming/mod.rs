@@ -30,6 +30,7 @@ use rpcgauge_wire::Exchange;
 
 use self::reader::StreamReader;
 pub(super) use self::receive::{end_input, take_input};
+use super::ledger::InFlight;
 
 /// Maximum number of messages of a call that wait for their responses. With more, the server does not respond to each
 /// message.
@@ -66,7 +67,7 @@ enum Alarm {
 
 /// The state of a streaming call.
 #[derive(Debug)]
-pub(super) struct CallStream {
+pub(crate) struct CallStream {
     exchange: Exchange,
     /// Reads the response; `None` if the server sends only one message.
     reader: Option<StreamReader>,
@@ -80,10 +81,25 @@ pub(super) struct CallStream {
     unanswered: VecDeque<u64>,
     /// Whether a response came before its message was sent, or too many messages have no response.
     out_of_turn: bool,
+    /// Whether the call's time is over.
+    time_is_over: bool,
+    /// Whether the next message is due but has no body yet.
+    waits_for_body: bool,
+    /// Whether the server has completed the response.
+    is_complete: bool,
     /// Whether the rest of the response does not matter, and the call is about to end.
     is_over: bool,
     /// When the last message arrived or, before that, the call was opened, ns.
     last_at: u64,
+}
+
+/// Whether the server responded to each message with one message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pairing {
+    Paired,
+    Unpaired,
+    /// The call ended before that could show.
+    Unknown,
 }
 
 /// What a call still sends.
@@ -123,6 +139,16 @@ impl Streams {
         first.map_or(u64::MAX, |Reverse((at, ..))| *at)
     }
 
+    /// Forgets the alarms of calls that have ended, if these are most of them.
+    fn forget_alarms(&mut self, calls: &InFlight) {
+        const MIN_ALARMS: usize = 1_024;
+        // A call in flight has at most three alarms, except after retries.
+        if self.alarms.len() > MIN_ALARMS.max(8 * calls.len()) {
+            self.alarms
+                .retain(|Reverse((_, token, _))| calls.peek(*token).is_some());
+        }
+    }
+
     fn set_alarm(&mut self, at: u64, token: u64, alarm: Alarm) {
         self.alarms.push(Reverse((at, token, alarm)));
     }
@@ -149,6 +175,9 @@ impl Streams {
             sends: Sends::Messages,
             unanswered: VecDeque::new(),
             out_of_turn: false,
+            time_is_over: false,
+            waits_for_body: false,
+            is_complete: false,
             is_over: false,
             last_at: now,
         };
@@ -186,6 +215,19 @@ impl CallStream {
             // Computed from the start, so that rounding errors do not add up.
             let offset = (self.sent as f64 * streams.interval) as u64;
             self.next_due = call_due.saturating_add(offset);
+        }
+    }
+
+    /// Whether each message of a bidirectional call had its response, as far as that is known when the call ends.
+    fn pairing(&self, pace: Pace, succeeded: bool) -> Pairing {
+        let waits_for_each = matches!(pace, Pace::InTurn(_)) && self.received > 0;
+        let is_complete = self.is_complete && succeeded;
+        if self.out_of_turn || is_complete && self.sent != self.received {
+            Pairing::Unpaired
+        } else if is_complete || waits_for_each {
+            Pairing::Paired
+        } else {
+            Pairing::Unknown
         }
     }
 

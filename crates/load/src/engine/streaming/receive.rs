@@ -4,12 +4,13 @@ use rpcgauge_trial::{FailureKind, Pace, StreamForm};
 use rpcgauge_wire::{Client, Event, Fields, Sink};
 
 use super::reader::{Part, StreamReader, Unreadable};
-use super::{Alarm, CallStream, Sends, Streams};
+use super::{Alarm, CallStream, Pairing, Sends, Streams};
 use crate::engine::Engine;
 use crate::engine::failure_kinds::TOO_LATE;
 use crate::engine::ledger::{Call, CallEnd, CallEvents, Ledger, Seen};
 use crate::engine::messages::{Messages, Unread};
 use crate::engine::response::{Held, Response};
+use crate::engine::stall::Stall;
 use crate::error::LoadError;
 use crate::measurement::MessageFigures;
 use crate::trial::CallStyle;
@@ -20,6 +21,8 @@ pub(in crate::engine) struct StreamEvents<'l, 'b, 'r> {
     streams: &'l mut Streams,
     messages: &'l mut Messages<'b, 'r>,
     figures: &'l mut MessageFigures,
+    /// The last stall of this process. Times that it is part of are left out.
+    stall: Stall,
 }
 
 impl Sink for StreamEvents<'_, '_, '_> {
@@ -31,6 +34,20 @@ impl Sink for StreamEvents<'_, '_, '_> {
                 fields,
                 end,
             } if self.head(token, (status, fields, end)) => {}
+            Event::Head {
+                token,
+                status,
+                fields,
+                end,
+            } => {
+                self.calls.take(Event::Head {
+                    token,
+                    status,
+                    fields,
+                    end,
+                });
+                self.refuse_compressed_text(token);
+            }
             Event::Body { token, data } if self.body(token, data) => {}
             Event::Trailers { token, fields } => {
                 let call = self.calls.calls.get(token);
@@ -68,6 +85,20 @@ impl StreamEvents<'_, '_, '_> {
         names_encoding.is_some()
     }
 
+    /// Ends a call whose stream of text is compressed: its messages cannot be found.
+    fn refuse_compressed_text(&mut self, token: u64) {
+        let Some(call) = self.calls.calls.get(token) else {
+            return;
+        };
+        let streams = call.stream.as_mut().filter(|it| it.reader.is_some());
+        if let Some(stream) = streams
+            && call.response.refuse_compressed()
+        {
+            stream.is_over = true;
+            self.calls.ended.push((token, CallEnd::GivenUp));
+        }
+    }
+
     /// Takes the messages out of a piece of a body. Returns false for a response with one message, and for one
     /// that has failed, whose body is a text.
     fn body(&mut self, token: u64, mut data: &[u8]) -> bool {
@@ -96,10 +127,12 @@ impl StreamEvents<'_, '_, '_> {
                     Err(end) => break Some(end),
                 }
                 let read = self.messages.read_of_stream(call, *at);
-                let end = self
-                    .streams
-                    .message((token, call, &mut stream), read, *at, self.figures);
+                let figures = (&mut *self.figures, self.stall);
+                let of = (token, &mut *call, &mut *stream);
+                let end = self.streams.message(of, read, *at, figures);
                 call.response.end_message(held);
+                // A message for which there was no room may have changed it.
+                call.response.keep = self.messages.keep(call);
                 if end.is_some() {
                     break end;
                 }
@@ -127,7 +160,8 @@ impl StreamEvents<'_, '_, '_> {
             let at = self.calls.at;
             let read = self.messages.read_of_stream(call, at);
             let of = (token, &mut *call, &mut *stream);
-            let end = self.streams.message(of, read, at, self.figures);
+            let figures = (&mut *self.figures, self.stall);
+            let end = self.streams.message(of, read, at, figures);
             self.calls.ended.extend(end.map(|end| (token, end)));
         }
         call.stream = Some(stream);
@@ -143,12 +177,14 @@ impl Streams {
         ended: &'l mut Vec<(u64, CallEnd)>,
         at: u64,
     ) -> Option<StreamEvents<'l, 'b, 'r>> {
+        let stall = ledger.last_stall;
         let (calls, figures) = ledger.stream_events(ended, at);
         Some(StreamEvents {
             calls,
             streams: self,
             messages,
             figures: figures?,
+            stall,
         })
     }
 
@@ -158,20 +194,23 @@ impl Streams {
         (token, call, stream): (u64, &mut Call, &mut CallStream),
         read: Result<(), Unread>,
         at: u64,
-        figures: &mut MessageFigures,
+        (figures, stall): (&mut MessageFigures, Stall),
     ) -> Option<CallEnd> {
         if let Err(Unread::Failed(kind, error)) = read {
             call.response.refuse(kind, error.0);
             return Some(CallEnd::GivenUp);
         }
         if call.measured {
-            stream.count(at, call.due, figures);
+            stream.count(at, call.due, (figures, stall));
         }
         stream.received += 1;
         stream.last_at = at;
         let answered = stream.unanswered.pop_front();
         stream.out_of_turn |= answered.is_none();
-        if let (Pace::InTurn(pause_ms), Sends::Messages) = (self.settings.pace, stream.sends) {
+        let is_answered = answered.is_some() && stream.unanswered.is_empty();
+        if let (Pace::InTurn(pause_ms), Sends::Messages, true) =
+            (self.settings.pace, stream.sends, is_answered)
+        {
             stream.next_due = at.saturating_add(pause_ms.saturating_mul(1_000_000));
             self.set_alarm(stream.next_due, token, Alarm::Message);
         }
@@ -197,7 +236,12 @@ impl CallStream {
         };
         loop {
             match reader.next(data) {
-                Ok(Some(Part::Start { compressed })) => response.begin_message(compressed),
+                Ok(Some(Part::Start { compressed })) => {
+                    response.begin_message(compressed);
+                    if response.has_failed() {
+                        return Err(CallEnd::GivenUp);
+                    }
+                }
                 Ok(Some(Part::Bytes(payload))) => response.store(payload, held),
                 Ok(Some(Part::End)) => return Ok(true),
                 Ok(None) => return Ok(false),
@@ -216,16 +260,17 @@ impl CallStream {
     }
 
     /// Counts a message of a measured call that was due at `call_due` (ns).
-    fn count(&self, at: u64, call_due: u64, figures: &mut MessageFigures) {
+    fn count(&self, at: u64, call_due: u64, (figures, stall): (&mut MessageFigures, Stall)) {
         figures.received += 1;
+        let since = |from: u64| (!stall.hit(from, at)).then(|| at.saturating_sub(from));
         if self.received == 0 {
-            figures.note_first(at.saturating_sub(call_due));
+            since(call_due).map(|ns| figures.note_first(ns));
         } else {
-            figures.note_gap(at.saturating_sub(self.last_at));
+            since(self.last_at).map(|ns| figures.note_gap(ns));
         }
-        if let Some(due) = self.unanswered.front() {
-            figures.note_latency(at.saturating_sub(*due));
-        }
+        let due = self.unanswered.front();
+        due.and_then(|due| since(*due))
+            .map(|ns| figures.note_latency(ns));
     }
 }
 
@@ -244,14 +289,8 @@ impl Engine<'_, '_, '_> {
         let Some(stream) = &mut call.stream else {
             return Ok(());
         };
-        let figures = self.ledger.recorder.messages.as_deref_mut();
-        if let Some(figures) = figures.filter(|_| call.measured) {
-            let is_paired = !stream.out_of_turn && (has_enough || stream.sent == stream.received);
-            let is_bidirectional = streams.settings.form == StreamForm::Bidirectional;
-            figures.unpaired += u64::from(is_bidirectional && !is_paired);
-            figures.ended_early += u64::from(!has_enough && stream.was_ended_early());
-        }
-        if !streams.settings.form.server_streams() && !has_enough {
+        stream.is_complete = !has_enough;
+        if !streams.settings.form.server_streams() {
             return self.complete(token, read_at);
         }
         let outcome = stream.reader.as_mut().and_then(StreamReader::finish);
@@ -271,6 +310,21 @@ impl Engine<'_, '_, '_> {
             self.end_call(token, read_at, Ok(()));
         }
         Ok(())
+    }
+}
+
+impl MessageFigures {
+    /// Counts how a measured call ended.
+    pub(crate) fn count_call(&mut self, stream: &CallStream, pace: Pace, succeeded: bool) {
+        let is_early = succeeded && stream.is_complete && stream.was_ended_early();
+        self.ended_early += u64::from(is_early);
+        if self.form == StreamForm::Bidirectional {
+            match stream.pairing(pace, succeeded) {
+                Pairing::Paired => self.paired += 1,
+                Pairing::Unpaired => self.unpaired += 1,
+                Pairing::Unknown => {}
+            }
+        }
     }
 }
 

@@ -1,11 +1,11 @@
 //! Opens exchanges and sends their messages.
 
-use rpcgauge_trial::{FailureKind, Pace};
+use rpcgauge_trial::{FailureKind, Pace, StreamForm};
 use rpcgauge_wire::Exchange;
 
 use super::{Alarm, Sends};
 use crate::engine::Engine;
-use crate::engine::failure_kinds::MESSAGE_TIMEOUT;
+use crate::engine::failure_kinds::{MESSAGE_TIMEOUT, NOTHING_IN_TIME};
 use crate::engine::ledger::CallEnd;
 use crate::engine::messages::Next;
 use crate::error::LoadError;
@@ -50,6 +50,7 @@ impl Engine<'_, '_, '_> {
         let Some(streams) = &mut self.streams else {
             return Ok(());
         };
+        streams.forget_alarms(&self.ledger.calls);
         let blocked = std::mem::take(&mut streams.blocked);
         streams.ready.extend(blocked);
         for _ in 0..streams.ready.len() {
@@ -130,8 +131,11 @@ impl Engine<'_, '_, '_> {
         }
         if !ends {
             match self.messages.next() {
-                Next::Ready => {}
+                Next::Ready => stream.waits_for_body = false,
                 Next::Late => {
+                    if !std::mem::replace(&mut stream.waits_for_body, true) && measured {
+                        self.ledger.recorder.bodies_late += 1;
+                    }
                     streams.set_alarm(now + LATE_BODY_REST_NS, token, Alarm::Message);
                     return Attempt::Waits;
                 }
@@ -178,16 +182,30 @@ impl Engine<'_, '_, '_> {
             return Ok(());
         };
         let index = call.connection;
+        let has_begun = call.stamps.first_byte != 0;
         let Some(stream) = &mut call.stream else {
             return Ok(());
         };
+        // A call that was sent again has two of these alarms.
+        if std::mem::replace(&mut stream.time_is_over, true) {
+            return Ok(());
+        }
+        let streams = self
+            .trial
+            .streaming
+            .is_some_and(|of| of.form.server_streams());
         if stream.sends == Sends::Messages {
             stream.sends = Sends::End;
             self.make_ready(token);
-            return Ok(());
+        } else if has_begun && streams {
+            self.ended.push((token, CallEnd::Enough));
+            return self.end_calls(index, now, None);
+        } else if streams {
+            self.pool.cancel(index, token);
+            self.end_call(token, now, Err(NOTHING_IN_TIME));
         }
-        self.ended.push((token, CallEnd::Enough));
-        self.end_calls(index, now, None)
+        // A single response is awaited until the deadline.
+        Ok(())
     }
 
     /// Fails a call that has waited too long for a message.
@@ -200,7 +218,15 @@ impl Engine<'_, '_, '_> {
         let (Some(stream), Some(timeout_ms)) = (&call.stream, timeout_ms) else {
             return;
         };
-        let expires = stream.last_at.saturating_add(timeout_ms * 1_000_000);
+        let timeout = timeout_ms.saturating_mul(1_000_000);
+        // Between the messages of a client that pauses, the server has nothing to respond to.
+        let is_bidirectional = streams.settings.form == StreamForm::Bidirectional;
+        let waits_since = match stream.unanswered.front() {
+            None if is_bidirectional && !stream.out_of_turn => now,
+            Some(due) => stream.last_at.max(*due),
+            None => stream.last_at,
+        };
+        let expires = waits_since.saturating_add(timeout);
         if expires > now {
             streams.set_alarm(expires, token, Alarm::Silence);
             return;

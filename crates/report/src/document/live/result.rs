@@ -1,6 +1,6 @@
 //! The facts about one live service.
 
-use rpcgauge_study::record::{CLIENT_BOUND_SHARE, FailureKind};
+use rpcgauge_study::record::{CLIENT_BOUND_SHARE, FailureKind, StreamForm};
 
 use super::super::{Block, Text};
 use super::LEFT_OUT;
@@ -116,6 +116,11 @@ fn messages(messages: &MessageFindings) -> String {
             messages.unpaired,
             "without one message received for each sent, so messages have no latency",
         ),
+        if messages.form == StreamForm::Bidirectional && messages.paired + messages.unpaired == 0 {
+            "; no call was complete, so messages have no latency".to_owned()
+        } else {
+            String::new()
+        },
     ]
     .concat()
 }
@@ -228,7 +233,10 @@ fn checked(figures: &Figures) -> String {
     let responses = refused.fold(calls.answered, |sum, count| sum.saturating_add(*count));
     let messages = match figures.checked_responses {
         None => "their messages are not decoded".to_owned(),
-        Some(count) => format!("{} by what is expected of them", units::count(count)),
+        Some(count) => {
+            let of = figures.messages.as_ref().map_or("", |_| " messages");
+            format!("{}{of} by what is expected of them", units::count(count))
+        }
     };
     let responses = units::count(responses);
     format!("{responses} responses, by their status and headers; {messages}")
