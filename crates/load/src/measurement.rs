@@ -10,7 +10,7 @@ use rpcgauge_trial::{
 use rpcgauge_wire::Traffic;
 
 use crate::Histogram;
-use crate::histogram::{histogram, record};
+use crate::histogram::histogram;
 use crate::secrets::without_values;
 use crate::slow::SlowCalls;
 use crate::steps::{CallFigures, StepFigures};
@@ -195,18 +195,6 @@ impl MessageFigures {
             gap: histogram(),
             latency: histogram(),
         }
-    }
-
-    pub(crate) fn note_first(&mut self, ns: u64) {
-        record(&mut self.first, ns);
-    }
-
-    pub(crate) fn note_gap(&mut self, ns: u64) {
-        record(&mut self.gap, ns);
-    }
-
-    pub(crate) fn note_latency(&mut self, ns: u64) {
-        record(&mut self.latency, ns);
     }
 }
 

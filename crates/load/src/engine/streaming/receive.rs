@@ -5,6 +5,7 @@ use rpcgauge_wire::{Client, Event, Fields, Sink};
 
 use super::reader::{Part, StreamReader, Unreadable};
 use super::{Alarm, CallStream, Pairing, Sends, Streams};
+use crate::Histogram;
 use crate::engine::Engine;
 use crate::engine::failure_kinds::TOO_LATE;
 use crate::engine::ledger::{Call, CallEnd, CallEvents, Ledger, Seen};
@@ -12,6 +13,7 @@ use crate::engine::messages::{Messages, Unread};
 use crate::engine::response::{Held, Response};
 use crate::engine::stall::Stall;
 use crate::error::LoadError;
+use crate::histogram::record;
 use crate::measurement::MessageFigures;
 use crate::trial::CallStyle;
 
@@ -262,15 +264,19 @@ impl CallStream {
     /// Counts a message of a measured call that was due at `call_due` (ns).
     fn count(&self, at: u64, call_due: u64, (figures, stall): (&mut MessageFigures, Stall)) {
         figures.received += 1;
-        let since = |from: u64| (!stall.hit(from, at)).then(|| at.saturating_sub(from));
+        let note = |times: &mut Histogram, from: u64| {
+            if !stall.hit(from, at) {
+                record(times, at.saturating_sub(from));
+            }
+        };
         if self.received == 0 {
-            since(call_due).map(|ns| figures.note_first(ns));
+            note(&mut figures.first, call_due);
         } else {
-            since(self.last_at).map(|ns| figures.note_gap(ns));
+            note(&mut figures.gap, self.last_at);
         }
-        let due = self.unanswered.front();
-        due.and_then(|due| since(*due))
-            .map(|ns| figures.note_latency(ns));
+        if let Some(due) = self.unanswered.front() {
+            note(&mut figures.latency, *due);
+        }
     }
 }
 
