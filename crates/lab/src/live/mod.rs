@@ -173,6 +173,7 @@ impl Live {
         let made: Vec<_> = made.collect::<Result<_, _>>()?;
         // A mistake in a head is found before the service is called.
         for (one, inputs) in each() {
+            check_stream(one, inputs)?;
             head::request(one, inputs)?;
         }
         let addresses = resolve::addresses(live)?;
@@ -293,7 +294,6 @@ fn calls(
     }
     let status = service.expect.iter().find_map(Expectation::status);
     let messages = service.expect.iter().find_map(Expectation::messages);
-    check_stream(live, inputs)?;
     let content = service.expect.iter().filter(|one| one.is_about_content());
     let check = Check {
         compression,

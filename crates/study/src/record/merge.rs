@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use rpcgauge_trial::{Cpu, Ending, ErrorSample, LateCalls, Payload, Stalls};
 
-use super::{Bytes, BytesByClass, Histogram, TrialFigures};
+use super::{Bytes, BytesByClass, Histogram, MessageFigures, TrialFigures};
 
 impl TrialFigures {
     /// Adds the figures of another client, whose measured part began `later_ns` after this one.
@@ -56,8 +56,7 @@ impl TrialFigures {
             error_samples,
             errors_without_sample,
         } = other;
-        let are_own = messages.is_none()
-            && stages.is_empty()
+        let are_own = stages.is_empty()
             && steps.is_empty()
             && mix.is_empty()
             && slices.is_none()
@@ -65,8 +64,7 @@ impl TrialFigures {
             && link.is_none();
         if !are_own {
             return Err(
-                "streams, stages, ramps, mixes, slices and links of clients cannot be merged"
-                    .to_owned(),
+                "stages, ramps, mixes, slices and links of clients cannot be merged".to_owned(),
             );
         }
         self.payload = mean_payload([
@@ -101,6 +99,11 @@ impl TrialFigures {
                 None => *times = more,
             }
         }
+        match (&mut self.messages, messages) {
+            (Some(sum), Some(more)) => sum.add_concurrent(*more, later_ns)?,
+            (_, None) => {}
+            (none, more) => *none = more,
+        }
         self.timeline.add(&timeline, later_ns);
         add_late(&mut self.late, late);
         add_stalls(&mut self.stalls, stalls);
@@ -126,6 +129,42 @@ impl TrialFigures {
             *sum = both(*sum, more, u64::saturating_add);
         }
         self.error_samples = add_samples(std::mem::take(&mut self.error_samples), error_samples);
+        Ok(())
+    }
+}
+
+impl MessageFigures {
+    /// See [`TrialFigures::add_concurrent`].
+    fn add_concurrent(&mut self, other: Self, later_ns: u64) -> Result<(), String> {
+        let Self {
+            // All clients make the same calls.
+            form: _,
+            sent,
+            received,
+            over_ns,
+            ended_early,
+            paired,
+            unpaired,
+            first,
+            gap,
+            latency,
+        } = other;
+        for (sum, more) in [
+            (&mut self.sent, sent),
+            (&mut self.received, received),
+            (&mut self.ended_early, ended_early),
+            (&mut self.paired, paired),
+            (&mut self.unpaired, unpaired),
+        ] {
+            *sum = sum.saturating_add(more);
+        }
+        self.over_ns = self.over_ns.max(later_ns.saturating_add(over_ns));
+        add_times(&mut self.first, Some(first))?;
+        add_times(&mut self.gap, Some(gap))?;
+        match &mut self.latency {
+            Some(sum) => add_times(sum, latency)?,
+            none => *none = latency,
+        }
         Ok(())
     }
 }
@@ -231,6 +270,34 @@ mod tests {
     use crate::histogram::{Times, Unit};
     use crate::record::tests::measured;
     use crate::record::{Calls, CpuTimes};
+
+    #[test]
+    fn messages_of_clients_add_up_over_the_time_of_all() {
+        let times = |ns: u64| {
+            let mut times = Times::new(Unit::Ns);
+            times.add_each(ns, 1);
+            Histogram::from(times)
+        };
+        let messages = |sent, over_ns, latency: Option<u64>| MessageFigures {
+            form: rpcgauge_trial::StreamForm::Bidirectional,
+            sent,
+            received: 2,
+            over_ns,
+            ended_early: 0,
+            paired: 1,
+            unpaired: 0,
+            first: times(10),
+            gap: times(20),
+            latency: latency.map(times),
+        };
+        let mut sum = messages(3, 100, None);
+        sum.add_concurrent(messages(4, 90, Some(30)), 50).unwrap();
+        assert_eq!((sum.sent, sum.received, sum.paired), (7, 4, 2));
+        assert_eq!(sum.over_ns, 140);
+        let counts = [&sum.first, &sum.gap].map(Histogram::count);
+        assert_eq!(counts, [2, 2]);
+        assert_eq!(sum.latency.as_ref().map(Histogram::count), Some(1));
+    }
 
     /// A client that made calls of these lengths in `elapsed_ns`, and one that failed.
     fn client(latencies: &[u64], elapsed_ns: u64) -> TrialFigures {
