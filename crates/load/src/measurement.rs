@@ -106,8 +106,8 @@ pub struct Measurement {
     /// failed as [`rpcgauge_trial::FailureKind::ClientStalled`], and the time is excluded from
     /// [`Measurement::elapsed`] and [`Measurement::spent_over`].
     pub stalls: Stalls,
-    /// Maximum number of concurrent calls in the measured part; with several threads, the sum of their maxima. It can be lower than a closed loop requests,
-    /// for example if the server allows fewer streams on its connections.
+    /// Maximum number of concurrent calls in the measured part; with several threads, the sum of their maxima. It
+    /// can be lower than a closed loop requests, for example if the server allows fewer streams on its connections.
     pub most_in_flight: u64,
     /// Responses that were uncompressed although [`crate::Expect::encoding`] specifies an encoding.
     pub uncompressed_responses: u64,

@@ -14,8 +14,9 @@ pub struct ProgressHook<'r> {
     /// Time between two snapshots, more than 0.
     pub every: Duration,
     /// Called on the measuring thread, between the turns of its loop. It delays calls that become due while
-    /// it runs, which shows in their latency and send delay, so slow work belongs on another thread. On several
-    /// threads, it is called on the thread that waits for them, once all have taken a snapshot. It is called once more at the end of the trial, so that the intervals together contain every call.
+    /// it runs, which shows in their latency and send delay, so slow work belongs on another thread. With several
+    /// threads, it is called on the thread that waits for them, once all have taken a snapshot. It is called once
+    /// more at the end of the trial, so that the intervals together contain every call.
     ///
     /// A trial with a hook counts every call in a second set of histograms, and sums the bytes of its
     /// connections at each snapshot.
