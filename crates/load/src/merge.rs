@@ -7,9 +7,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use rpcgauge_trial::{
-    Cpu, Ending, ErrorSample, LateCalls, LatencyCounts, Stalls, Timeline, TimelineSlice, Warmup,
-};
+use rpcgauge_trial::{Cpu, Ending, ErrorSample, LateCalls, Stalls, Timeline, Warmup};
 
 use crate::Histogram;
 use crate::histogram::add;
@@ -257,45 +255,10 @@ impl Merge for Cpu {
     }
 }
 
-/// The timelines begin at the same time, and the lengths of their slices are powers of two.
+/// The timelines begin at the same time.
 impl Merge for Timeline {
-    fn merge_with(&mut self, mut other: Timeline) {
-        let slice_ns = self.slice_ns.max(other.slice_ns);
-        for timeline in [&mut *self, &mut other] {
-            while timeline.slice_ns < slice_ns {
-                timeline.slice_ns = timeline.slice_ns.max(1).saturating_mul(2);
-                let slices = timeline.slices.chunks(2).map(|pair| {
-                    let mut sum = TimelineSlice::default();
-                    pair.iter().for_each(|slice| sum.merge_with(slice.clone()));
-                    sum
-                });
-                timeline.slices = slices.collect();
-            }
-        }
-        self.slices.merge_with(other.slices);
-    }
-}
-
-impl Merge for TimelineSlice {
-    fn merge_with(&mut self, other: TimelineSlice) {
-        let TimelineSlice {
-            answered,
-            failed,
-            latency_sum_ns,
-            latency_max_ns,
-            latencies,
-        } = other;
-        self.answered.merge_with(answered);
-        self.failed.merge_with(failed);
-        self.latency_sum_ns.merge_with(latency_sum_ns);
-        self.latency_max_ns = self.latency_max_ns.max(latency_max_ns);
-        self.latencies.merge_with(latencies);
-    }
-}
-
-impl Merge for LatencyCounts {
-    fn merge_with(&mut self, other: LatencyCounts) {
-        self.add(&other);
+    fn merge_with(&mut self, other: Timeline) {
+        self.add(&other, 0);
     }
 }
 

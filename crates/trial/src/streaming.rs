@@ -1,7 +1,5 @@
 //! How the messages of a streaming call are exchanged.
 
-use std::time::Duration;
-
 use serde::{Deserialize, Serialize};
 
 /// Which side of a call sends a stream of messages, and in which form.
@@ -22,15 +20,6 @@ pub enum StreamForm {
 }
 
 impl StreamForm {
-    /// All forms.
-    pub const ALL: [Self; 5] = [
-        Self::Client,
-        Self::Server,
-        Self::Bidirectional,
-        Self::Ndjson,
-        Self::Sse,
-    ];
-
     /// The form's name in options and studies.
     pub const fn name(self) -> &'static str {
         match self {
@@ -111,8 +100,8 @@ pub struct Streaming {
     /// The call succeeds, and is cancelled, once it has received this many messages; `None` for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receive: Option<u64>,
-    /// How long after its due time a call ends, ms. If it is still sending, it sends its last message then, and
-    /// the server ends it. Otherwise it succeeds and is cancelled.
+    /// How long after its due time a call ends, ms. If it is still sending, its request ends then, and the
+    /// server ends it. Otherwise it succeeds and is cancelled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_ms: Option<u64>,
     /// How long a call waits for the next message before it fails, ms.
@@ -131,10 +120,5 @@ impl Streaming {
             time_ms: None,
             message_timeout_ms: None,
         }
-    }
-
-    /// How long after its due time a call ends.
-    pub fn time(&self) -> Option<Duration> {
-        self.time_ms.map(Duration::from_millis)
     }
 }

@@ -36,7 +36,7 @@ const TIMER: Token = Token(usize::MAX);
 pub(super) const LOOK_UP_NS: u64 = 50_000_000;
 
 /// How long the loop waits before it checks again for a late body, ns. No event announces one.
-const LATE_BODY_REST_NS: u64 = 100_000;
+pub(super) const LATE_BODY_REST_NS: u64 = 100_000;
 
 /// The timeout of a read. The kernel rounds it up to ticks of up to 10 ms, and adds one tick.
 const READ_WAIT: Duration = Duration::from_millis(20);

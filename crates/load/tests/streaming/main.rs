@@ -253,6 +253,13 @@ fn a_server_that_answers_twice_leaves_messages_without_latency() {
     assert_answered(&measurement, 3);
     assert_exchanged(&measurement, 9, 18);
     assert_eq!(messages(&measurement).unpaired, 3);
+    let each = Streaming {
+        pace: Pace::InTurn(0),
+        ..bidirectional(4)
+    };
+    let measurement = run(&streaming("Twice", each), &[b"a"]);
+    assert_answered(&measurement, 3);
+    assert_exchanged(&measurement, 12, 24);
     // The second response to a message must not make another one due.
     let in_turn = Streaming {
         pace: Pace::InTurn(20),

@@ -130,10 +130,17 @@ impl<'b, 'r> Messages<'b, 'r> {
             let what = "the number of calls with bodies";
             return Err(LoadError::setting(what, "that of the mix"));
         }
-        let encodes = matches!(bodies, Bodies::PerCall(_));
-        if encodes && trial.streaming.is_some() {
+        let uses_codec = match &bodies {
+            Bodies::PerCall(_) => true,
+            Bodies::Prepared { verifier, .. } => verifier.is_some(),
+            Bodies::Streamed(_) | Bodies::Mixed(_) => false,
+        };
+        if uses_codec && trial.streaming.is_some() {
             let what = "the messages of streaming calls";
-            return Err(LoadError::setting(what, "encoded in advance"));
+            return Err(LoadError::setting(
+                what,
+                "encoded in advance, without a verifier",
+            ));
         }
         if !checks.is_empty() && checks.len() != calls.max(1) {
             let what = "the number of checks of responses";

@@ -204,7 +204,9 @@ impl CallStream {
         if Some(self.sent) == streams.settings.messages {
             self.sends = Sends::Nothing;
         }
-        if streams.settings.form == StreamForm::Bidirectional && !self.out_of_turn {
+        // In turn, the next message waits for the response even if others came without a message.
+        let in_turn = matches!(streams.settings.pace, Pace::InTurn(_));
+        if streams.settings.form == StreamForm::Bidirectional && (in_turn || !self.out_of_turn) {
             self.unanswered.push_back(due);
             if self.unanswered.len() > MAX_UNANSWERED {
                 self.unanswered = VecDeque::new();

@@ -35,20 +35,11 @@ impl Sink for StreamEvents<'_, '_, '_> {
                 status,
                 fields,
                 end,
-            } if self.head(token, (status, fields, end)) => {}
-            Event::Head {
-                token,
-                status,
-                fields,
-                end,
             } => {
-                self.calls.take(Event::Head {
-                    token,
-                    status,
-                    fields,
-                    end,
-                });
-                self.refuse_compressed_text(token);
+                if !self.head(token, (status, fields, end)) {
+                    self.calls.take(event);
+                    self.refuse_compressed_text(token);
+                }
             }
             Event::Body { token, data } if self.body(token, data) => {}
             Event::Trailers { token, fields } => {
@@ -57,7 +48,7 @@ impl Sink for StreamEvents<'_, '_, '_> {
                 if let Some(reader) = stream.and_then(|stream| stream.reader.as_mut()) {
                     reader.trailers(&fields);
                 }
-                self.calls.take(Event::Trailers { token, fields });
+                self.calls.take(event);
             }
             Event::Complete { token } => {
                 self.last_line(token);

@@ -5,6 +5,7 @@ use rpcgauge_wire::Exchange;
 
 use super::{Alarm, Sends};
 use crate::engine::Engine;
+use crate::engine::event_loop::LATE_BODY_REST_NS;
 use crate::engine::failure_kinds::{MESSAGE_TIMEOUT, NOTHING_IN_TIME};
 use crate::engine::ledger::CallEnd;
 use crate::engine::messages::Next;
@@ -12,9 +13,6 @@ use crate::error::LoadError;
 
 /// Maximum number of messages that a call sends in one turn of the loop, so that other calls take turns.
 const MAX_PER_TURN: usize = 64;
-
-/// How long a call waits before it checks again for a late body, ns.
-const LATE_BODY_REST_NS: u64 = 100_000;
 
 /// What became of a call's next message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
