@@ -7,6 +7,7 @@
 //!
 //! The computation is pure: the same input gives the same findings, regardless of the order of the records.
 
+mod breakdown;
 mod capacity;
 mod caution;
 mod cell;
