@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rpcgauge_lab::live::{self as lab, Extent, Live, LiveError, LiveInputs, StartedService, Texts};
 use rpcgauge_load::Tls;
-use rpcgauge_message::{Method, Schema};
+use rpcgauge_message::{Method, MethodKind, Schema};
 use rpcgauge_study::plan::{Plan, Variant};
 use rpcgauge_study::resolve::inputs::ServiceInputs;
 use rpcgauge_study::resolve::loader::FileLoader;
@@ -267,11 +267,11 @@ fn method(url: &Url, schema: Option<&Schema>) -> Result<Option<Method>, Failure>
 
 /// Which side of a method streams.
 fn form(method: &Method) -> Option<StreamForm> {
-    match (method.client_streams, method.server_streams) {
-        (false, false) => None,
-        (true, false) => Some(StreamForm::Client),
-        (false, true) => Some(StreamForm::Server),
-        (true, true) => Some(StreamForm::Bidirectional),
+    match method.kind {
+        MethodKind::Unary => None,
+        MethodKind::ClientStreaming => Some(StreamForm::Client),
+        MethodKind::ServerStreaming => Some(StreamForm::Server),
+        MethodKind::Bidirectional => Some(StreamForm::Bidirectional),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Errors in a line of the contract.
 
-use super::{MAX_LINE_BYTES, VERSION};
+use super::{FIRST_VERSION, MAX_LINE_BYTES, VERSION};
 
 /// Why a line of the contract was rejected. Each message starts with the kind of line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -16,14 +16,12 @@ pub enum ContractError {
     NotJson(&'static str, String),
     /// The line has another contract version or none. Contains the value found.
     #[error(
-        "the {0} line has contract version {1}, but this side uses version {VERSION}: use \
+        "the {0} line has contract version {1}, but this side uses versions {FIRST_VERSION} and {VERSION}: use \
          builds of the same contract version"
     )]
     Version(&'static str, String),
     /// The settings name a role that is not in the contract.
-    #[error(
-        "unknown role {0}: the roles of contract version {VERSION} are server, client, codec, floor, servers and clients"
-    )]
+    #[error("unknown role {0}: the roles are server, client, codec, floor, servers and clients")]
     Role(String),
     /// A key is missing, unknown, or has the wrong type or value. Contains the key and the problem.
     #[error("the {0} line does not fit the contract: {1}")]

@@ -24,6 +24,7 @@ mod line;
 mod record;
 mod reply;
 mod slice;
+mod stream;
 
 #[cfg(test)]
 mod tests;
@@ -33,9 +34,14 @@ pub use event::{EventKind, MAX_DETAIL_CHARS, RuntimeEvent};
 pub use record::{RECORD_BYTES, Record, RecordError};
 pub use reply::{Failed, MAX_VERSION_CHARS, MAX_VERSIONS, Ready, ReadyPart, Reply, check_versions};
 pub use slice::{Answer, Ask, Asked, JsonText, SliceAsk, SliceBounds, SliceDone, Until, Verified};
+pub use stream::{MAX_STREAM_MESSAGES, MESSAGE_RECORD_BYTES, MessageRecord, Stream};
 
-/// The contract's version. A subject rejects all others.
-pub const VERSION: u32 = 1;
+/// The contract's newest version, which added streams. Settings without a stream, and all replies, have version 1, so
+/// that subjects of that version still work for them.
+pub const VERSION: u32 = 2;
+
+/// The first version.
+const FIRST_VERSION: u32 = 1;
 
 /// How long a started subject has to write its ready line, unless its `subject.toml` allows more. A
 /// JVM on a busy machine needs most of it.
@@ -108,6 +114,18 @@ impl SettingsLine {
         }
     }
 
+    /// The version that has everything in the settings.
+    fn version(&self) -> u32 {
+        let streams = match self {
+            Self::Server(server) => server.stream.is_some(),
+            Self::Client(client) => client.stream.is_some(),
+            Self::Servers(servers) => servers.parts.iter().any(|part| part.stream.is_some()),
+            Self::Clients(clients) => clients.parts.iter().any(|part| part.stream.is_some()),
+            Self::Floor(_) | Self::Codec(_) => false,
+        };
+        if streams { VERSION } else { FIRST_VERSION }
+    }
+
     /// The number of parts; 1 for a role without parts.
     pub fn parts(&self) -> usize {
         match self {
@@ -153,6 +171,9 @@ pub struct ServerSettings {
     /// prefers them to JSON. Only sent if the stack's `subject.toml` asks for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub protobuf_samples: Vec<String>,
+    /// How the messages of a call are exchanged; absent for unary calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<Stream>,
     /// Limits that differ from the subject's defaults.
     #[serde(default, skip_serializing_if = "is_default")]
     pub limits: Limits,
@@ -218,6 +239,13 @@ pub struct ClientSettings {
     /// The file to append records to, as an absolute path.
     #[cfg_attr(test, schemars(with = "String", regex(pattern = "^/")))]
     pub records: PathBuf,
+    /// How the messages of a call are exchanged; absent for unary calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<Stream>,
+    /// The file to append the records of messages to, as an absolute path; absent for unary calls.
+    #[cfg_attr(test, schemars(with = "Option<String>", regex(pattern = "^/")))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_records: Option<PathBuf>,
     /// This role's samples again, as base64-encoded protobuf bytes, for a stack whose library
     /// prefers them to JSON. Only sent if the stack's `subject.toml` asks for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

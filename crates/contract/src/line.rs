@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 use std::io::BufRead;
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Answer, Ask, Asked, ContractError, JsonText, MAX_DETAIL_CHARS, MAX_LINE_BYTES, MAX_PARTS,
-    Ready, Reply, RuntimeEvent, SettingsLine, Several, VERSION, Verified, check_versions,
+    Answer, Ask, Asked, ContractError, FIRST_VERSION, JsonText, MAX_DETAIL_CHARS, MAX_LINE_BYTES,
+    MAX_PARTS, Ready, Reply, RuntimeEvent, SettingsLine, Several, VERSION, Verified,
+    check_versions,
 };
 
 const SETTINGS: &str = "settings";
@@ -30,11 +31,11 @@ impl SettingsLine {
     /// that a line of another version is reported as such, not as a misspelled line of this
     /// version.
     pub fn parse(line: &str) -> Result<Self, ContractError> {
-        let mut object = versioned(line, SETTINGS)?;
+        let (mut object, version) = versioned(line, SETTINGS)?;
         let role = object.remove("role");
         let rest = Value::Object(object);
         // Serde's tag would build a tree of the values that must stay text.
-        match role.as_ref().and_then(Value::as_str) {
+        let settings = match role.as_ref().and_then(Value::as_str) {
             Some("server") => shaped(rest, SETTINGS).map(Self::Server),
             Some("client") => shaped(rest, SETTINGS).map(Self::Client),
             Some("codec") => shaped(rest, SETTINGS).map(Self::Codec),
@@ -42,12 +43,17 @@ impl SettingsLine {
             Some("servers") => several(rest).map(Self::Servers),
             Some("clients") => several(rest).map(Self::Clients),
             _ => Err(ContractError::Role(named(role.as_ref()))),
+        }?;
+        if settings.version() > version {
+            let what = format!("\"stream\" needs contract version {VERSION}");
+            return Err(wrong_shape(SETTINGS, &what));
         }
+        Ok(settings)
     }
 
     /// The settings line, without its line feed.
     pub fn to_line(&self) -> String {
-        line_of(None, self)
+        line_of(self.version(), None, self)
     }
 
     /// Reads a single settings line.
@@ -59,7 +65,7 @@ impl SettingsLine {
 impl Reply {
     /// Parses a ready or error line.
     pub fn parse(line: &str) -> Result<Self, ContractError> {
-        let object = versioned(line, REPLY)?;
+        let (object, _) = versioned(line, REPLY)?;
         let is_failed = object.contains_key(KEY_ERROR);
         let is_ready = object.get("ready") == Some(&Value::Bool(true));
         let object = Value::Object(object);
@@ -80,8 +86,8 @@ impl Reply {
     /// The reply as a line, without its line feed.
     pub fn to_line(&self) -> String {
         match self {
-            Self::Ready(ready) => line_of(Some(true), ready),
-            Self::Failed(failed) => line_of(None, failed),
+            Self::Ready(ready) => line_of(FIRST_VERSION, Some(true), ready),
+            Self::Failed(failed) => line_of(FIRST_VERSION, None, failed),
         }
     }
 
@@ -158,22 +164,10 @@ impl Answer {
             return from_raw(done).map(Self::Slice);
         }
         if let Some(verified) = said.remove(KEY_VERIFIED) {
-            let mut verified = raw_object(verified.get())?;
-            let said = ["message", "protobuf", "bytes"].map(|key| verified.remove(key));
-            return match said {
-                [Some(message), None, None] => Ok(Verified::Message(JsonText(message.to_owned()))),
-                [None, Some(message), None] => from_raw(message).map(Verified::Protobuf),
-                [None, None, Some(bytes)] => from_raw(bytes).map(Verified::Bytes),
-                _ => {
-                    let what =
-                        "\"verified\" must contain exactly one of \"message\", \"protobuf\" and \"bytes\"";
-                    Err(wrong_shape(ANSWER, what))
-                }
-            }
-            .map(Self::Verified);
+            return Verified::parse(verified).map(Self::Verified);
         }
         if said.contains_key(KEY_ERROR) {
-            let said = Value::Object(versioned(line, ANSWER)?);
+            let said = Value::Object(versioned(line, ANSWER)?.0);
             return shaped(said, ANSWER).map(Self::Failed);
         }
         let what = "it has none of \"verified\", \"slice\" and \"error\"";
@@ -185,7 +179,37 @@ impl Answer {
         match self {
             Self::Verified(verified) => text_of(&BTreeMap::from([(KEY_VERIFIED, verified)])),
             Self::Slice(done) => text_of(&BTreeMap::from([(KEY_SLICE, done)])),
-            Self::Failed(failed) => line_of(None, failed),
+            Self::Failed(failed) => line_of(FIRST_VERSION, None, failed),
+        }
+    }
+}
+
+impl Verified {
+    fn parse(verified: &RawValue) -> Result<Self, ContractError> {
+        let mut verified = raw_object(verified.get())?;
+        let forms = ["message", "protobuf", "bytes", "stream"].map(|key| verified.remove(key));
+        match forms {
+            [Some(message), None, None, None] => Ok(Self::Message(JsonText(message.to_owned()))),
+            [None, Some(message), None, None] => from_raw(message).map(Self::Protobuf),
+            [None, None, Some(bytes), None] => from_raw(bytes).map(Self::Bytes),
+            [None, None, None, Some(stream)] => {
+                let messages: Vec<&RawValue> = from_raw(stream)?;
+                let messages = messages
+                    .into_iter()
+                    .map(|message| match Self::parse(message)? {
+                        Self::Bytes(_) | Self::Stream(_) => {
+                            let what =
+                                "\"stream\" must contain messages, as \"message\" or \"protobuf\"";
+                            Err(wrong_shape(ANSWER, what))
+                        }
+                        message => Ok(message),
+                    });
+                messages.collect::<Result<_, _>>().map(Self::Stream)
+            }
+            _ => {
+                let what = "\"verified\" must contain exactly one of \"message\", \"protobuf\", \"bytes\" and \"stream\"";
+                Err(wrong_shape(ANSWER, what))
+            }
         }
     }
 }
@@ -219,7 +243,7 @@ fn raw_object(text: &str) -> Result<BTreeMap<String, &RawValue>, ContractError> 
     serde_json::from_str(text).map_err(|error| not_json(ANSWER, &error))
 }
 
-fn from_raw<T: DeserializeOwned>(value: &RawValue) -> Result<T, ContractError> {
+fn from_raw<'a, T: Deserialize<'a>>(value: &'a RawValue) -> Result<T, ContractError> {
     serde_json::from_str(value.get()).map_err(|error| wrong_shape(ANSWER, &one_line(&error)))
 }
 
@@ -227,12 +251,14 @@ fn not_json(what: &'static str, error: &serde_json::Error) -> ContractError {
     ContractError::NotJson(what, one_line(error))
 }
 
-/// The keys of a line, without the version. Fails if the line has another version.
-fn versioned(line: &str, what: &'static str) -> Result<Map<String, Value>, ContractError> {
+/// The keys of a line without the version, and the version. Fails if that is not one of the contract.
+fn versioned(line: &str, what: &'static str) -> Result<(Map<String, Value>, u32), ContractError> {
     let mut object = object(line, what)?;
-    match object.remove("contract") {
-        Some(version) if version.as_u64() == Some(u64::from(VERSION)) => Ok(object),
-        version => Err(ContractError::Version(what, named(version.as_ref()))),
+    let version = object.remove("contract");
+    let number = version.as_ref().and_then(Value::as_u64);
+    match number.and_then(|number| u32::try_from(number).ok()) {
+        Some(number @ FIRST_VERSION..=VERSION) => Ok((object, number)),
+        _ => Err(ContractError::Version(what, named(version.as_ref()))),
     }
 }
 
@@ -284,7 +310,7 @@ fn shortened(text: String, most: usize) -> String {
 }
 
 /// The body's keys and the version as one JSON object.
-fn line_of(ready: Option<bool>, body: &impl Serialize) -> String {
+fn line_of(version: u32, ready: Option<bool>, body: &impl Serialize) -> String {
     #[derive(Serialize)]
     struct Line<'a, B> {
         contract: u32,
@@ -294,7 +320,7 @@ fn line_of(ready: Option<bool>, body: &impl Serialize) -> String {
         body: &'a B,
     }
     text_of(&Line {
-        contract: VERSION,
+        contract: version,
         ready,
         body,
     })

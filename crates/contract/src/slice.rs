@@ -136,6 +136,8 @@ pub enum Verified {
     Protobuf(String),
     /// The encoded bytes, as base64 (RFC 4648, section 4).
     Bytes(String),
+    /// The decoded messages of a stream in order, each as `message` or `protobuf`.
+    Stream(Vec<Verified>),
 }
 
 // Kept as text: it may be many megabytes, and building a tree would take longer than building the

@@ -4,6 +4,7 @@ use std::io::Cursor;
 use std::path::PathBuf;
 
 use rpcgauge_message::CodeKind;
+use rpcgauge_trial::StreamForm;
 use serde_json::Value;
 
 use super::*;
@@ -64,6 +65,7 @@ fn full_settings() -> [SettingsLine; 6] {
         marks: true,
         tls: true,
         protobuf_samples: vec!["AA==".into(), String::new()],
+        stream: Some(Stream::new(StreamForm::Sse, 100, false).expect("a stream")),
         limits,
     };
     let codec = CodecSettings {
@@ -96,6 +98,8 @@ fn full_settings() -> [SettingsLine; 6] {
         deadline_ms: 10_000,
         marks: true,
         records: "/tmp/records".into(),
+        stream: Some(Stream::new(StreamForm::Bidirectional, 100, true).expect("a stream")),
+        message_records: Some("/tmp/messages".into()),
         protobuf_samples: vec!["AA==".into(), String::new()],
         limits,
     };
@@ -129,10 +133,10 @@ fn settings_come_back_from_their_line() {
 
 #[test]
 fn a_line_of_another_version_is_called_that() {
-    let newer = r#"{"contract":2,"role":"chorus","news":true}"#;
+    let newer = r#"{"contract":3,"role":"chorus","news":true}"#;
     assert_eq!(
         refused(newer),
-        "the settings line has contract version 2, but this side uses version 1: \
+        "the settings line has contract version 3, but this side uses versions 1 and 2: \
          use builds of the same contract version"
     );
     assert!(refused(r#"{"role":"server"}"#).contains("version (none)"));
@@ -140,10 +144,25 @@ fn a_line_of_another_version_is_called_that() {
 }
 
 #[test]
+fn only_lines_with_a_stream_have_the_version_that_added_it() {
+    let plain = SettingsLine::Server(Box::new(server()));
+    assert!(plain.to_line().starts_with(r#"{"contract":1,"#));
+    let [streaming, ..] = full_settings();
+    let line = streaming.to_line();
+    assert!(line.starts_with(r#"{"contract":2,"#), "{line}");
+    assert_eq!(
+        refused(&line.replacen('2', "1", 1)),
+        "the settings line does not fit the contract: \"stream\" needs contract version 2"
+    );
+    let none = line.replacen("\"messages\":100", "\"messages\":0", 1);
+    assert!(refused(&none).contains("1 to 1,000,000 messages"));
+}
+
+#[test]
 fn an_unknown_role_names_the_known_ones() {
     assert_eq!(
         refused(r#"{"contract":1,"role":"chorus"}"#),
-        "unknown role \"chorus\": the roles of contract version 1 are server, client, codec, floor, servers and clients"
+        "unknown role \"chorus\": the roles are server, client, codec, floor, servers and clients"
     );
     assert!(refused(r#"{"contract":1}"#).starts_with("unknown role (none)"));
     let long = format!(r#"{{"contract":1,"role":"{}"}}"#, "é".repeat(1000));
@@ -358,7 +377,7 @@ fn an_ask_says_one_thing() {
 }
 
 /// An answer of each kind with every key.
-fn full_answers() -> [Answer; 5] {
+fn full_answers() -> [Answer; 6] {
     let done = SliceDone {
         records: 200,
         cpu_ns: Some(5),
@@ -369,6 +388,10 @@ fn full_answers() -> [Answer; 5] {
         Answer::Verified(Verified::Message(text(r#"{"id":1}"#))),
         Answer::Verified(Verified::Protobuf("AA==".into())),
         Answer::Verified(Verified::Bytes("AA==".into())),
+        Answer::Verified(Verified::Stream(vec![
+            Verified::Message(text("{}")),
+            Verified::Protobuf("AA==".into()),
+        ])),
         Answer::Slice(done),
         Answer::Failed(Failed {
             error: "the server is gone".into(),
@@ -508,6 +531,8 @@ fn a_malformed_answer_is_an_error_of_one_line() {
         r#"{"verified":{"message":{},"protobuf":""}}"#,
         r#"{"verified":{"protobuf":{}}}"#,
         r#"{"verified":{"sound":1}}"#,
+        r#"{"verified":{"stream":[{"bytes":""}]}}"#,
+        r#"{"verified":{"stream":{"message":{}}}}"#,
         r#"{"slice":{"records":-1}}"#,
         r#"{"error":"x","fault":"subject"}"#,
         r#"{"contract":1,"error":"x","fault":"a\nb"}"#,

@@ -98,5 +98,5 @@ fn the_examples_of_the_prose_are_right() {
             read += 1;
         }
     }
-    assert_eq!(read, 13, "an example of each line");
+    assert_eq!(read, 14, "an example of each line");
 }

@@ -143,6 +143,7 @@ fn settings(workload: &WorkloadSpec, protocol: Protocol) -> contract::SettingsLi
         threads: 1,
         marks: true,
         tls: false,
+        stream: None,
         protobuf_samples: Vec::new(),
         limits: contract::Limits::default(),
     }))

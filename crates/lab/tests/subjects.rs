@@ -231,6 +231,7 @@ fn server(workload: WorkloadSpec, threads: u32) -> SettingsLine {
         threads,
         marks: false,
         tls: false,
+        stream: None,
         protobuf_samples: Vec::new(),
         limits: rpcgauge_contract::Limits::default(),
     }))

@@ -38,6 +38,7 @@ same_names!(
     workloads::hello::HelloRequest,
     workloads::hello::HelloReply,
     workloads::ExampleRequest,
+    workloads::ExampleResponse1,
     workloads::ExampleResponse1Array,
     workloads::records::RecordsRequest,
     workloads::GetMemberProfileRequest,

@@ -37,5 +37,5 @@ pub use error::{DecodeError, EncodeError, SampleError};
 pub use limits::{BrokenLimit, Limits};
 pub use message::{CodeKind, Message, MessageType};
 pub use path::{position, without_position};
-pub use schema::{Method, Schema, SchemaError};
+pub use schema::{Method, MethodKind, Schema, SchemaError};
 pub use workload::{OverLimit, Sample, Workload, WorkloadError, WorkloadSpec};

@@ -23,11 +23,12 @@ struct Golden {
 /// The bytes by encoding: JSON as text, everything else in hexadecimal.
 type Bytes = BTreeMap<Encoding, String>;
 
-fn specs() -> [(&'static str, WorkloadSpec); 6] {
+fn specs() -> [(&'static str, WorkloadSpec); 7] {
     [
         ("echo", WorkloadSpec::Echo { n: 3 }),
         ("hello", WorkloadSpec::Hello {}),
         ("list", WorkloadSpec::List { n: 2 }),
+        ("items", WorkloadSpec::Items {}),
         ("records", WorkloadSpec::Records { n: 8 }),
         ("profile", WorkloadSpec::Profile {}),
         ("followers", WorkloadSpec::Followers { n: 3 }),

@@ -30,6 +30,7 @@ fn all() -> Vec<WorkloadSpec> {
         WorkloadSpec::Echo { n: 30 },
         WorkloadSpec::Hello {},
         WorkloadSpec::List { n: 10 },
+        WorkloadSpec::Items {},
         WorkloadSpec::Records { n: 20 },
         WorkloadSpec::Profile {},
         WorkloadSpec::Followers { n: 48 },
@@ -52,16 +53,19 @@ fn methods_and_paths_are_those_of_the_proto_files() {
             assert_eq!(workload.code(), CodeKind::Dynamic);
             continue;
         }
-        let method = Schema::workloads().method(workload.method_path()).unwrap();
-        assert_eq!(format!("/{}", method.name), workload.method_path());
-        assert_eq!(
-            method.request.full_name(),
-            workload.request_type().full_name()
-        );
-        assert_eq!(
-            method.response.full_name(),
-            workload.response_type().full_name()
-        );
+        for (kind, path) in workload.methods() {
+            let method = Schema::workloads().method(path).unwrap();
+            assert_eq!(format!("/{}", method.name), path);
+            assert_eq!(method.kind, kind);
+            assert_eq!(
+                method.request.full_name(),
+                workload.request_type().full_name()
+            );
+            assert_eq!(
+                method.response.full_name(),
+                workload.response_type().full_name()
+            );
+        }
         assert_eq!(workload.code(), CodeKind::Generated);
         assert_eq!(workload.request(0).code(), CodeKind::Generated);
         assert_eq!(workload.expected(0).code(), CodeKind::Generated);

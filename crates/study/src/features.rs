@@ -135,6 +135,8 @@ pub enum WorkloadKind {
     Hello,
     /// [`WorkloadSpec::List`].
     List,
+    /// [`WorkloadSpec::Items`].
+    Items,
     /// [`WorkloadSpec::Records`].
     Records,
     /// [`WorkloadSpec::Profile`].
@@ -148,8 +150,8 @@ pub enum WorkloadKind {
 words!(CompressionKind, "compression": "none" => None, "gzip" => Gzip, "zstd" => Zstd);
 
 words! { WorkloadKind, "workload":
-    "echo" => Echo, "hello" => Hello, "list" => List, "records" => Records,
-    "profile" => Profile, "followers" => Followers, "own" => Own,
+    "echo" => Echo, "hello" => Hello, "list" => List, "items" => Items,
+    "records" => Records, "profile" => Profile, "followers" => Followers, "own" => Own,
 }
 
 impl From<Compression> for CompressionKind {
@@ -168,6 +170,7 @@ impl From<&WorkloadSpec> for WorkloadKind {
             WorkloadSpec::Echo { .. } => Self::Echo,
             WorkloadSpec::Hello {} => Self::Hello,
             WorkloadSpec::List { .. } => Self::List,
+            WorkloadSpec::Items {} => Self::Items,
             WorkloadSpec::Records { .. } => Self::Records,
             WorkloadSpec::Profile {} => Self::Profile,
             WorkloadSpec::Followers { .. } => Self::Followers,

@@ -89,7 +89,7 @@ fn workload(args: &ServeArgs) -> Result<WorkloadSpec, Failure> {
     }
     let has_one_size = matches!(
         args.workload,
-        ServedWorkload::Hello | ServedWorkload::Profile
+        ServedWorkload::Hello | ServedWorkload::Items | ServedWorkload::Profile
     );
     if args.n.is_some() && has_one_size {
         return Err(Failure::input(
@@ -101,6 +101,7 @@ fn workload(args: &ServeArgs) -> Result<WorkloadSpec, Failure> {
         ServedWorkload::Echo => WorkloadSpec::Echo { n },
         ServedWorkload::Hello => WorkloadSpec::Hello {},
         ServedWorkload::List => WorkloadSpec::List { n },
+        ServedWorkload::Items => WorkloadSpec::Items {},
         ServedWorkload::Records => WorkloadSpec::Records { n },
         ServedWorkload::Profile => WorkloadSpec::Profile {},
         ServedWorkload::Followers => WorkloadSpec::Followers { n },

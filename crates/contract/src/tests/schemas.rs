@@ -22,18 +22,12 @@ fn schemas() -> [(&'static str, Value); 3] {
 fn settings() -> Value {
     let mut types = types();
     let lines = [
-        line::<ServerSettings>(&mut types, json!({"contract": VERSION, "role": "server"})),
-        line::<ClientSettings>(&mut types, json!({"contract": VERSION, "role": "client"})),
-        line::<CodecSettings>(&mut types, json!({"contract": VERSION, "role": "codec"})),
-        line::<FloorSettings>(&mut types, json!({"contract": VERSION, "role": "floor"})),
-        line::<Several<ServerSettings>>(
-            &mut types,
-            json!({"contract": VERSION, "role": "servers"}),
-        ),
-        line::<Several<ClientSettings>>(
-            &mut types,
-            json!({"contract": VERSION, "role": "clients"}),
-        ),
+        line::<ServerSettings>(&mut types, json!({"role": "server"})),
+        line::<ClientSettings>(&mut types, json!({"role": "client"})),
+        line::<CodecSettings>(&mut types, json!({"role": "codec"})),
+        line::<FloorSettings>(&mut types, json!({"role": "floor"})),
+        line::<Several<ServerSettings>>(&mut types, json!({"role": "servers"})),
+        line::<Several<ClientSettings>>(&mut types, json!({"role": "clients"})),
     ];
     let about = "What a subject reads from its standard input, once. See README.md.";
     document("the settings line", about, lines, types)
@@ -41,7 +35,7 @@ fn settings() -> Value {
 
 fn reply() -> Value {
     let mut types = types();
-    let mut ready = line::<Ready>(&mut types, json!({"contract": VERSION, "ready": true}));
+    let mut ready = line::<Ready>(&mut types, json!({"ready": true}));
     ready["not"] = json!({"required": ["error"]});
     let lines = [ready, failed(&mut types)];
     let about = "A ready or error line, once. What a client or codec writes after it is in \
@@ -94,14 +88,17 @@ fn types() -> SchemaGenerator {
 }
 
 fn failed(types: &mut SchemaGenerator) -> Value {
-    line::<Failed>(types, json!({"contract": VERSION}))
+    line::<Failed>(types, json!({}))
 }
 
 /// The schema of a type's line, with the keys that `line.rs` adds to those of the type.
 fn line<T: JsonSchema>(types: &mut SchemaGenerator, added: Value) -> Value {
     let mut schema: Value = T::json_schema(types).into();
-    for (key, value) in added.as_object().expect("keys") {
-        schema["properties"][key] = json!({"const": value});
+    let constants = added.as_object().expect("keys").iter();
+    let constants = constants.map(|(key, value)| (key.as_str(), json!({"const": value})));
+    let version = ("contract", json!({"enum": [FIRST_VERSION, VERSION]}));
+    for (key, value) in [version].into_iter().chain(constants) {
+        schema["properties"][key] = value;
         match &mut schema["required"] {
             Value::Array(required) => required.push(json!(key)),
             absent => *absent = json!([key]),
@@ -124,7 +121,7 @@ fn document(
 ) -> Value {
     let mut schema = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": format!("rpcgauge subject contract {VERSION}: {title}"),
+        "title": format!("rpcgauge subject contract, versions {FIRST_VERSION} and {VERSION}: {title}"),
         "description": about,
         "oneOf": lines.into(),
         "$defs": types.take_definitions(true),
@@ -292,7 +289,8 @@ fn the_lines_are_as_the_schemas_say() {
         until: Until::Calls(1),
         batch: None,
     };
-    let [message, protobuf, bytes, done, failed] = full_answers().map(|answer| answer.to_line());
+    let [message, protobuf, bytes, stream, done, failed] =
+        full_answers().map(|answer| answer.to_line());
     let forms = forms(&slice);
     let [verify, slice, verified, rest @ ..] = &forms[..] else {
         panic!("too few forms");
@@ -303,8 +301,10 @@ fn the_lines_are_as_the_schemas_say() {
         |line| Ask::parse(line).is_ok(),
     );
     check(
-        [verified, verified, verified].into_iter().chain(rest),
-        [message, protobuf, bytes, done, failed],
+        [verified, verified, verified, verified]
+            .into_iter()
+            .chain(rest),
+        [message, protobuf, bytes, stream, done, failed],
         |line| Answer::parse(line).is_ok(),
     );
 }

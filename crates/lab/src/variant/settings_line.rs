@@ -40,6 +40,7 @@ pub(crate) fn server(
         // nothing reads the marks: they would only make the responses larger.
         marks: call.timing() == Timing::Stages,
         tls: call.tls,
+        stream: None,
         protobuf_samples: protobuf_samples(command, call.wire.encoding(), &call.workload, samples)?,
         limits: contract_limits(limits),
     })
@@ -80,6 +81,8 @@ pub(crate) fn client(
         deadline_ms: call.options.deadline_ms,
         marks: call.timing() == Timing::Stages,
         records: records.to_owned(),
+        stream: None,
+        message_records: None,
         protobuf_samples: protobuf_samples(command, call.wire.encoding(), &call.workload, samples)?,
         limits: contract_limits(limits),
     })

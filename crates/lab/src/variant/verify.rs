@@ -207,23 +207,21 @@ const WHOLE_LINE: Limits = Limits {
 
 /// Parses the message that a subject decoded, from either form of its answer.
 fn decoded(of: &MessageType, verified: &Verified) -> Result<Message, String> {
-    let read = match verified {
-        Verified::Message(json) => of.from_json(json.as_str()).map_err(|e| e.to_string()),
-        Verified::Protobuf(bytes) => {
-            STANDARD
+    let read =
+        match verified {
+            Verified::Message(json) => of.from_json(json.as_str()).map_err(|e| e.to_string()),
+            Verified::Protobuf(bytes) => STANDARD
                 .decode(bytes)
                 .map_err(|e| e.to_string())
                 .and_then(|bytes| {
                     let message = of.decode(&bytes, Encoding::Protobuf, &WHOLE_LINE);
                     message.map_err(|e| e.to_string())
-                })
-        }
-        Verified::Bytes(_) => {
-            return Err(
-                "it answers \"verify\" with \"bytes\", not with the message it decoded".to_owned(),
-            );
-        }
-    };
+                }),
+            Verified::Bytes(_) | Verified::Stream(_) => {
+                let what = "it does not answer \"verify\" with the message that it decoded";
+                return Err(what.to_owned());
+            }
+        };
     read.map_err(|error| {
         format!(
             "the message that it decoded is not a {}: {error}",
@@ -306,7 +304,7 @@ mod tests {
             (json("7"), "is not a hello.HelloReply: "),
             (
                 Verified::Bytes(String::new()),
-                "not with the message it decoded",
+                "with the message that it decoded",
             ),
         ] {
             let error = right(verified.clone()).expect_err("wrong");

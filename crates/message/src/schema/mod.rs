@@ -45,10 +45,45 @@ pub struct Method {
     pub request: MessageType,
     /// The type of the response.
     pub response: MessageType,
-    /// Whether the client sends a stream of requests.
-    pub client_streams: bool,
-    /// Whether the server sends a stream of responses.
-    pub server_streams: bool,
+    /// Which sides stream.
+    pub kind: MethodKind,
+}
+
+/// The kinds of gRPC methods.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MethodKind {
+    /// One request, one response.
+    Unary,
+    /// A stream of requests, one response.
+    ClientStreaming,
+    /// One request, a stream of responses.
+    ServerStreaming,
+    /// A stream in each direction.
+    Bidirectional,
+}
+
+impl MethodKind {
+    /// The kinds of methods that stream, with their names in settings.
+    pub const STREAMING: [(Self, &'static str); 3] = [
+        (Self::ClientStreaming, "client"),
+        (Self::ServerStreaming, "server"),
+        (Self::Bidirectional, "bidirectional"),
+    ];
+
+    fn of(method: &MethodDescriptor) -> Self {
+        match (method.is_client_streaming(), method.is_server_streaming()) {
+            (false, false) => Self::Unary,
+            (true, false) => Self::ClientStreaming,
+            (false, true) => Self::ServerStreaming,
+            (true, true) => Self::Bidirectional,
+        }
+    }
+
+    /// The name of the side that streams; `None` for a unary method.
+    pub fn streams(self) -> Option<&'static str> {
+        let of_kind = Self::STREAMING.iter().find(|(kind, _)| *kind == self);
+        of_kind.map(|(_, name)| *name)
+    }
 }
 
 impl Method {
@@ -57,14 +92,13 @@ impl Method {
     /// # Errors
     /// If a side streams.
     pub fn unary(self) -> Result<Self, SchemaError> {
-        let kind = match (self.client_streams, self.server_streams) {
-            (false, false) => return Ok(self),
-            (true, false) => "client",
-            (false, true) => "server",
-            (true, true) => "bidirectional",
-        };
-        let name = self.name;
-        Err(SchemaError::Streaming { name, kind })
+        match self.kind.streams() {
+            None => Ok(self),
+            Some(kind) => Err(SchemaError::Streaming {
+                name: self.name,
+                kind,
+            }),
+        }
     }
 }
 
@@ -132,8 +166,7 @@ impl Schema {
             name,
             request: of(method.input()),
             response: of(method.output()),
-            client_streams: method.is_client_streaming(),
-            server_streams: method.is_server_streaming(),
+            kind: MethodKind::of(method),
         })
     }
 

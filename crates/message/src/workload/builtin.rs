@@ -17,6 +17,7 @@ use crate::generated::workloads::{
 };
 use crate::message::Message;
 use crate::random::Random;
+use crate::schema::MethodKind;
 
 /// The random seed of the strings in `echo`'s list.
 const ECHO_SEED: u64 = 2018;
@@ -77,14 +78,14 @@ pub(super) fn list(n: u32) -> Result<Workload, WorkloadError> {
         common: common(n),
         ..ExampleRequest::default()
     });
-    let response = items(n);
+    let response = item_list(n);
     Ok(Workload::built_in::<ExampleRequest, ExampleResponse1Array>(
         "/ExampleService/ExampleResponse1List",
         "/example/list",
         Requests::Same(request),
         move |request| match generated_request::<ExampleRequest>(request)?.id {
             id if id == n => Ok(response.clone()),
-            id if (0..=MAX_ITEMS as i32).contains(&id) => Ok(items(id)),
+            id if (0..=MAX_ITEMS as i32).contains(&id) => Ok(item_list(id)),
             id => Err(BadRequest(format!(
                 "id is {id}, but must be from 0 to {MAX_ITEMS}"
             ))),
@@ -92,7 +93,41 @@ pub(super) fn list(n: u32) -> Result<Workload, WorkloadError> {
     ))
 }
 
-fn items(n: i32) -> Message {
+/// `items`: a short request, and the item with its id or, in a server's stream, that item and those after it.
+pub(super) fn items() -> Workload {
+    Workload::with_methods::<ExampleRequest, ExampleResponse1>(
+        &[
+            (MethodKind::Unary, "/ItemService/GetItem"),
+            (MethodKind::ServerStreaming, "/ItemService/ListItems"),
+            (MethodKind::ClientStreaming, "/ItemService/PutItems"),
+            (MethodKind::Bidirectional, "/ItemService/ExchangeItems"),
+        ],
+        "/items",
+        Requests::Each(|call| {
+            let id = (call % ITEM_IDS) as i32 + 1;
+            generated(ExampleRequest {
+                id,
+                common: common(id),
+                ..ExampleRequest::default()
+            })
+        }),
+        |request, number| {
+            let first = generated_request::<ExampleRequest>(request)?.id;
+            if !(1..=MAX_ITEMS as i32).contains(&first) {
+                return Err(BadRequest(format!(
+                    "id is {first}, but must be from 1 to {MAX_ITEMS}"
+                )));
+            }
+            let number = i32::try_from(number).unwrap_or(i32::MAX);
+            Ok(generated(item(first.saturating_add(number))))
+        },
+    )
+}
+
+/// Requests cycle through this many ids, from 1.
+const ITEM_IDS: u64 = 1_000;
+
+fn item_list(n: i32) -> Message {
     let response = (1..=n).map(item).collect();
     generated(ExampleResponse1Array {
         response,

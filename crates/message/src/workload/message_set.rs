@@ -97,12 +97,16 @@ fn files_of(
     let names = files.iter().filter_map(|file| file.name.clone());
     let generate: Vec<String> = names.filter(|name| !is_well_known(name)).collect();
     let methods = methods.iter().map(|name| {
-        let method = schema.method(name)?.unary()?;
-        Ok(json!({
+        let method = schema.method(name)?;
+        let mut bound = json!({
             "path": format!("/{}", method.name),
             "request": method.request.full_name(),
             "response": method.response.full_name(),
-        }))
+        });
+        if let Some(side) = method.kind.streams() {
+            bound["stream"] = side.into();
+        }
+        Ok(bound)
     });
     let methods = methods.collect::<Result<Vec<_>, SchemaError>>()?;
     Ok(MessageFiles {
@@ -164,10 +168,13 @@ mod tests {
     fn the_built_in_set_has_every_workload_s_method() {
         let files = MessageSet::from(&WorkloadSpec::Hello {}).files().unwrap();
         let list = list(&files);
-        assert_eq!(list["methods"].as_array().unwrap().len(), 6);
+        assert_eq!(list["methods"].as_array().unwrap().len(), 10);
         let hello = json!({"path": "/hello.Hello/SayHello", "request": "hello.HelloRequest",
             "response": "hello.HelloReply"});
         assert!(list["methods"].as_array().unwrap().contains(&hello));
+        let exchange = json!({"path": "/ItemService/ExchangeItems", "request": "ExampleRequest",
+            "response": "ExampleResponse1", "stream": "bidirectional"});
+        assert!(list["methods"].as_array().unwrap().contains(&exchange));
         assert_eq!(list["generate"], json!(names(&files)));
     }
 

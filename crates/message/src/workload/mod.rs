@@ -17,7 +17,7 @@ pub use spec::{OwnWorkload, Sample, WorkloadSpec};
 use crate::format::decode_fn;
 use crate::generated::GeneratedMessage;
 use crate::message::{CodeKind, Message, MessageType};
-use crate::schema::Schema;
+use crate::schema::{MethodKind, Schema};
 use crate::{BrokenLimit, Codec, Compression, Encoding, Limits};
 
 /// A workload that is ready to serve and to call. Cheap to clone.
@@ -26,7 +26,8 @@ pub struct Workload(Arc<Parts>);
 
 struct Parts {
     schema: Schema,
-    method_path: String,
+    /// The path of its method, or those of its methods of several kinds.
+    methods: Vec<(MethodKind, String)>,
     rest_path: String,
     request_type: MessageType,
     response_type: MessageType,
@@ -34,7 +35,8 @@ struct Parts {
     respond: Box<Respond>,
 }
 
-type Respond = dyn Fn(&Message) -> Result<Message, BadRequest> + Send + Sync;
+/// Returns the response with a number, from 0, to a request.
+type Respond = dyn Fn(&Message, u64) -> Result<Message, BadRequest> + Send + Sync;
 
 /// The requests of a workload's calls.
 enum Requests {
@@ -65,6 +67,7 @@ impl Workload {
             WorkloadSpec::Echo { n } => builtin::echo(*n),
             WorkloadSpec::Hello {} => Ok(builtin::hello()),
             WorkloadSpec::List { n } => builtin::list(*n),
+            WorkloadSpec::Items {} => Ok(builtin::items()),
             WorkloadSpec::Records { n } => records::records(*n),
             WorkloadSpec::Profile {} => Ok(builtin::profile()),
             WorkloadSpec::Followers { n } => builtin::followers(*n),
@@ -72,16 +75,31 @@ impl Workload {
         }
     }
 
-    /// A built-in workload, with generated code.
+    /// A built-in workload of unary calls, with generated code.
     fn built_in<Q: GeneratedMessage, R: GeneratedMessage>(
         method_path: &str,
         rest_path: &str,
         requests: Requests,
         respond: impl Fn(&Message) -> Result<Message, BadRequest> + Send + Sync + 'static,
     ) -> Self {
+        let methods = [(MethodKind::Unary, method_path)];
+        let respond = move |request: &Message, _| respond(request);
+        Self::with_methods::<Q, R>(&methods, rest_path, requests, respond)
+    }
+
+    /// A built-in workload whose methods are of several kinds, the unary one first.
+    fn with_methods<Q: GeneratedMessage, R: GeneratedMessage>(
+        methods: &[(MethodKind, &str)],
+        rest_path: &str,
+        requests: Requests,
+        respond: impl Fn(&Message, u64) -> Result<Message, BadRequest> + Send + Sync + 'static,
+    ) -> Self {
+        let methods = methods
+            .iter()
+            .map(|(kind, path)| (*kind, (*path).to_owned()));
         Self(Arc::new(Parts {
             schema: Schema::workloads().clone(),
-            method_path: method_path.to_owned(),
+            methods: methods.collect(),
             rest_path: rest_path.to_owned(),
             request_type: generated_type::<Q>(),
             response_type: generated_type::<R>(),
@@ -90,9 +108,23 @@ impl Workload {
         }))
     }
 
-    /// The path of a gRPC call: `/several.SeveralService/GetSeveralData`.
+    /// The path of a gRPC call: `/several.SeveralService/GetSeveralData`. The call is unary, except for a user's own
+    /// method.
     pub fn method_path(&self) -> &str {
-        &self.0.method_path
+        &self.0.methods[0].1
+    }
+
+    /// The paths of its gRPC methods, with their kinds.
+    pub fn methods(&self) -> impl Iterator<Item = (MethodKind, &str)> {
+        let methods = self.0.methods.iter();
+        methods.map(|(kind, path)| (*kind, path.as_str()))
+    }
+
+    /// The path of its gRPC method of a kind; `None` if it has none.
+    pub fn method_of_kind(&self, kind: MethodKind) -> Option<&str> {
+        self.methods()
+            .find(|(of, _)| *of == kind)
+            .map(|(_, path)| path)
     }
 
     /// The path of a REST call, which is always a `POST`: `/several/data`. For a user's own method, this is the
@@ -164,11 +196,19 @@ impl Workload {
             .map_err(over(Sample::Response))
     }
 
-    /// Returns a server's response to a request.
+    /// Returns a server's only response to a request.
     ///
     /// # Errors
-    /// If the request is of another type, or requests more items than the workload allows.
+    /// As for [`Workload::respond_nth`].
     pub fn respond(&self, request: &Message) -> Result<Message, BadRequest> {
+        self.respond_nth(request, 0)
+    }
+
+    /// Returns the response with a number, from 0, in a server's stream of responses to a request.
+    ///
+    /// # Errors
+    /// If the request is of another type, or requests items that the workload does not have.
+    pub fn respond_nth(&self, request: &Message, number: u64) -> Result<Message, BadRequest> {
         if !request.message_type().is_same(self.request_type()) {
             return Err(BadRequest(format!(
                 "a {} was sent instead of a {}",
@@ -176,7 +216,7 @@ impl Workload {
                 self.request_type().full_name()
             )));
         }
-        (self.0.respond)(request)
+        (self.0.respond)(request, number)
     }
 }
 

@@ -16,15 +16,14 @@ impl OwnWorkload {
     /// Creates the workload from a schema's method and two samples in the proto3 JSON mapping.
     ///
     /// # Errors
-    /// If the method does not exist or is a streaming method, or if a sample does not fit. An error in a sample
-    /// includes its JSON path.
+    /// If the method does not exist, or if a sample does not fit. An error in a sample includes its JSON path.
     pub fn new(
         schema: &Schema,
         method: &str,
         request: &str,
         response: &str,
     ) -> Result<Self, WorkloadError> {
-        let found = schema.method(method)?.unary()?;
+        let found = schema.method(method)?;
         let request = Self::sample(&found.request, request);
         let response = Self::sample(&found.response, response);
         Ok(Self {
@@ -68,7 +67,7 @@ fn levels(value: &Value) -> usize {
 /// A user's own method, which always uses the same request and the same response.
 pub(super) fn own(spec: &OwnWorkload) -> Result<Workload, WorkloadError> {
     let schema = schema(&spec.descriptor_set)?;
-    let method = schema.method(&spec.method)?.unary()?;
+    let method = schema.method(&spec.method)?;
     let request = method.request.from_json(&spec.request.to_string());
     let request = request.map_err(wrong_sample("request"))?;
     let response = method.response.from_json(&spec.response.to_string());
@@ -76,12 +75,12 @@ pub(super) fn own(spec: &OwnWorkload) -> Result<Workload, WorkloadError> {
     let path = format!("/{}", method.name);
     Ok(Workload(Arc::new(Parts {
         schema,
-        method_path: path.clone(),
+        methods: vec![(method.kind, path.clone())],
         rest_path: path,
         request_type: method.request,
         response_type: method.response,
         requests: Requests::Same(request),
-        respond: Box::new(move |_| Ok(response.clone())),
+        respond: Box::new(move |_, _| Ok(response.clone())),
     })))
 }
 

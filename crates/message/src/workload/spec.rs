@@ -21,6 +21,8 @@ pub enum WorkloadSpec {
         /// The number of items in the response.
         n: u32,
     },
+    /// `ItemService`: a short request, and one item of `List`, in a unary call or in streams.
+    Items {},
     /// Rows of the bird strikes data file.
     Records {
         /// The number of rows in the response: the first `n` of the file.

@@ -353,7 +353,9 @@ fn guess_bytes(target: &Target) -> f64 {
         WorkloadSpec::List { n } => f64::from(*n) * guess::LIST_BYTES,
         WorkloadSpec::Records { n } => f64::from(*n) * guess::RECORD_BYTES,
         WorkloadSpec::Followers { n } => f64::from(*n) * guess::ID_BYTES,
-        WorkloadSpec::Hello {} | WorkloadSpec::Profile {} => guess::SMALL_BYTES,
+        WorkloadSpec::Hello {} | WorkloadSpec::Profile {} | WorkloadSpec::Items {} => {
+            guess::SMALL_BYTES
+        }
         WorkloadSpec::Own(own) => {
             (own.request.to_string().len() + own.response.to_string().len()) as f64
         }

@@ -156,6 +156,7 @@ fn built_in(
         WorkloadKind::List => needed().map(|n| WorkloadSpec::List { n }),
         WorkloadKind::Records => needed().map(|n| WorkloadSpec::Records { n }),
         WorkloadKind::Followers => needed().map(|n| WorkloadSpec::Followers { n }),
+        WorkloadKind::Items => fixed(WorkloadSpec::Items {}),
         WorkloadKind::Hello => fixed(WorkloadSpec::Hello {}),
         WorkloadKind::Profile => fixed(WorkloadSpec::Profile {}),
         WorkloadKind::Own => Err(source.error(

@@ -475,6 +475,7 @@ fn workload_words(workload: &WorkloadSpec) -> String {
         WorkloadSpec::Echo { n } => format!("echo n={n}"),
         WorkloadSpec::Hello {} => "hello".to_owned(),
         WorkloadSpec::List { n } => format!("list n={n}"),
+        WorkloadSpec::Items {} => "items".to_owned(),
         WorkloadSpec::Records { n } => format!("records n={n}"),
         WorkloadSpec::Profile {} => "profile".to_owned(),
         WorkloadSpec::Followers { n } => format!("followers n={n}"),

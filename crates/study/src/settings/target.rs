@@ -357,7 +357,7 @@ impl Target {
                 own.response.take();
                 Some(None)
             }
-            WorkloadSpec::Hello {} | WorkloadSpec::Profile {} => None,
+            WorkloadSpec::Hello {} | WorkloadSpec::Items {} | WorkloadSpec::Profile {} => None,
         }
     }
 }

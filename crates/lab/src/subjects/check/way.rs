@@ -121,6 +121,7 @@ impl Coding {
             WorkloadKind::Echo => WorkloadSpec::Echo { n: ROWS },
             WorkloadKind::Hello => WorkloadSpec::Hello {},
             WorkloadKind::List => WorkloadSpec::List { n: ROWS },
+            WorkloadKind::Items => WorkloadSpec::Items {},
             WorkloadKind::Records => WorkloadSpec::Records { n: ROWS },
             WorkloadKind::Profile => WorkloadSpec::Profile {},
             WorkloadKind::Followers => WorkloadSpec::Followers { n: ROWS },
