@@ -1,5 +1,6 @@
 //! Streams: calls with several messages in one direction or both. They are what version 2 adds.
 
+use rpcgauge_message::MethodKind;
 use rpcgauge_trial::{StreamForm, is_default};
 use serde::{Deserialize, Serialize};
 
@@ -68,6 +69,16 @@ impl Stream {
     /// Whether the client sends each message after the response to the previous one.
     pub fn is_in_turn(&self) -> bool {
         self.in_turn
+    }
+
+    /// The kind of the gRPC method; `None` over REST.
+    pub fn method_kind(&self) -> Option<MethodKind> {
+        match self.form {
+            StreamForm::Client => Some(MethodKind::ClientStreaming),
+            StreamForm::Server => Some(MethodKind::ServerStreaming),
+            StreamForm::Bidirectional => Some(MethodKind::Bidirectional),
+            StreamForm::Ndjson | StreamForm::Sse => None,
+        }
     }
 
     /// Number of messages that the client sends in each call.

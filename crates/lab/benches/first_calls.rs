@@ -259,7 +259,7 @@ impl load::Codec for Calls {
             .map(drop)
     }
 
-    fn verify(&mut self, _: u64) -> Result<(), load::CodecError> {
+    fn verify(&mut self, _: u64, _: u64) -> Result<(), load::CodecError> {
         Ok(())
     }
 }

@@ -138,7 +138,7 @@ impl Codec for Copying {
         Ok(())
     }
 
-    fn verify(&mut self, _: u64) -> Result<(), CodecError> {
+    fn verify(&mut self, _: u64, _: u64) -> Result<(), CodecError> {
         Ok(())
     }
 }

@@ -14,16 +14,19 @@ pub struct CodecError(pub String);
 /// `verify`. A sample of the measured responses is verified after a slice or at the end, which is not timed.
 /// None of these bytes include gRPC's message prefix.
 ///
+/// Each message of a streaming call goes through the same steps, with a number of its own: the messages that a call
+/// sends are numbered on from the number of the call, which is that of its first message.
+///
 /// A retried call is encoded and compressed again, and that time is included like the rest of the retry.
 /// Storing the bytes of every call for the sake of a few retries would slow down all the others.
 pub trait Codec {
-    /// Appends the request message of call number `call` (0 is the first warm-up call) to `out`. `out` may
+    /// Appends request message number `number` (0 is that of the first warm-up call) to `out`. `out` may
     /// already contain bytes that are sent before the message; they must be preserved. Its memory is reused
     /// from call to call. The same number must always produce the same message.
     ///
     /// # Errors
     /// The call fails with kind `encode`.
-    fn encode(&mut self, call: u64, out: &mut Vec<u8>) -> Result<(), CodecError>;
+    fn encode(&mut self, number: u64, out: &mut Vec<u8>) -> Result<(), CodecError>;
 
     /// Whether requests are compressed. Called once, at the start.
     fn compresses(&self) -> bool {
@@ -51,11 +54,12 @@ pub trait Codec {
     /// The call fails with kind `decode`.
     fn decode(&mut self, plain: &[u8]) -> Result<(), CodecError>;
 
-    /// Compares the last decoded response with the expected one for call number `call`.
+    /// Compares the last decoded response with the expected one for call number `call`. Of a streaming call, it is
+    /// message number `message`, from 0.
     ///
     /// # Errors
     /// The trial fails, because the latency of wrong responses is meaningless.
-    fn verify(&mut self, call: u64) -> Result<(), CodecError>;
+    fn verify(&mut self, call: u64, message: u64) -> Result<(), CodecError>;
 }
 
 /// Checks responses that are not decoded: the first one, and then as many as fit into 1% of the time. Once a
@@ -139,6 +143,6 @@ pub enum Bodies<'a> {
     /// [`Bodies::Prepared`]; otherwise one thread generates all of them, as for [`Bodies::Streamed`].
     Mixed(Vec<MixBodies>),
     /// Each call encodes and decodes, and both are timed. The first response of the warm-up is verified, as
-    /// is the last response of each slice and of the trial.
+    /// is the last response of each slice and of the trial. Of streaming calls, only the latter are.
     PerCall(&'a mut dyn Codec),
 }

@@ -149,7 +149,7 @@ pub struct Trial {
     /// of a [`MixOrder`].
     pub mix: Vec<MixCall>,
     /// How the messages of each call are exchanged, if a side sends several; `None` for one in each direction.
-    /// Then there is no mix, bodies are not encoded within the call, and stages are not timed.
+    /// Then there is no mix, and stages are not timed.
     pub streaming: Option<Streaming>,
     /// The requirements for its responses.
     pub expect: Expect,

@@ -44,7 +44,7 @@ impl Codec for InTurn {
         }
     }
 
-    fn verify(&mut self, call: u64) -> Result<(), CodecError> {
+    fn verify(&mut self, call: u64, _: u64) -> Result<(), CodecError> {
         self.verified.push(call);
         let right = MESSAGES[call as usize % 2];
         if self.decoded == right {

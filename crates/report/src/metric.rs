@@ -5,7 +5,7 @@
 use rpcgauge_stats::Better;
 use rpcgauge_study::histogram::{RESOLUTION, Times, Unit};
 use rpcgauge_study::plan::Metric;
-use rpcgauge_study::record::{Cpu, Histogram, Stage, TrialFigures};
+use rpcgauge_study::record::{Cpu, Histogram, Stage, StreamForm, TrialFigures};
 use rpcgauge_study::settings::{Operation, Timing};
 use rpcgauge_study::words::Named as _;
 
@@ -228,7 +228,69 @@ static TABLE: [Row; Metric::NAMES.len()] = [
         of_trial: |trial| Some(trial.measured.memory.server_peak? as f64),
         of_cell: |cell| Some(cell.memory.server_peak.filter(|_| !cell.shared_process)? as f64),
     },
+    Row {
+        metric: Metric::FirstMessage,
+        name: "first message",
+        kind: SPAN,
+        verb: "delivers its first message",
+        phrase: "to the first message (mean)",
+        of_trial: |trial| match &trial.measured.messages {
+            Some(messages) => Some(filled(&messages.first)?.mean()),
+            None => Some(trial.latency.as_ref()?.mean()),
+        },
+        of_cell: |cell| match &cell.messages {
+            Some(messages) => Some(messages.first.as_ref()?.mean_ns),
+            None => Some(cell.latency.as_ref()?.mean_ns),
+        },
+    },
+    Row {
+        metric: Metric::MessageLatency,
+        name: "message latency",
+        kind: SPAN,
+        verb: "responds to a message",
+        phrase: "per message (mean)",
+        of_trial: |trial| match &trial.measured.messages {
+            Some(messages) => Some(filled(messages.latency.as_ref()?)?.mean()),
+            None => Some(trial.latency.as_ref()?.mean()),
+        },
+        of_cell: |cell| match &cell.messages {
+            Some(messages) => Some(messages.latency.as_ref()?.mean_ns),
+            None => Some(cell.latency.as_ref()?.mean_ns),
+        },
+    },
+    Row {
+        metric: Metric::MessageCpu,
+        name: "CPU per message",
+        kind: Kind::Cpu(["less CPU per message", "more CPU per message"]),
+        verb: "takes",
+        phrase: "of CPU per message",
+        of_trial: |trial| {
+            let measured = trial.measured;
+            let calls = measured.sent_calls();
+            let messages = measured.messages.as_deref();
+            let messages = messages.map_or(calls, |all| streamed(all.form, all.sent, all.received));
+            let both = &measured.cpu;
+            let per_call = cpu(trial, both.client)? + cpu(trial, both.server)?;
+            (messages > 0).then(|| per_call * calls as f64 / messages as f64)
+        },
+        of_cell: |cell| {
+            let calls = cell.calls.sent();
+            let messages = cell.messages.as_deref();
+            let messages = messages.map_or(calls, |all| streamed(all.form, all.sent, all.received));
+            let per_call = cell.cpu.both_ns()?;
+            (messages > 0).then(|| per_call * calls as f64 / messages as f64)
+        },
+    },
 ];
+
+/// How many messages the streaming side sent; the client, if both stream.
+fn streamed(form: StreamForm, sent: u64, received: u64) -> u64 {
+    if form.client_streams() {
+        sent
+    } else {
+        received
+    }
+}
 
 const SPAN: Kind = Kind::Mean { is_latency: false };
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rpcgauge_message::workload::WorkloadSpec;
 use rpcgauge_message::{Compression, Encoding};
-use rpcgauge_trial::is_default;
+use rpcgauge_trial::{StreamForm, is_default};
 use serde::{Deserialize, Serialize};
 
 use crate::read::{Time, filled, of};
@@ -41,6 +41,13 @@ pub struct Features {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub tls: Vec<Role>,
+    /// The streams that it can serve or call.
+    #[serde(
+        default,
+        deserialize_with = "filled",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub streams: Vec<StreamForm>,
     /// The workloads that it can serve, call, or encode.
     #[serde(deserialize_with = "filled")]
     pub workloads: Vec<WorkloadKind>,
@@ -196,6 +203,7 @@ impl Features {
             compressions: all(),
             transports: all(),
             tls: vec![Role::Server],
+            streams: all(),
             workloads: all(),
             codecs: BTreeMap::from_iter(all().into_iter().map(|one| (one, REFERENCE.to_owned()))),
             threads: MAX_THREADS,

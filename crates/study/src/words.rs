@@ -2,7 +2,7 @@
 
 use rpcgauge_contract::{HttpVersion, Operation, Protocol, Style};
 use rpcgauge_message::{Encoding, Sample};
-use rpcgauge_trial::{ConnectionUse, MAX_MS};
+use rpcgauge_trial::{ConnectionUse, MAX_MS, StreamForm};
 
 /// A closed set of values, each with a word.
 pub trait Named: Copy + PartialEq + Sized + 'static {
@@ -49,6 +49,10 @@ words! { Encoding, "encoding":
 words!(ConnectionUse, "connection use": "reuse" => Reuse, "per-call" => PerCall);
 words! { Style, "style":
     "blocking" => Blocking, "future" => Future, "coroutine" => Coroutine, "async" => Async,
+}
+words! { StreamForm, "form of stream":
+    "client" => Client, "server" => Server, "bidirectional" => Bidirectional,
+    "ndjson" => Ndjson, "sse" => Sse,
 }
 words!(Operation, "operation": "encode" => Encode, "decode" => Decode);
 words!(Sample, "sample": "request" => Request, "response" => Response);

@@ -53,6 +53,17 @@ impl StreamForm {
         }
     }
 
+    /// What a call of this form is called in a sentence: `a server stream`.
+    pub const fn article_and_title(self) -> &'static str {
+        match self {
+            Self::Client => "a client stream",
+            Self::Server => "a server stream",
+            Self::Bidirectional => "a bidirectional stream",
+            Self::Ndjson => "NDJSON",
+            Self::Sse => "Server-Sent Events",
+        }
+    }
+
     /// Whether it is one of gRPC's.
     pub const fn is_grpc(self) -> bool {
         matches!(self, Self::Client | Self::Server | Self::Bidirectional)

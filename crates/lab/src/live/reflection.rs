@@ -182,7 +182,7 @@ impl load::Codec for OneCall {
         Ok(())
     }
 
-    fn verify(&mut self, _call: u64) -> Result<(), load::CodecError> {
+    fn verify(&mut self, _call: u64, _message: u64) -> Result<(), load::CodecError> {
         Ok(())
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 use rpcgauge_contract::{Record, SliceAsk, SliceDone, Until};
 use rpcgauge_load as load;
 use rpcgauge_study::record::{Fault, TrialFigures};
-use rpcgauge_study::settings::Settings;
+use rpcgauge_study::settings::{Settings, Target};
 use rpcgauge_trial::{Cpu, Slice, Warmup};
 
 use super::engine::unmeasured;
@@ -16,7 +16,7 @@ use super::sum::Sum;
 use super::{Measurer, Watch, epoch_ms, part_done};
 use crate::error::{TrialFailure, TrialResult};
 use crate::machine::placement::Layout;
-use crate::subject::{Subject, SubjectError};
+use crate::subject::{SliceRecords, Subject, SubjectError};
 use crate::variant::caller::Caller;
 use crate::variant::server::{Running, Up};
 use crate::variant::settings_line::at_a_rate;
@@ -88,6 +88,10 @@ impl<'s> CallerMeasurer<'s> {
             let client = Some(caller.subject.meter());
             Watch::new(layout, client, server.map(Subject::meter))
         });
+        let stream = match target {
+            Target::Call(call) => call.stream,
+            Target::Codec(_) | Target::Live(_) => None,
+        };
         let deadline_ms = options.map_or(0, |options| options.deadline_ms);
         Ok(Self {
             caller,
@@ -103,7 +107,7 @@ impl<'s> CallerMeasurer<'s> {
             batch: operation.map(|_| 1),
             each_ns: 1.0,
             warmup: Warmup::default(),
-            sum: Sum::new(operation),
+            sum: Sum::new(operation, stream),
             server_cpu_ns: 0,
             reached,
             measured_from: None,
@@ -116,7 +120,7 @@ impl<'s> CallerMeasurer<'s> {
         skip: u64,
         until: Until,
         stop: &AtomicBool,
-    ) -> TrialResult<(SliceDone, Vec<Record>)> {
+    ) -> TrialResult<(SliceDone, SliceRecords)> {
         let ask = SliceAsk {
             skip,
             until,
@@ -133,9 +137,12 @@ impl<'s> CallerMeasurer<'s> {
         // The watch ends before the records are read, because no call is in flight while they are.
         let answered = || self.watch.iter_mut().for_each(Watch::end);
         let (done, records) = self.caller.slice(&ask, limit, stop, answered)?;
-        let made = records.len() as u64;
+        let made = records.calls.len() as u64;
         let batch = self.batch.unwrap_or(1);
-        let other = records.iter().find(|record| record.operations != batch);
+        let other = records
+            .calls
+            .iter()
+            .find(|record| record.operations != batch);
         let wrong = match (until, other) {
             (Until::Calls(asked), _) if made != asked => {
                 format!("it recorded {made} calls (batches), but {asked} were requested")
@@ -160,7 +167,7 @@ impl<'s> CallerMeasurer<'s> {
         // Twice, because the first time shows how large a batch must be.
         for _ in 0..2 {
             let (_, records) = self.ask(0, Until::Calls(PROBE_CALLS), stop)?;
-            self.learn(&records);
+            self.learn(&records.calls);
         }
         Ok(())
     }
@@ -175,12 +182,12 @@ impl<'s> CallerMeasurer<'s> {
         };
         let began = Instant::now();
         let (_, records) = self.ask(0, until, stop)?;
-        for record in &records {
+        for record in &records.calls {
             let operations = u64::from(record.operations);
             self.warmup.calls += operations;
             self.warmup.failed += if record.failed { operations } else { 0 };
         }
-        self.learn(&records);
+        self.learn(&records.calls);
         let took = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.warmup.elapsed_ns = self.warmup.elapsed_ns.saturating_add(took);
         let elapsed = Duration::from_nanos(self.warmup.elapsed_ns);
@@ -295,14 +302,14 @@ impl Measurer<TrialFigures> for CallerMeasurer<'_> {
         let (done, records) = asked?;
         if let (Some(before), Some(after)) = (before, self.server_ns()?) {
             // The server's CPU time includes the skipped calls, so it is prorated by the number of calls.
-            let (used, count) = (after.saturating_sub(before), records.len() as u64);
+            let (used, count) = (after.saturating_sub(before), records.calls.len() as u64);
             let made = u128::from(count) + u128::from(skip);
             let counted = u128::from(used) * u128::from(count) / made.max(1);
             self.server_cpu_ns += u64::try_from(counted).unwrap_or(u64::MAX);
         }
         let looks = (looked, self.look());
         if let Some(reached) = &mut self.reached {
-            let answered = records.iter().filter(|record| !record.failed);
+            let answered = records.calls.iter().filter(|record| !record.failed);
             reached.add_slice(looks, answered.count() as u64);
         }
         let slow_before = self.sum.slow().0.kept().len();

@@ -6,6 +6,7 @@ mod engine;
 mod floor;
 mod link;
 pub(crate) mod measured;
+mod message_sum;
 mod reached;
 mod rotation;
 mod sum;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rpcgauge_contract::{Operation, Record, SliceDone};
+use rpcgauge_contract::{Operation, Record, SliceDone, Stream};
 use rpcgauge_load::{SlowCalls, TimelineRecorder};
 use rpcgauge_message::Compression;
 use rpcgauge_study::histogram::{Times, Unit};
@@ -13,7 +13,8 @@ use rpcgauge_trial::{
 
 use super::cover::Cover;
 use super::measured::ProcessFigures;
-use crate::subject::one_line;
+use super::message_sum::MessageSum;
+use crate::subject::{SliceRecords, one_line};
 
 /// The sum of all slices so far.
 pub(super) struct Sum {
@@ -22,6 +23,8 @@ pub(super) struct Sum {
     pub(super) calls: Calls,
     latency: Times,
     failed_latency: Times,
+    /// The messages of streams; `None` for other calls.
+    messages: Option<Box<MessageSum>>,
     stages: BTreeMap<Stage, Times>,
     timeline: TimelineRecorder,
     slow: SlowCalls,
@@ -42,12 +45,13 @@ pub(super) struct Sum {
 }
 
 impl Sum {
-    pub(super) fn new(operation: Option<Operation>) -> Self {
+    pub(super) fn new(operation: Option<Operation>, stream: Option<Stream>) -> Self {
         Self {
             operation,
             calls: Calls::default(),
             latency: Times::new(unit(operation)),
             failed_latency: Times::new(unit(operation)),
+            messages: stream.map(|stream| Box::new(MessageSum::new(stream))),
             stages: BTreeMap::new(),
             timeline: TimelineRecorder::default(),
             slow: SlowCalls::default(),
@@ -66,7 +70,11 @@ impl Sum {
     }
 
     /// Adds a slice. Its records do not include the first `skipped` operations.
-    pub(super) fn add(&mut self, records: &[Record], done: &SliceDone, skipped: u64) {
+    pub(super) fn add(&mut self, records: &SliceRecords, done: &SliceDone, skipped: u64) {
+        let SliceRecords {
+            calls: records,
+            messages,
+        } = records;
         self.slices += 1;
         self.skipped += skipped;
         self.reopened = self.reopened.saturating_add(done.reopened);
@@ -87,6 +95,11 @@ impl Sum {
         let mut failed = 0;
         for record in records {
             failed += self.record(record);
+        }
+        if let Some(sum) = &mut self.messages {
+            for (call, messages) in records.iter().zip(messages) {
+                sum.add(call, messages);
+            }
         }
         match failed {
             0 => self.cover.add(records, until - began),
@@ -168,6 +181,7 @@ impl Sum {
             calls,
             latency,
             failed_latency,
+            messages,
             stages,
             timeline,
             slow: _,
@@ -201,7 +215,7 @@ impl Sum {
             // A subject sends each call when it is due, that is, when the previous call has ended.
             send_delay: Times::new(Unit::Ns).into(),
             service_time: None,
-            messages: None,
+            messages: messages.map(|messages| Box::new(messages.into_figures(elapsed_ns))),
             first_byte: None,
             stages: stages
                 .into_iter()

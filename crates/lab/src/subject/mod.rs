@@ -27,7 +27,7 @@ pub(crate) use events::EventsFile;
 pub(crate) use handshake::{Reply, exchange};
 pub(crate) use log::{Log, wait_for_log};
 pub use process::{Start, Subject};
-pub(crate) use records::RecordsFile;
+pub(crate) use records::{RecordsFile, SliceRecords};
 pub(crate) use started::Process;
 
 /// How to start a subject: its program and command-line arguments.

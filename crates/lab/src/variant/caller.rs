@@ -2,7 +2,6 @@
 //! that it is asked for and writes their records to a file.
 
 use std::ops::RangeInclusive;
-use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -13,7 +12,8 @@ use rpcgauge_study::settings::Operation;
 use rustix::thread::sched_getaffinity;
 
 use crate::error::TrialResult;
-use crate::subject::{RecordsFile, Subject, SubjectError};
+use crate::subject::{RecordsFile, SliceRecords, Subject, SubjectError};
+use crate::variant::responses::Responses;
 use crate::variant::verify::{self, CodecSample};
 
 pub(crate) struct Caller {
@@ -33,8 +33,8 @@ const SIZE_BYTES: f64 = 16.0;
 
 /// What a caller's output is compared with.
 enum Proof {
-    /// The workload that provides the expected response to a client's first request.
-    Response(Workload),
+    /// The expected responses to a client's requests.
+    Responses(Responses),
     /// The sample that a codec encodes or decodes.
     Sample(Box<CodecSample>),
 }
@@ -49,8 +49,11 @@ impl Caller {
         let in_flight = settings.in_flight;
         // A library opens one connection per channel or per call in flight; the sum is an upper bound for both.
         let connections = in_flight.saturating_add(settings.channels);
-        let proof = Proof::Response(workload);
-        Self::new(subject, &settings.records, (in_flight, connections), proof)
+        let requests = settings.requests.len() as u64;
+        let proof = Proof::Responses(Responses::new(workload, requests, settings.stream));
+        let messages = settings.message_records.as_deref().zip(settings.stream);
+        let records = RecordsFile::open(&settings.records, messages);
+        Self::new(subject, records, (in_flight, connections), proof)
     }
 
     /// Wraps a running codec, given the settings it was started with.
@@ -60,16 +63,16 @@ impl Caller {
         sample: CodecSample,
     ) -> TrialResult<Self> {
         let proof = Proof::Sample(Box::new(sample));
-        Self::new(subject, &settings.records, (1, 0), proof)
+        let records = RecordsFile::open(&settings.records, None);
+        Self::new(subject, records, (1, 0), proof)
     }
 
     fn new(
         mut subject: Subject,
-        records: &Path,
+        records: Result<RecordsFile, SubjectError>,
         (in_flight, connections): (u32, u32),
         proof: Proof,
     ) -> TrialResult<Self> {
-        let records = RecordsFile::open(records);
         let allowed = sched_getaffinity(None).map_err(|error| SubjectError::Pipe(error.into()))?;
         Ok(Self {
             records: records.map_err(|error| subject.broken_off(error))?,
@@ -95,7 +98,7 @@ impl Caller {
     /// What a codec does; `None` for a client.
     pub(crate) fn operation(&self) -> Option<Operation> {
         match &self.proof {
-            Proof::Response(_) => None,
+            Proof::Responses(_) => None,
             Proof::Sample(sample) => Some(sample.operation),
         }
     }
@@ -126,7 +129,7 @@ impl Caller {
     fn check(&mut self, limit: Duration, stop: &AtomicBool) -> TrialResult {
         let verified = self.subject.verify(limit, stop)?;
         let right = match &self.proof {
-            Proof::Response(workload) => verify::right_response(&verified, workload),
+            Proof::Responses(responses) => verify::right_responses(&verified, responses),
             Proof::Sample(sample) => sample.right(&verified),
         };
         right.map_err(|reason| self.subject.wrong(reason))
@@ -143,7 +146,7 @@ impl Caller {
         limit: Duration,
         stop: &AtomicBool,
         answered: impl FnOnce(),
-    ) -> TrialResult<(SliceDone, Vec<Record>)> {
+    ) -> TrialResult<(SliceDone, SliceRecords)> {
         self.silent()?;
         let asked = monotonic_ns();
         let done = self.subject.slice(ask, limit, stop)?;
@@ -155,9 +158,9 @@ impl Caller {
             Err(error) => Err(SubjectError::Contract(error.to_string())),
         };
         let records = records.and_then(|records| {
-            let checked = self.bounds.check_records(&done, &records);
+            let checked = self.bounds.check_records(&done, &records.calls);
             checked.map_err(|error| SubjectError::Contract(error.to_string()))?;
-            self.check_sizes(&records)?;
+            self.check_sizes(&records.calls)?;
             Ok(records)
         });
         let records = records.map_err(|error| self.subject.broken_off(error))?;

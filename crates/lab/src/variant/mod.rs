@@ -12,6 +12,7 @@
 
 pub(crate) mod call_spec;
 pub(crate) mod caller;
+pub(crate) mod responses;
 pub(crate) mod server;
 pub(crate) mod settings_line;
 pub(crate) mod verify;

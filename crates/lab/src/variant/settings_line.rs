@@ -40,7 +40,7 @@ pub(crate) fn server(
         // nothing reads the marks: they would only make the responses larger.
         marks: call.timing() == Timing::Stages,
         tls: call.tls,
-        stream: None,
+        stream: call.stream,
         protobuf_samples: protobuf_samples(command, call.wire.encoding(), &call.workload, samples)?,
         limits: contract_limits(limits),
     })
@@ -81,8 +81,8 @@ pub(crate) fn client(
         deadline_ms: call.options.deadline_ms,
         marks: call.timing() == Timing::Stages,
         records: records.to_owned(),
-        stream: None,
-        message_records: None,
+        stream: call.stream,
+        message_records: call.stream.map(|_| records.with_extension("messages")),
         protobuf_samples: protobuf_samples(command, call.wire.encoding(), &call.workload, samples)?,
         limits: contract_limits(limits),
     })

@@ -11,13 +11,14 @@ use form::other_form;
 use rpcgauge_contract::{MAX_LINE_BYTES, Operation, Verified};
 use rpcgauge_load::{self as load};
 use rpcgauge_message::{
-    Codec, Compression, Encoding, Limits, Message, MessageType, Workload, first_difference,
+    Codec, Compression, Encoding, Limits, Message, MessageType, first_difference,
 };
 use rpcgauge_study::record::Fault;
 use rpcgauge_trial::{Ending, Stop};
 
 use crate::error::{TrialFailure, TrialResult};
 use crate::subject::one_line;
+use crate::variant::responses::Responses;
 use crate::variant::workload_calls::WorkloadCalls;
 
 /// The minimum number of calls whose responses are compared. The first response can differ from later ones,
@@ -48,6 +49,7 @@ pub(crate) fn prove(
         workload_calls,
         wrong: None,
         call: 0,
+        decoded: 0,
         began: Instant::now(),
         latencies_ns: Vec::new(),
     };
@@ -142,15 +144,16 @@ struct Prover<'a> {
     workload_calls: &'a mut WorkloadCalls,
     wrong: Option<String>,
     call: u64,
+    decoded: u64,
     began: Instant,
     latencies_ns: Vec<u64>,
 }
 
 impl load::Codec for Prover<'_> {
-    fn encode(&mut self, call: u64, out: &mut Vec<u8>) -> Result<(), load::CodecError> {
-        self.call = call;
+    fn encode(&mut self, number: u64, out: &mut Vec<u8>) -> Result<(), load::CodecError> {
+        self.call = number;
         self.began = Instant::now();
-        self.workload_calls.encode(call, out)
+        self.workload_calls.encode(number, out)
     }
 
     fn compresses(&self) -> bool {
@@ -170,9 +173,20 @@ impl load::Codec for Prover<'_> {
         let latency = self.began.elapsed().as_nanos();
         self.latencies_ns
             .push(u64::try_from(latency).unwrap_or(u64::MAX));
-        self.verify(self.call)?;
-        let expected = self.workload_calls.expected(self.call);
-        match other_form(self.workload_calls.wire.encoding(), expected, plain) {
+        let responses = self.workload_calls.responses();
+        // One call is in flight, so that responses arrive in order.
+        let (call, message) = match responses.stream() {
+            None => (self.call, 0),
+            Some(_) => {
+                let calls = self.decoded / responses.per_call();
+                let first = calls * responses.requests_per_call();
+                (first, self.decoded % responses.per_call())
+            }
+        };
+        self.decoded += 1;
+        self.verify(call, message)?;
+        let expected = self.workload_calls.expected(call, message);
+        match other_form(self.workload_calls.wire.encoding(), &expected, plain) {
             None => Ok(()),
             Some(form) => {
                 self.wrong.get_or_insert_with(|| form.clone());
@@ -181,22 +195,43 @@ impl load::Codec for Prover<'_> {
         }
     }
 
-    fn verify(&mut self, call: u64) -> Result<(), load::CodecError> {
-        self.workload_calls.verify(call).inspect_err(|difference| {
-            self.wrong.get_or_insert_with(|| difference.0.clone());
-        })
+    fn verify(&mut self, call: u64, message: u64) -> Result<(), load::CodecError> {
+        self.workload_calls
+            .verify(call, message)
+            .inspect_err(|difference| {
+                self.wrong.get_or_insert_with(|| difference.0.clone());
+            })
     }
 }
 
-/// Checks that a client decoded the response to the first request.
-pub(crate) fn right_response(verified: &Verified, workload: &Workload) -> Result<(), String> {
-    let message = decoded(workload.response_type(), verified)?;
-    match first_difference(&workload.expected(0), &message) {
-        None => Ok(()),
-        Some(difference) => Err(format!(
-            "the message that it decoded is wrong at {difference}"
-        )),
+/// Checks that a client decoded the responses of its first call.
+pub(crate) fn right_responses(verified: &Verified, responses: &Responses) -> Result<(), String> {
+    let messages = match (responses.stream(), verified) {
+        (Some(_), Verified::Stream(messages)) => &messages[..],
+        (Some(_), _) => {
+            return Err(
+                "its calls are streams, but it does not answer \"verify\" with \"stream\""
+                    .to_owned(),
+            );
+        }
+        (None, message) => std::slice::from_ref(message),
+    };
+    if messages.len() as u64 != responses.per_call() {
+        return Err(format!(
+            "it decoded {} messages, not {}",
+            messages.len(),
+            responses.per_call()
+        ));
     }
+    for (number, message) in (0..).zip(messages) {
+        let message = decoded(responses.workload().response_type(), message)?;
+        if let Some(difference) = first_difference(&responses.message(0, number), &message) {
+            return Err(format!(
+                "the message that it decoded is wrong at {difference}"
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Limits for a message in an answer, which is at most one line long.
@@ -282,14 +317,15 @@ impl CodecSample {
 #[cfg(test)]
 mod tests {
     use rpcgauge_contract::JsonText;
-    use rpcgauge_message::WorkloadSpec;
+    use rpcgauge_message::{Workload, WorkloadSpec};
 
     use super::*;
 
     #[test]
     fn a_decoded_message_may_be_json_or_protobuf() {
         let workload = Workload::new(&WorkloadSpec::Hello {}).unwrap();
-        let right = |verified| right_response(&verified, &workload);
+        let responses = Responses::new(workload, 1, None);
+        let right = |verified| right_responses(&verified, &responses);
         let json = |json: &str| Verified::Message(JsonText::new(json.to_owned()).unwrap());
         let protobuf = |bytes: &[u8]| Verified::Protobuf(STANDARD.encode(bytes));
         assert_eq!(right(json(r#"{"message":"Hello, name_0."}"#)), Ok(()));

@@ -2,13 +2,16 @@
 
 use crate::error::{TrialFailure, TrialResult};
 use crate::variant::call_spec::{CallSpec, USER_AGENT, coding_headers, expect, protocol};
+use crate::variant::responses::Responses;
+use rpcgauge_contract::Stream;
 use rpcgauge_load as load;
 use rpcgauge_message::{
-    Codec, EncodeError, Limits, Message, MessageType, Workload, content_type, first_difference,
+    Codec, EncodeError, Limits, Message, MessageType, MethodKind, Workload, content_type,
+    first_difference,
 };
 use rpcgauge_study::record::Fault;
 use rpcgauge_study::settings::{CallOptions, SubjectCall, Wire};
-use rpcgauge_trial::Address;
+use rpcgauge_trial::{Address, Pace, StreamForm, Streaming};
 
 /// The number of requests built in advance if a workload's requests differ, so that building them is not part of a
 /// call. Calls cycle through them.
@@ -26,7 +29,9 @@ pub(crate) struct WorkloadCalls {
     options: CallOptions,
     limits: Limits,
     pub(crate) workload: Workload,
+    responses: Responses,
     requests: Vec<Message>,
+    /// The responses of unary calls.
     expected: Vec<Message>,
     request_codec: Codec,
     response_codec: Codec,
@@ -46,6 +51,7 @@ impl WorkloadCalls {
         let request_codec = codec(workload.request_type(), options.request_compression)?;
         let response_codec = codec(workload.response_type(), options.response_compression)?;
         let distinct = 0..distinct_requests(&workload, REQUESTS);
+        let responses = Responses::new(workload.clone(), distinct.end, call.stream);
         let requests = distinct.clone().map(|call| workload.request(call));
         let requests = requests.collect();
         let expected = distinct.map(|call| workload.expected(call)).collect();
@@ -54,6 +60,7 @@ impl WorkloadCalls {
             options,
             limits,
             workload,
+            responses,
             requests,
             expected,
             request_codec,
@@ -62,8 +69,16 @@ impl WorkloadCalls {
         })
     }
 
-    pub(crate) fn expected(&self, call: u64) -> &Message {
-        Self::in_turn(&self.expected, call)
+    pub(crate) fn responses(&self) -> &Responses {
+        &self.responses
+    }
+
+    /// Response number `message` of the call whose first request has the number `call`.
+    pub(crate) fn expected(&self, call: u64, message: u64) -> Message {
+        match self.responses.stream() {
+            None => Self::in_turn(&self.expected, call).clone(),
+            Some(_) => self.responses.message(call, message),
+        }
     }
 
     /// The calls to a subject that listens at `address`.
@@ -79,7 +94,7 @@ impl WorkloadCalls {
                 tls,
                 protocol: protocol(self.wire.http()),
             },
-            streaming: None,
+            streaming: self.responses.stream().map(streaming),
             request: self.request(authority),
             expect: self.expect(),
             check: None,
@@ -90,7 +105,36 @@ impl WorkloadCalls {
 
     fn expect(&self) -> load::Expect {
         let compression = self.options.response_compression;
-        expect(compression, media_type(self.wire), self.limits)
+        load::Expect {
+            messages: self
+                .responses
+                .stream()
+                .filter(|stream| stream.form().server_streams())
+                .map(|stream| stream.responses().into()),
+            ..expect(compression, self.response_type(), self.limits)
+        }
+    }
+
+    /// The media type of the body of a response; `None` for gRPC, which frames messages.
+    fn response_type(&self) -> Option<&'static str> {
+        match self.responses.stream().map(|stream| stream.form()) {
+            Some(StreamForm::Ndjson) => Some("application/x-ndjson"),
+            Some(StreamForm::Sse) => Some("text/event-stream"),
+            Some(StreamForm::Client | StreamForm::Server | StreamForm::Bidirectional) | None => {
+                media_type(self.wire)
+            }
+        }
+    }
+
+    fn path(&self) -> &str {
+        let kind = match (self.wire, self.responses.stream()) {
+            (Wire::Rest { .. }, _) => return self.workload.rest_path(),
+            (_, None) => MethodKind::Unary,
+            (_, Some(stream)) => stream.method_kind().unwrap_or(MethodKind::Unary),
+        };
+        // A study whose workload has no method of this kind was refused.
+        let path = self.workload.method_of_kind(kind);
+        path.unwrap_or_else(|| self.workload.method_path())
     }
 
     fn request(&self, authority: String) -> load::Request {
@@ -104,13 +148,9 @@ impl WorkloadCalls {
                 method: "POST".to_owned(),
             },
         };
-        let path = match self.wire {
-            Wire::Rest { .. } => self.workload.rest_path(),
-            Wire::Grpc { .. } | Wire::Connect { .. } => self.workload.method_path(),
-        };
         load::Request {
             style,
-            path: path.to_owned(),
+            path: self.path().to_owned(),
             authority,
             headers: self.headers(),
         }
@@ -123,7 +163,9 @@ impl WorkloadCalls {
             headers.push(match self.wire {
                 // A Connect response has the same type as its request.
                 Wire::Connect { .. } => ("connect-protocol-version", "1"),
-                Wire::Rest { .. } | Wire::Grpc { .. } => ("accept", media_type),
+                Wire::Rest { .. } | Wire::Grpc { .. } => {
+                    ("accept", self.response_type().unwrap_or(media_type))
+                }
             });
         }
         headers.extend(coding_headers(self.wire.protocol(), &self.options));
@@ -185,6 +227,19 @@ impl WorkloadCalls {
     }
 }
 
+/// How the engine exchanges the messages of a stream.
+fn streaming(stream: &Stream) -> Streaming {
+    Streaming {
+        messages: Some(stream.requests().into()),
+        pace: if stream.is_in_turn() {
+            Pace::InTurn(0)
+        } else {
+            Pace::Unpaced
+        },
+        ..Streaming::of(stream.form())
+    }
+}
+
 /// The media type of a message that is the whole body; `None` for gRPC, which frames messages.
 fn media_type(wire: Wire) -> Option<&'static str> {
     match wire {
@@ -232,12 +287,12 @@ impl load::Codec for WorkloadCalls {
         Ok(())
     }
 
-    fn verify(&mut self, call: u64) -> Result<(), load::CodecError> {
-        let expected = self.expected(call);
+    fn verify(&mut self, call: u64, message: u64) -> Result<(), load::CodecError> {
+        let expected = self.expected(call, message);
         let Some(response) = &self.response else {
             return Err(wrong("nothing was decoded"));
         };
-        first_difference(expected, response).map_or(Ok(()), |difference| Err(wrong(difference)))
+        first_difference(&expected, response).map_or(Ok(()), |difference| Err(wrong(difference)))
     }
 }
 

@@ -51,7 +51,7 @@ impl Codec for Bounded {
         Ok(())
     }
 
-    fn verify(&mut self, _: u64) -> Result<(), CodecError> {
+    fn verify(&mut self, _: u64, _: u64) -> Result<(), CodecError> {
         Ok(())
     }
 }

@@ -309,7 +309,7 @@ impl<E: FnMut(u64, &mut Vec<u8>)> Codec for Lenient<E> {
         Ok(())
     }
 
-    fn verify(&mut self, _: u64) -> Result<(), CodecError> {
+    fn verify(&mut self, _: u64, _: u64) -> Result<(), CodecError> {
         Ok(())
     }
 }
@@ -365,7 +365,7 @@ impl Codec for Echo {
         }
     }
 
-    fn verify(&mut self, call: u64) -> Result<(), CodecError> {
+    fn verify(&mut self, call: u64, _: u64) -> Result<(), CodecError> {
         self.verified.push(call);
         let right = format!("call {call}");
         if self.decoded != right.as_bytes() {

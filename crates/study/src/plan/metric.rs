@@ -2,6 +2,7 @@
 //!
 //! `report/src/metric.rs` defines which figure of a record a metric is, and its words in a report.
 
+use rpcgauge_trial::StreamForm;
 use serde::{Deserialize, Serialize};
 
 use crate::words::{Named as _, words};
@@ -41,6 +42,12 @@ pub enum Metric {
     Cpu,
     /// Peak resident memory of the server's process, bytes. Variants in one process have no figure.
     ServerMemory,
+    /// Mean time to the first message of a response, ns. Of a unary call, it is the latency.
+    FirstMessage,
+    /// Mean latency of each message of a bidirectional stream, ns. Of a unary call, it is the latency.
+    MessageLatency,
+    /// CPU time of client and server, ns per message of the streaming side. Of a unary call, it is that per call.
+    MessageCpu,
 }
 
 /// Which calls or operations have a figure for a metric.
@@ -75,6 +82,9 @@ words! { Metric, "metric":
     "first-calls" => FirstCalls,
     "cpu" => Cpu,
     "server-memory" => ServerMemory,
+    "first-message" => FirstMessage,
+    "message-latency" => MessageLatency,
+    "message-cpu" => MessageCpu,
 }
 
 impl Metric {
@@ -97,6 +107,9 @@ impl Metric {
             Self::FirstCalls => (Has::ColdCalls, "Are the first calls after a start faster"),
             Self::Cpu => (Has::Calls, "Do client and server use less CPU"),
             Self::ServerMemory => (Has::Calls, "Does the server use less memory"),
+            Self::FirstMessage => (Has::Calls, "Does the first message arrive sooner"),
+            Self::MessageLatency => (Has::Calls, "Is a message responded to faster"),
+            Self::MessageCpu => (Has::Calls, "Do client and server use less CPU per message"),
         }
     }
 
@@ -118,6 +131,15 @@ impl Metric {
     /// Whether only trials with stage stamps have the figure.
     pub fn needs_stages(self) -> bool {
         self.row().0 == Has::Stages
+    }
+
+    /// Whether calls that stream in this form have the figure.
+    pub fn is_of_stream(self, form: StreamForm) -> bool {
+        match self {
+            Self::FirstMessage => form.server_streams(),
+            Self::MessageLatency => form == StreamForm::Bidirectional,
+            _ => true,
+        }
     }
 
     /// Whether only variants with `cold-calls` have the figure.

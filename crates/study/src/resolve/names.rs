@@ -178,9 +178,12 @@ impl<'v> Names<'v> {
             let (name, settings) = (&one.variant.name, &one.variant.settings);
             let in_server = matches!(
                 metric,
-                Metric::ServerCpu | Metric::Cpu | Metric::ServerMemory
+                Metric::ServerCpu | Metric::Cpu | Metric::ServerMemory | Metric::MessageCpu
             );
-            let is_cpu = matches!(metric, Metric::ClientCpu | Metric::ServerCpu | Metric::Cpu);
+            let is_cpu = matches!(
+                metric,
+                Metric::ClientCpu | Metric::ServerCpu | Metric::Cpu | Metric::MessageCpu
+            );
             let does_not_time_them = || {
                 format!(
                     "is about the first calls after a start, and \"{name}\" does not time them; \
@@ -215,9 +218,19 @@ impl<'v> Names<'v> {
                 Target::Call(call) if call.cold_calls == 0 && metric.needs_cold_calls() => {
                     does_not_time_them()
                 }
+                Target::Call(call)
+                    if call
+                        .stream
+                        .is_some_and(|stream| !metric.is_of_stream(stream.form())) =>
+                {
+                    let form = call
+                        .stream
+                        .map_or("", |stream| stream.form().article_and_title());
+                    format!("does not exist for {form}, which \"{name}\" is; use another metric")
+                }
                 Target::Call(call) if call.timing() == Timing::Load && metric.needs_stages() => {
                     format!(
-                        "exists only with one call in flight, and \"{name}\" has more or a rate; \
+                        "exists only with one unary call in flight, and \"{name}\" streams, has more or a rate; \
                          use another metric, or in-flight = 1"
                     )
                 }

@@ -66,6 +66,9 @@ impl Resolver<'_> {
             let message = format!("variant \"{}\" compresses, but {why}", one.name);
             return Err(self.source.error(scale.span(), message));
         }
+        if let Target::Call(call) = &settings.target {
+            self.check_method(one, call)?;
+        }
         if let Some(encoding) = settings.target.encoding() {
             let sent = (
                 workload,
@@ -172,6 +175,17 @@ impl<'r, 'a> Check<'r, 'a> {
                 "times the first calls of rpcgauge's own client to a server that it has started; leave it out \
                  for another client or a live service",
             )?;
+        }
+        if let Some(stream) = &call.stream {
+            self.refuse(
+                |key| *key == Key::ColdCalls,
+                "times the first unary calls; leave it out for streams",
+            )?;
+            if !stream.form().is_grpc() && !call.options.response_compression.is_none() {
+                let message =
+                    "a stream of text is not compressed; leave \"response-compression\" out";
+                return Err(self.error(Some(Key::Stream), message));
+            }
         }
         if call.link.is_some() && call.transport == Transport::Unix {
             let message = "a Unix socket cannot be used over a link; write transport = \"tcp\" or link = \"loopback\", \

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::ops::Range;
 
-use rpcgauge_message::{OverLimit, Workload, WorkloadSpec};
+use rpcgauge_message::{MethodKind, OverLimit, Workload, WorkloadSpec};
 use toml::Spanned;
 
 use super::{Resolver, Sent, once};
@@ -12,7 +12,7 @@ use crate::features::WorkloadKind;
 use crate::file::{Layer, ServiceWritten, WorkloadWritten};
 use crate::read::place;
 use crate::setting::Key;
-use crate::settings::Sample;
+use crate::settings::{Protocol, Sample, SubjectCall};
 use crate::words::Named as _;
 
 /// The merged layers of a variant.
@@ -94,6 +94,52 @@ impl Resolver<'_> {
                 Ok(spec)
             }
         }
+    }
+
+    /// Checks that the workload has a method of the kind that a gRPC or Connect call needs.
+    pub(super) fn check_method(
+        &mut self,
+        one: &Wanted<'_>,
+        call: &SubjectCall,
+    ) -> Result<(), StudyError> {
+        let needed = match &call.stream {
+            None if call.wire.protocol() == Protocol::Rest => return Ok(()),
+            None => MethodKind::Unary,
+            Some(stream) => match stream.method_kind() {
+                Some(kind) => kind,
+                None => return Ok(()),
+            },
+        };
+        // A workload that cannot be built was refused earlier, or its trials report it.
+        let Ok(workload) = once(&mut self.made, call.workload.clone(), Workload::new) else {
+            return Ok(());
+        };
+        if workload.method_of_kind(needed).is_some() {
+            return Ok(());
+        }
+        let is = |kind: MethodKind| match kind.streams() {
+            None => "unary".to_owned(),
+            Some(side) => format!("{side}-streaming"),
+        };
+        let path = workload.method_path().trim_start_matches('/');
+        let kinds: Vec<MethodKind> = workload.methods().map(|(kind, _)| kind).collect();
+        let instead = match (&kinds[..], one.merged.workload) {
+            ([only], Some(WorkloadWritten::Own(..))) => match only.streams() {
+                None => "leave \"stream\" out".to_owned(),
+                Some(side) => format!("write stream = \"{side}\""),
+            },
+            _ => "leave \"stream\" out, or stream \"items\" or a method of your own".to_owned(),
+        };
+        let message = format!(
+            "variant \"{}\": {path} is {} and not {}; {instead}",
+            one.name,
+            is(kinds[0]),
+            is(needed),
+        );
+        let place = one.merged.layer.span(Key::Stream);
+        Err(self
+            .source
+            .error(place.unwrap_or_else(|| one.span.clone()), message))
     }
 
     /// Checks, once for each way of sending, that readers accept a variant's messages. Otherwise every trial would

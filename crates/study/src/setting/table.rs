@@ -1,6 +1,8 @@
 //! The rows of the settings table.
 
+use rpcgauge_contract::{MAX_STREAM_MESSAGES, Stream};
 use rpcgauge_message::{Compression, Encoding};
+use rpcgauge_trial::StreamForm;
 
 use super::{CALLS, DEADLINE, LINK, Misfit, RUNTIME, Setting, UNTIL, Value, Values, missing};
 use crate::features::Role;
@@ -23,6 +25,9 @@ pub(crate) enum Key {
     Protocol,
     Http,
     Encoding,
+    Stream,
+    Messages,
+    InTurn,
     Compression,
     RequestCompression,
     ResponseCompression,
@@ -76,6 +81,9 @@ const OF_CALLS: &[Key] = &[
     Key::Style,
     Key::Protocol,
     Key::Http,
+    Key::Stream,
+    Key::Messages,
+    Key::InTurn,
     Key::RequestCompression,
     Key::ResponseCompression,
     Key::Threads,
@@ -106,6 +114,12 @@ const LIVE_GRPC_OVER_HTTP_1: Misfit =
     Misfit::Refused("gRPC needs HTTP/2; write http = \"2\", or leave it out");
 const NO_RATE: Misfit =
     Misfit::Absent("spaces calls at a \"rate\", and there is none; write rate = 1000");
+const NO_STREAM: Misfit = Misfit::Absent(
+    "is for streams, and the calls are unary; write stream = \"server\", or leave it out",
+);
+const NOT_A_STREAM: Misfit = Misfit::Refused(
+    "a stream has 1 to 1,000,000 messages, and only those of a bidirectional stream are sent in turn",
+);
 const NO_CLIENT: Misfit = Misfit::Absent(
     "applies to client subjects, but rpcgauge's engine makes the calls here; write client = \"…\"",
 );
@@ -242,6 +256,60 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
         },
         missing_feature: |s, has, _| missing(&has.encodings, s.target.encoding()?),
         column: "encoding",
+        ..ROW
+    },
+    Setting {
+        key: Key::Stream,
+        name: "stream",
+        values: words::<StreamForm>(),
+        // Absent unless set, as in plans of earlier versions.
+        get: |s| Value::word(call(s)?.stream?.form()),
+        set: |s, value| {
+            let form = value.to_word()?;
+            let stream = Stream::new(form, DEFAULT_STREAM_MESSAGES, false);
+            set_stream(s, stream)
+        },
+        missing_feature: |s, has, _| missing(&has.streams, call(s)?.stream?.form()),
+        column: CALLS,
+        describe: |s, _| {
+            call(s)
+                .and_then(|call| call.stream)
+                .map_or_else(String::new, |stream| {
+                    format!("as {} of", stream.form().article_and_title())
+                })
+        },
+        ..ROW
+    },
+    Setting {
+        key: Key::Messages,
+        name: "messages",
+        values: Values::Whole(1..=MAX_STREAM_MESSAGES as u64),
+        get: |s| Some(Value::Whole(call(s)?.stream?.messages().into())),
+        set: |s, value| {
+            let stream = call_mut(s)?.stream.ok_or(NO_STREAM)?;
+            set_stream(
+                s,
+                Stream::new(stream.form(), value.to_whole()?, stream.is_in_turn()),
+            )
+        },
+        column: CALLS,
+        describe: |_, value| format!("{value} messages"),
+        ..ROW
+    },
+    Setting {
+        key: Key::InTurn,
+        name: "in-turn",
+        values: Values::Flag,
+        get: |s| call(s)?.stream?.is_in_turn().then_some(Value::Flag(true)),
+        set: |s, value| {
+            let stream = call_mut(s)?.stream.ok_or(NO_STREAM)?;
+            set_stream(
+                s,
+                Stream::new(stream.form(), stream.messages(), value.to_flag()?),
+            )
+        },
+        column: CALLS,
+        describe: |_, _| "in turn".into(),
         ..ROW
     },
     Setting {
@@ -736,6 +804,14 @@ fn set_http(settings: &mut Settings, http: HttpVersion) -> Result<(), Misfit> {
     }
 }
 
+/// Puts a stream into a call whose protocol and encoding are already set.
+fn set_stream(settings: &mut Settings, stream: Result<Stream, &str>) -> Result<(), Misfit> {
+    let call = call_mut(settings)?;
+    let stream = stream.map_err(|_| NOT_A_STREAM)?;
+    call.wire.check_stream(&stream).map_err(Misfit::Refused)?;
+    put(&mut call.stream, Ok(Some(stream)))
+}
+
 fn transport(settings: &Settings) -> Option<Transport> {
     match &settings.target {
         Target::Call(call) => Some(call.transport),
@@ -755,6 +831,9 @@ fn one_compression(settings: &Settings) -> Option<Compression> {
         }
     }
 }
+
+/// The number of messages of a stream if it is not set.
+const DEFAULT_STREAM_MESSAGES: u32 = 100;
 
 const COUNT: Values = Values::Whole(1..=u32::MAX as u64);
 const COUNT_IN_FLIGHT: Values = Values::Whole(1..=MAX_IN_FLIGHT as u64);

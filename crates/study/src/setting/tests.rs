@@ -25,10 +25,19 @@ fn set(key: Key, settings: &mut Settings, value: &Value) {
     assert_eq!(set, Ok(()), "{} = {value}", key.row().name);
 }
 
-/// The settings with a value, if they have the setting. For `arrivals`, a rate is set first.
+/// The settings with a value, if they have the setting. What the value depends on is set first.
 fn with(row: &Setting, value: &Value, mut settings: Settings) -> Option<Settings> {
-    if row.key == Key::Arrivals {
-        (Key::Rate.row().set)(&mut settings, &Value::Rate(1.0)).ok()?;
+    let grpc = (Key::Protocol, Value::Word("grpc"));
+    let first = match (row.key, value) {
+        (Key::Arrivals, _) => vec![(Key::Rate, Value::Rate(1.0))],
+        (Key::Stream, Value::Word("client" | "server" | "bidirectional")) => vec![grpc],
+        (Key::Messages | Key::InTurn, _) => {
+            vec![grpc, (Key::Stream, Value::Word("bidirectional"))]
+        }
+        _ => Vec::new(),
+    };
+    for (key, value) in first {
+        (key.row().set)(&mut settings, &value).ok()?;
     }
     (row.set)(&mut settings, value).ok()?;
     Some(settings)

@@ -1,5 +1,6 @@
 //! What a variant measures. Each kind of target has only the settings that apply to it.
 
+use rpcgauge_contract::Stream;
 use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
 
 use super::{
@@ -31,6 +32,8 @@ pub struct SubjectCall {
     pub workload: WorkloadSpec,
     /// What is on the wire.
     pub wire: Wire,
+    /// How messages are exchanged; `None` for unary calls. [`Wire::check_stream`] says what fits.
+    pub stream: Option<Stream>,
     /// How calls are sent.
     pub options: CallOptions,
     /// The number of threads, or processes, that serve.
@@ -106,6 +109,7 @@ impl SubjectCall {
             client: None,
             workload,
             wire: Wire::default_for(protocol),
+            stream: None,
             options: CallOptions::default(),
             threads: 1,
             transport: Transport::Tcp,
@@ -124,6 +128,7 @@ impl SubjectCall {
         [
             protocol != Protocol::Rest,
             self.wire != Wire::default_for(protocol),
+            self.stream.is_some(),
             compressions != [Compression::None; 2],
             self.transport != Transport::Tcp,
             options.connection != ConnectionUse::Reuse,
@@ -133,10 +138,10 @@ impl SubjectCall {
         .count()
     }
 
-    /// Stages need a closed loop with one call in flight; everything else is timed as load.
+    /// Stages need a closed loop with one unary call in flight; everything else is timed as load.
     pub fn timing(&self) -> Timing {
         match self.options.schedule {
-            Schedule::Closed { in_flight: 1 } => Timing::Stages,
+            Schedule::Closed { in_flight: 1 } if self.stream.is_none() => Timing::Stages,
             _ => Timing::Load,
         }
     }

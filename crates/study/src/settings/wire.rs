@@ -1,6 +1,8 @@
 //! What is on the wire: a protocol, with the options that it allows.
 
+use rpcgauge_contract::Stream;
 use rpcgauge_message::Encoding;
+use rpcgauge_trial::StreamForm;
 
 use super::{HttpVersion, Protocol};
 
@@ -76,6 +78,31 @@ impl Wire {
         | Self::Rest { encoding, .. }
         | Self::Connect { encoding, .. }) = self;
         encoding
+    }
+
+    /// Checks that it can carry a stream.
+    ///
+    /// # Errors
+    /// Returns what carries the stream, as a sentence.
+    pub fn check_stream(self, stream: &Stream) -> Result<(), &'static str> {
+        match (self, stream.form()) {
+            (
+                Self::Grpc { .. },
+                StreamForm::Client | StreamForm::Server | StreamForm::Bidirectional,
+            ) => Ok(()),
+            (Self::Rest { encoding, .. }, StreamForm::Ndjson | StreamForm::Sse)
+                if encoding.is_json() =>
+            {
+                Ok(())
+            }
+            (_, StreamForm::Ndjson | StreamForm::Sse) => Err(
+                "streams of text are REST with JSON; write protocol = \"rest\" and encoding = \"json\"",
+            ),
+            (_, _) => Err(
+                "client, server and bidirectional streams are gRPC; write protocol = \"grpc\", or stream = \"ndjson\" \
+                 or \"sse\"",
+            ),
+        }
     }
 
     /// The same protocol with another encoding.

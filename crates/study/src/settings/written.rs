@@ -1,6 +1,7 @@
 //! The form of settings in a plan: one table for all kinds of target. A setting that does not apply to a target is
 //! written with its default, as in plans of earlier versions.
 
+use rpcgauge_contract::Stream;
 use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
 use rpcgauge_trial::is_default;
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,8 @@ pub(super) struct Written {
     http: HttpVersion,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     encoding: Option<Encoding>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    stream: Option<Stream>,
     request_compression: Compression,
     response_compression: Compression,
     #[serde(default = "one_thread", skip_serializing_if = "is_one_thread")]
@@ -83,6 +86,7 @@ impl From<Settings> for Written {
                     client,
                     workload,
                     wire,
+                    stream,
                     options,
                     threads,
                     transport,
@@ -98,6 +102,7 @@ impl From<Settings> for Written {
                 };
                 let encoding = Some(wire.encoding());
                 Self {
+                    stream,
                     threads,
                     transport,
                     tls,
@@ -180,6 +185,7 @@ impl Written {
             protocol,
             http,
             encoding,
+            stream: None,
             request_compression,
             response_compression,
             threads: 1,
@@ -224,20 +230,27 @@ impl TryFrom<Written> for Settings {
                 server,
                 client,
                 workload,
-            } => Target::from(SubjectCall {
-                server,
-                client,
-                workload,
-                wire: Wire::new(protocol, http, encoding?)
-                    .ok_or("a variant uses gRPC over HTTP/1.1")?,
-                options,
-                threads: written.threads,
-                transport: written.transport,
-                tls: written.tls,
-                link: written.link,
-                cold_calls: written.cold_calls,
-                runtime,
-            }),
+            } => {
+                let wire = Wire::new(protocol, http, encoding?);
+                let wire = wire.ok_or("a variant uses gRPC over HTTP/1.1")?;
+                if let Some(stream) = &written.stream {
+                    wire.check_stream(stream)?;
+                }
+                Target::from(SubjectCall {
+                    server,
+                    client,
+                    workload,
+                    wire,
+                    stream: written.stream,
+                    options,
+                    threads: written.threads,
+                    transport: written.transport,
+                    tls: written.tls,
+                    link: written.link,
+                    cold_calls: written.cold_calls,
+                    runtime,
+                })
+            }
             WrittenTarget::Codec {
                 codec,
                 operation,

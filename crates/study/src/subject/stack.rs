@@ -80,6 +80,7 @@ impl Stack {
             ("protocols", EITHER, true),
             ("transports", EITHER, true),
             ("tls", EITHER, false),
+            ("streams", EITHER, false),
             ("styles", CLIENT, true),
             ("connections", CLIENT, false),
             ("channels", CLIENT, false),

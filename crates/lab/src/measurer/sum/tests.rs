@@ -22,6 +22,14 @@ fn record(begin: u64, end: u64) -> Record {
     }
 }
 
+/// The records of a slice of unary calls or batches.
+fn of(calls: &[Record]) -> SliceRecords {
+    SliceRecords {
+        calls: calls.to_vec(),
+        messages: Vec::new(),
+    }
+}
+
 fn finish(sum: Sum) -> TrialFigures {
     let warmup = Warmup {
         calls: 0,
@@ -66,13 +74,13 @@ fn done(cpu_ns: Option<u64>, error: Option<&str>) -> SliceDone {
 
 #[test]
 fn slices_add_up_and_what_is_between_them_does_not_count() {
-    let mut sum = Sum::new(None);
+    let mut sum = Sum::new(None, None);
     sum.add(
-        &[record(100, 150), record(120, 200)],
+        &of(&[record(100, 150), record(120, 200)]),
         &done(Some(30), None),
         2,
     );
-    sum.add(&[record(5_000, 5_050)], &done(Some(12), None), 1);
+    sum.add(&of(&[record(5_000, 5_050)]), &done(Some(12), None), 1);
     // With two calls in flight, a third would have been due when the first one ended.
     assert_eq!((sum.calls.started, sum.elapsed_ns), (3, 50 + 50));
     let all = finish(sum);
@@ -113,12 +121,12 @@ fn slices_add_up_and_what_is_between_them_does_not_count() {
 
 #[test]
 fn a_batch_counts_as_operations_of_its_mean() {
-    let mut sum = Sum::new(Some(Operation::Decode));
+    let mut sum = Sum::new(Some(Operation::Decode), None);
     let batch = Record {
         operations: 3_000,
         ..record(1_000, 21_000)
     };
-    sum.add(&[batch], &done(None, None), 0);
+    sum.add(&of(&[batch]), &done(None, None), 0);
     let all = finish(sum);
     assert_eq!(all.calls.answered, 3_000);
     assert_eq!(all.stages.keys().collect::<Vec<_>>(), [&Stage::Decode]);
@@ -143,8 +151,8 @@ fn a_slow_batch_is_slow_as_a_whole() {
     };
     let mut batches: Vec<Record> = (0..16).map(|n| batch(n * 100, n * 100 + 100)).collect();
     batches.push(batch(2_000, 2_900));
-    let mut sum = Sum::new(Some(Operation::Encode));
-    sum.add(&batches, &done(None, None), 0);
+    let mut sum = Sum::new(Some(Operation::Encode), None);
+    sum.add(&of(&batches), &done(None, None), 0);
     let (slow, from_ns) = sum.slow();
     let found = slow.kept().iter();
     let found = found.map(|call| (call.due, call.latency, call.usual));
@@ -161,9 +169,9 @@ fn the_records_of_calls_in_flight_cover_the_time() {
             ..record(n * step, n * step + took)
         };
         let calls: Vec<Record> = (0..count).map(call).collect();
-        let mut sum = Sum::new(None);
-        sum.add(&calls, &done(None, None), 0);
-        sum.add(&[record(90_000_000, 90_009_000)], &done(None, None), 0);
+        let mut sum = Sum::new(None, None);
+        sum.add(&of(&calls), &done(None, None), 0);
+        sum.add(&of(&[record(90_000_000, 90_009_000)]), &done(None, None), 0);
         sum.failure(in_flight).unwrap_or_default()
     };
     assert_eq!(failure(1, 20, 10_000, 4_000, false), "");
@@ -179,15 +187,15 @@ fn the_records_of_calls_in_flight_cover_the_time() {
 
 #[test]
 fn failed_calls_are_no_latency_and_keep_their_reason() {
-    let mut sum = Sum::new(None);
+    let mut sum = Sum::new(None, None);
     let failed = Record {
         failed: true,
         ..record(100, 200)
     };
     let slice = [failed, record(200, 250), failed];
-    sum.add(&slice, &done(None, Some("refused\n")), 0);
-    sum.add(&slice[..1], &done(None, Some("refused")), 0);
-    sum.add(&slice[..1], &done(None, None), 0);
+    sum.add(&of(&slice), &done(None, Some("refused\n")), 0);
+    sum.add(&of(&slice[..1]), &done(None, Some("refused")), 0);
+    sum.add(&of(&slice[..1]), &done(None, None), 0);
     let all = finish(sum);
     assert_eq!((all.calls.started, all.calls.answered), (5, 1));
     assert_eq!(all.calls.failed.get(&FailureKind::CallFailed), Some(&4));

@@ -131,7 +131,7 @@ impl StackCheck<'_> {
         drop(server);
         let _server = self.serve(way, path)?;
         let (done, records) = client.slice(&ask, PATIENCE, self.stop, || ())?;
-        let reason = if records.iter().any(|record| record.failed) {
+        let reason = if records.calls.iter().any(|record| record.failed) {
             "its call failed after the server had restarted: it must reopen its connection before the \
              first recorded call"
         } else if done.reopened == 0 {

@@ -126,9 +126,13 @@ impl StackCheck<'_> {
     }
 
     pub(super) fn prove(&self, up: &mut Up) -> TrialResult {
+        let trial = up.calls.trial();
         let calls = load::Trial {
-            timing: Timing::Stages,
-            ..up.calls.trial()
+            timing: match trial.streaming {
+                None => Timing::Stages,
+                Some(_) => Timing::Load,
+            },
+            ..trial
         };
         let (measured, _) = verify::prove(&mut up.workload_calls, &calls, 0, self.stop)
             .map_err(|failure| up.subject.explain(failure))?;

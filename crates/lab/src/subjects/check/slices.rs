@@ -28,6 +28,7 @@ impl StackCheck<'_> {
         ] {
             let ask = SliceAsk { skip, until, batch };
             let (done, records) = caller.slice(&ask, PATIENCE, self.stop, || ())?;
+            let records = records.calls;
             let count = records.len() as u64;
             let is_right = match until {
                 Until::Calls(calls) => count == calls,

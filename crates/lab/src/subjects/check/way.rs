@@ -4,6 +4,7 @@
 use std::fmt;
 use std::sync::LazyLock;
 
+use rpcgauge_contract::Stream;
 use rpcgauge_message::workload::OwnWorkload;
 use rpcgauge_message::{Compression, Encoding, Schema, WorkloadSpec};
 use rpcgauge_study::features::{CompressionKind, Features, Role, WorkloadKind};
@@ -17,6 +18,9 @@ use crate::error::TrialResult;
 /// The number of rows in workloads: enough to verify that lists are handled as lists.
 const ROWS: u32 = 3;
 
+/// The number of messages in streams.
+const MESSAGES: u32 = 5;
+
 /// One way to make calls.
 #[derive(Debug, Clone)]
 pub(super) struct Way {
@@ -24,6 +28,7 @@ pub(super) struct Way {
     pub(super) coding: Coding,
     pub(super) transport: Transport,
     pub(super) tls: bool,
+    pub(super) stream: Option<Stream>,
     /// The number of the server's threads.
     pub(super) threads: u32,
 }
@@ -46,14 +51,24 @@ impl Way {
                 for &transport in &features.transports {
                     for tls in [false].into_iter().chain(with_tls) {
                         let codings = Coding::all(features).into_iter();
-                        ways.extend(codings.filter_map(|coding| {
-                            Some(Self {
-                                // No subject.toml declares gRPC on HTTP/1.1.
-                                wire: Wire::new(protocol, http, coding.encoding)?,
-                                coding,
-                                transport,
-                                tls,
-                                threads: 1,
+                        ways.extend(codings.flat_map(|coding| {
+                            // No subject.toml declares gRPC on HTTP/1.1.
+                            let wire = Wire::new(protocol, http, coding.encoding);
+                            wire.into_iter().flat_map(move |wire| {
+                                let streams = streams(features, wire, &coding).map(Some);
+                                let of = |stream| Self {
+                                    wire,
+                                    coding: coding.clone(),
+                                    transport,
+                                    tls,
+                                    stream,
+                                    threads: 1,
+                                };
+                                [None]
+                                    .into_iter()
+                                    .chain(streams)
+                                    .map(of)
+                                    .collect::<Vec<_>>()
                             })
                         }));
                     }
@@ -72,6 +87,7 @@ impl Way {
                 style,
             }),
             wire: self.wire,
+            stream: self.stream,
             threads: self.threads,
             transport: self.transport,
             tls: self.tls,
@@ -86,7 +102,16 @@ impl Way {
     pub(super) fn values(&self) -> Vec<String> {
         let (protocol, http) = (self.wire.protocol().as_str(), self.wire.http().as_str());
         let values = [protocol, http, self.transport.as_str(), self.tls_word()];
-        [&values.map(str::to_owned)[..], &self.coding.values()].concat()
+        let values = values.map(str::to_owned);
+        [&values[..], &[self.stream_words()], &self.coding.values()].concat()
+    }
+
+    fn stream_words(&self) -> String {
+        let words = |stream: Stream| {
+            let in_turn = if stream.is_in_turn() { " in turn" } else { "" };
+            format!(", {}{in_turn}", stream.form().title())
+        };
+        self.stream.map(words).unwrap_or_default()
     }
 
     fn tls_word(&self) -> &'static str {
@@ -157,10 +182,27 @@ impl fmt::Display for Way {
         let (transport, tls) = (self.transport.as_str(), self.tls_word());
         write!(
             f,
-            "{protocol} on HTTP/{http} over {transport}{tls}, {}",
-            self.coding
+            "{protocol} on HTTP/{http} over {transport}{tls}, {}{}",
+            self.coding,
+            self.stream_words()
         )
     }
+}
+
+/// The streams that a stack declares for calls like these. Compression is not part of a stream of text.
+fn streams<'f>(
+    features: &'f Features,
+    wire: Wire,
+    coding: &Coding,
+) -> impl Iterator<Item = Stream> + use<'f> {
+    let is_plain = coding.compression.is_none();
+    let streams = coding.workload == WorkloadKind::Items;
+    let forms = features.streams.iter().filter(move |_| streams);
+    forms.flat_map(move |form| {
+        let stream = |in_turn| Stream::new(*form, MESSAGES, in_turn).ok();
+        let both = [stream(false), stream(true)].into_iter().flatten();
+        both.filter(move |stream| wire.check_stream(stream).is_ok() && (form.is_grpc() || is_plain))
+    })
 }
 
 /// A method of a user's own, in the form in which a user would provide it.

@@ -114,8 +114,8 @@ fn a_call_goes_through_its_stages_and_is_verified() {
     workload_calls.decompress(&response, &mut restored).unwrap();
     assert_eq!(restored, right);
     workload_calls.decode(&restored).unwrap();
-    workload_calls.verify(5).unwrap();
-    let wrong = workload_calls.verify(6).unwrap_err().to_string();
+    workload_calls.verify(5, 0).unwrap();
+    let wrong = workload_calls.verify(6, 0).unwrap_err().to_string();
     assert!(wrong.starts_with("$.message: expected"), "{wrong}");
 }
 
@@ -137,6 +137,6 @@ fn prepared_bodies_are_what_a_call_would_send() {
 #[test]
 fn nothing_decoded_is_no_right_response() {
     let mut workload_calls = workload_calls(&call(Protocol::Grpc, Encoding::Protobuf));
-    assert!(workload_calls.verify(0).is_err());
+    assert!(workload_calls.verify(0, 0).is_err());
     assert!(workload_calls.decode(&[0xff]).is_err());
 }

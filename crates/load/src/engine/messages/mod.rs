@@ -23,6 +23,7 @@ use super::ledger::Call;
 use super::outgoing::{Outgoing, framed};
 use super::phases::Phase;
 use super::response::Keep;
+use super::stamps::Stamps;
 use crate::bodies::{Bodies, Body, Codec, CodecError, MixBodies, ResponseCheck};
 use crate::clock;
 use crate::error::LoadError;
@@ -58,6 +59,8 @@ pub(super) struct Messages<'b, 'r> {
     grpc: bool,
     /// Whether stages are timed.
     timed: bool,
+    /// Whether calls stream.
+    streams: bool,
     /// A buffer for the uncompressed form of a compressed request or response.
     plain: Vec<u8>,
     /// The last encoded request. Its memory is reused once the connection has released it.
@@ -75,8 +78,8 @@ enum Kind<'b> {
     PerCall {
         codec: &'b mut dyn Codec,
         compresses: bool,
-        /// The call whose response was decoded last, if it has not been verified yet.
-        unverified: Option<u64>,
+        /// The call whose response was decoded last, and which of its messages it is, if it has not been verified yet.
+        unverified: Option<(u64, u64)>,
     },
 }
 
@@ -130,17 +133,16 @@ impl<'b, 'r> Messages<'b, 'r> {
             let what = "the number of calls with bodies";
             return Err(LoadError::setting(what, "that of the mix"));
         }
-        let uses_codec = match &bodies {
-            Bodies::PerCall(_) => true,
-            Bodies::Prepared { verifier, .. } => verifier.is_some(),
-            Bodies::Streamed(_) | Bodies::Mixed(_) => false,
-        };
-        if uses_codec && trial.streaming.is_some() {
-            let what = "the messages of streaming calls";
-            return Err(LoadError::setting(
-                what,
-                "encoded in advance, without a verifier",
-            ));
+        let has_verifier = matches!(
+            &bodies,
+            Bodies::Prepared {
+                verifier: Some(_),
+                ..
+            }
+        );
+        if has_verifier && trial.streaming.is_some() {
+            let what = "the prepared messages of streaming calls";
+            return Err(LoadError::setting(what, "without a verifier"));
         }
         if !checks.is_empty() && checks.len() != calls.max(1) {
             let what = "the number of checks of responses";
@@ -167,6 +169,7 @@ impl<'b, 'r> Messages<'b, 'r> {
             checking: (!checks.is_empty()).then(|| Checking::new(checks)),
             grpc,
             timed: trial.timing == Timing::Stages,
+            streams: trial.streaming.is_some(),
             plain: Vec::new(),
             last: Outgoing::default(),
             sizes: Sizes::new(trial.expect.encoding.is_some()),
@@ -187,7 +190,7 @@ impl<'b, 'r> Messages<'b, 'r> {
                 Phase::WarmUp => (number < bodies[0].len() as u64, false),
                 _ => (false, samples.take()),
             },
-            Kind::PerCall { .. } => (number < 1 && phase == Phase::WarmUp, false),
+            Kind::PerCall { .. } => (number < 1 && phase == Phase::WarmUp && !self.streams, false),
         };
         match (now, later) {
             (true, _) => Verify::Now,
@@ -229,10 +232,10 @@ impl<'b, 'r> Messages<'b, 'r> {
         if let Kind::PerCall {
             codec, unverified, ..
         } = &mut self.kind
-            && let Some(call) = unverified.take()
+            && let Some((call, message)) = unverified.take()
         {
             let wrong = |error| LoadError::WrongResponse { call, error };
-            codec.verify(call).map_err(wrong)?;
+            codec.verify(call, message).map_err(wrong)?;
         }
         Ok(())
     }
@@ -277,8 +280,11 @@ impl<'b, 'r> Messages<'b, 'r> {
         call: &'c mut Call,
     ) -> Result<&'c Outgoing, CodecError> {
         let counts = call.measured && call.retries == 0;
-        let (number, stamps) = (call.number, &mut call.stamps);
-        let outgoing = match (&call.body, &mut self.kind) {
+        let number = call.number;
+        if self.decodes() {
+            self.encode(number, &mut call.stamps)?;
+        }
+        let outgoing = match (&call.body, &self.kind) {
             (Some(own), _) => own,
             (None, Kind::Prepared { bodies, .. }) => {
                 let bodies = &bodies[call.mix_call];
@@ -287,51 +293,56 @@ impl<'b, 'r> Messages<'b, 'r> {
             (None, Kind::Streamed(_)) => {
                 return lost();
             }
-            (
-                None,
-                Kind::PerCall {
-                    codec, compresses, ..
-                },
-            ) => {
-                let mut body = reclaimed(std::mem::take(&mut self.last.body));
-                // Reserves room for the prefix, so that the message is encoded in place. Moving it, which
-                // only gRPC would need, would bias comparisons with HTTP.
-                let prefix = if self.grpc {
-                    body.extend_from_slice(&ROOM);
-                    PREFIX_LENGTH
-                } else {
-                    0
-                };
-                stamp(self.timed, &mut stamps.encoding);
-                let plain = if *compresses {
-                    self.plain.clear();
-                    codec.encode(number, &mut self.plain)?;
-                    stamp(self.timed, &mut stamps.encoded);
-                    codec.compress(&self.plain, &mut body)?;
-                    stamp(self.timed, &mut stamps.compressed);
-                    self.plain.len()
-                } else {
-                    codec.encode(number, &mut body)?;
-                    stamp(self.timed, &mut stamps.encoded);
-                    body.len().saturating_sub(prefix)
-                };
-                let carried = body.len().saturating_sub(prefix);
-                if self.grpc {
-                    write_prefix(&mut body, carried, *compresses)?;
-                }
-                self.last = Outgoing {
-                    body: Bytes::from(body),
-                    plain: plain as u64,
-                    carried: carried as u64,
-                    own: None,
-                };
-                &self.last
-            }
+            (None, Kind::PerCall { .. }) => &self.last,
         };
         if counts {
             self.sizes.request(outgoing);
         }
         Ok(outgoing)
+    }
+
+    /// Encodes a request into [`Messages::last`].
+    #[inline(always)]
+    fn encode(&mut self, number: u64, stamps: &mut Stamps) -> Result<(), CodecError> {
+        let Kind::PerCall {
+            codec, compresses, ..
+        } = &mut self.kind
+        else {
+            return lost();
+        };
+        let mut body = reclaimed(std::mem::take(&mut self.last.body));
+        // Reserves room for the prefix, so that the message is encoded in place. Moving it, which
+        // only gRPC would need, would bias comparisons with HTTP.
+        let prefix = if self.grpc {
+            body.extend_from_slice(&ROOM);
+            PREFIX_LENGTH
+        } else {
+            0
+        };
+        stamp(self.timed, &mut stamps.encoding);
+        let plain = if *compresses {
+            self.plain.clear();
+            codec.encode(number, &mut self.plain)?;
+            stamp(self.timed, &mut stamps.encoded);
+            codec.compress(&self.plain, &mut body)?;
+            stamp(self.timed, &mut stamps.compressed);
+            self.plain.len()
+        } else {
+            codec.encode(number, &mut body)?;
+            stamp(self.timed, &mut stamps.encoded);
+            body.len().saturating_sub(prefix)
+        };
+        let carried = body.len().saturating_sub(prefix);
+        if self.grpc {
+            write_prefix(&mut body, carried, *compresses)?;
+        }
+        self.last = Outgoing {
+            body: Bytes::from(body),
+            plain: plain as u64,
+            carried: carried as u64,
+            own: None,
+        };
+        Ok(())
     }
 
     /// A message of a streaming call after its first one, by its number.
@@ -343,7 +354,10 @@ impl<'b, 'r> Messages<'b, 'r> {
                 streamed = prefetch.batch.next().unwrap_or_else(lost)?;
                 &streamed
             }
-            Kind::PerCall { .. } => return lost(),
+            Kind::PerCall { .. } => {
+                self.encode(number, &mut Stamps::default())?;
+                &self.last
+            }
         };
         if measured {
             self.sizes.request(outgoing);
@@ -377,7 +391,7 @@ impl<'b, 'r> Messages<'b, 'r> {
         {
             return (read_at, Err(refused));
         }
-        let plain = self.decode(call);
+        let plain = self.decode(call, 0);
         let decodes = self.decodes();
         let done = if decodes && call.stamps.decoded != 0 {
             call.stamps.decoded
@@ -389,15 +403,37 @@ impl<'b, 'r> Messages<'b, 'r> {
         (done, plain.map(|plain| self.sizes.response(call, plain)))
     }
 
-    /// Like [`Messages::read`], for a message of a stream.
+    /// Like [`Messages::read`], for message number `message` of a stream. Returns when it was decoded or, if messages are
+    /// not decoded, `read_at`.
     #[inline(never)]
-    pub(super) fn read_of_stream(&mut self, call: &mut Call, read_at: u64) -> Result<(), Unread> {
-        self.read(call, read_at).1
+    pub(super) fn read_of_stream(
+        &mut self,
+        call: &mut Call,
+        message: u64,
+        read_at: u64,
+    ) -> (u64, Result<(), Unread>) {
+        if let Some(checking) = &mut self.checking
+            && let Err(refused) = checking.check(call)
+        {
+            return (read_at, Err(refused));
+        }
+        let plain = self.decode(call, message);
+        let read = plain.map(|plain| self.sizes.response(call, plain));
+        (self.decoded_at(read_at), read)
+    }
+
+    /// When a response that was read at `read_at` (ns) and has just been decoded is complete.
+    pub(super) fn decoded_at(&self, read_at: u64) -> u64 {
+        if self.decodes() {
+            clock::now()
+        } else {
+            read_at
+        }
     }
 
     /// Decodes or samples a response's message, if it is due. Returns its uncompressed length, if known.
     #[inline(always)]
-    fn decode(&mut self, call: &mut Call) -> Result<Option<u64>, Unread> {
+    fn decode(&mut self, call: &mut Call, message: u64) -> Result<Option<u64>, Unread> {
         let compressed = call.response.is_compressed();
         let (codec, unverified) = match &mut self.kind {
             Kind::PerCall {
@@ -437,9 +473,9 @@ impl<'b, 'r> Messages<'b, 'r> {
             .map_err(|error| Unread::Failed(FailureKind::Decode, error))?;
         stamp(self.timed, &mut stamps.decoded);
         if call.verify == Verify::Now {
-            codec.verify(call.number).map_err(Unread::Wrong)?;
+            codec.verify(call.number, message).map_err(Unread::Wrong)?;
         } else if let Some(unverified) = unverified {
-            *unverified = Some(call.number);
+            *unverified = Some((call.number, message));
         }
         Ok(Some(plain.len() as u64))
     }

@@ -113,7 +113,7 @@ impl Sample {
         } else {
             codec.decode(&self.message)?;
         }
-        codec.verify(self.call)
+        codec.verify(self.call, 0)
     }
 }
 

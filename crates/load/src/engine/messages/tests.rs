@@ -65,7 +65,7 @@ impl<E: FnMut(u64, &mut Vec<u8>)> Codec for Custom<E> {
         Ok(())
     }
 
-    fn verify(&mut self, _: u64) -> Result<(), CodecError> {
+    fn verify(&mut self, _: u64, _: u64) -> Result<(), CodecError> {
         Ok(())
     }
 }

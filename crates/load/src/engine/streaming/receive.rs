@@ -119,10 +119,10 @@ impl StreamEvents<'_, '_, '_> {
                     Ok(true) => {}
                     Err(end) => break Some(end),
                 }
-                let read = self.messages.read_of_stream(call, *at);
+                let (done, read) = self.messages.read_of_stream(call, stream.received, *at);
                 let figures = (&mut *self.figures, self.stall);
                 let of = (token, &mut *call, &mut *stream);
-                let end = self.streams.message(of, read, *at, figures);
+                let end = self.streams.message(of, read, done, figures);
                 call.response.end_message(held);
                 // A message for which there was no room may have changed it.
                 call.response.keep = self.messages.keep(call);
@@ -151,10 +151,10 @@ impl StreamEvents<'_, '_, '_> {
         let is_message = reader.is_some_and(StreamReader::ends_message);
         if is_message && !stream.is_over && !call.response.has_failed() {
             let at = self.calls.at;
-            let read = self.messages.read_of_stream(call, at);
+            let (done, read) = self.messages.read_of_stream(call, stream.received, at);
             let of = (token, &mut *call, &mut *stream);
             let figures = (&mut *self.figures, self.stall);
-            let end = self.streams.message(of, read, at, figures);
+            let end = self.streams.message(of, read, done, figures);
             self.calls.ended.extend(end.map(|end| (token, end)));
         }
         call.stream = Some(stream);
@@ -181,7 +181,7 @@ impl Streams {
         })
     }
 
-    /// Counts a message that arrived at `at` (ns) and was `read`. Returns how it ends its call, if it does.
+    /// Counts a message that arrived, or was decoded, at `at` (ns) and was `read`. Returns how it ends its call, if it does.
     fn message(
         &mut self,
         (token, call, stream): (u64, &mut Call, &mut CallStream),
@@ -296,6 +296,7 @@ impl Engine<'_, '_, '_> {
         }
         let received = stream.received;
         self.pool.note_response(call.connection);
+        let read_at = self.messages.decoded_at(read_at);
         if call.is_out_of_time(read_at) {
             self.end_call(token, read_at, Err(TOO_LATE));
         } else if let Err(kind) = call.response.finish() {
