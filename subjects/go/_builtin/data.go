@@ -28,9 +28,9 @@ func kept(n, most int) error {
 	return nil
 }
 
-func within(name string, value, most int) error {
-	if value < 0 || value > most {
-		return fmt.Errorf("%s is %d: it must be 0 to %d", name, value, most)
+func within(name string, value, least, most int) error {
+	if value < least || value > most {
+		return fmt.Errorf("%s is %d: it must be %d to %d", name, value, least, most)
 	}
 	return nil
 }

@@ -21,40 +21,58 @@ func listPlain(n int) (bind.PlainHandler, error) {
 	if err := kept(n, mostItems); err != nil {
 		return nil, err
 	}
-	response := itemsPlain(n)
+	response := itemListPlain(n)
 	return func(request any) (any, error) {
 		asked := int(request.(*plain.ExampleRequest).Id)
 		if asked == n {
 			return response, nil
 		}
-		if err := within("id", asked, mostItems); err != nil {
+		if err := within("id", asked, 0, mostItems); err != nil {
 			return nil, err
 		}
-		return itemsPlain(asked), nil
+		return itemListPlain(asked), nil
 	}, nil
 }
 
-func itemsPlain(n int) *plain.ExampleResponse1Array {
+func itemsPlain(int) (bind.PlainHandler, error) {
+	return func(request any) (any, error) { return itemSeriesPlain(request, 0) }, nil
+}
+
+// itemSeriesPlain returns the item with the id of the request, or the k-th one after it.
+func itemSeriesPlain(request any, k int) (any, error) {
+	asked := int(request.(*plain.ExampleRequest).Id)
+	if err := within("id", asked, 1, mostItems); err != nil {
+		return nil, err
+	}
+	item := itemPlain(asked + k)
+	return &item, nil
+}
+
+func itemListPlain(n int) *plain.ExampleResponse1Array {
 	items := make([]plain.ExampleResponse1, n)
 	for i := range items {
-		number := int32(i + 1)
-		items[i] = plain.ExampleResponse1{
-			Id:     number,
-			Common: &plain.ExampleCommonMessage{Id: number},
-			Message: &plain.ExampleMessage{
-				Double:  float64(number) + 0.5,
-				Float:   float32(number) + 0.5,
-				Int:     number,
-				Long:    int64(number),
-				Boolean: true,
-				String_: fmt.Sprintf("string%d", number),
-				Enum:    "ONE",
-				Map:     map[string]int32{fmt.Sprintf("key%d", number): number},
-			},
-			Description: fmt.Sprintf("description%d", number),
-		}
+		items[i] = itemPlain(i + 1)
 	}
 	return &plain.ExampleResponse1Array{Response: items}
+}
+
+func itemPlain(i int) plain.ExampleResponse1 {
+	number := int32(i)
+	return plain.ExampleResponse1{
+		Id:     number,
+		Common: &plain.ExampleCommonMessage{Id: number},
+		Message: &plain.ExampleMessage{
+			Double:  float64(number) + 0.5,
+			Float:   float32(number) + 0.5,
+			Int:     number,
+			Long:    int64(number),
+			Boolean: true,
+			String_: fmt.Sprintf("string%d", number),
+			Enum:    "ONE",
+			Map:     map[string]int32{fmt.Sprintf("key%d", number): number},
+		},
+		Description: fmt.Sprintf("description%d", number),
+	}
 }
 
 func recordsPlain(n int) (bind.PlainHandler, error) {
@@ -90,7 +108,7 @@ func recordsPlain(n int) (bind.PlainHandler, error) {
 		if asked == n {
 			return response, nil
 		}
-		if err := within("count", asked, len(all)); err != nil {
+		if err := within("count", asked, 0, len(all)); err != nil {
 			return nil, err
 		}
 		return &plain.RecordsReply{Records: all[:asked]}, nil

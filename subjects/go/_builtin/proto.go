@@ -13,11 +13,20 @@ import (
 	"rpcgauge/subjects/go/internal/bind"
 )
 
+// itemStreams are the methods of the workload items that stream, by their form.
+var itemStreams = map[string]string{
+	"server":        "/ItemService/ListItems",
+	"client":        "/ItemService/PutItems",
+	"bidirectional": "/ItemService/ExchangeItems",
+}
+
 // services contains the built-in workloads by name (contract/workloads.md).
 var services = map[string]bind.Service{
-	"echo":      {Path: "/several/data", Method: "/several.SeveralService/GetSeveralData", Proto: echoProto, Plain: echoPlain},
-	"hello":     {Path: "/hello", Method: "/hello.Hello/SayHello", Proto: helloProto, Plain: helloPlain},
-	"list":      {Path: "/example/list", Method: "/ExampleService/ExampleResponse1List", Proto: listProto, Plain: listPlain},
+	"echo":  {Path: "/several/data", Method: "/several.SeveralService/GetSeveralData", Proto: echoProto, Plain: echoPlain},
+	"hello": {Path: "/hello", Method: "/hello.Hello/SayHello", Proto: helloProto, Plain: helloPlain},
+	"list":  {Path: "/example/list", Method: "/ExampleService/ExampleResponse1List", Proto: listProto, Plain: listPlain},
+	"items": {Path: "/items", Method: "/ItemService/GetItem", Proto: itemsProto, Plain: itemsPlain,
+		Streams: itemStreams, ProtoSeries: itemSeriesProto, PlainSeries: itemSeriesPlain},
 	"records":   {Path: "/records", Method: "/records.RecordService/GetRecords", Proto: recordsProto, Plain: recordsPlain},
 	"profile":   {Path: "/members/profile", Method: "/GetMemberProfileService/GetMemberProfileCall", Proto: profileProto, Plain: profilePlain},
 	"followers": {Path: "/members/followers", Method: "/GetFollowerService/GetFollowerCall", Proto: followersProto, Plain: followersPlain},
@@ -38,40 +47,57 @@ func listProto(n int) (bind.ProtoHandler, error) {
 	if err := kept(n, mostItems); err != nil {
 		return nil, err
 	}
-	response := itemsProto(n)
+	response := itemListProto(n)
 	return func(request proto.Message) (proto.Message, error) {
 		asked := int(request.(*listpb.ExampleRequest).GetId())
 		if asked == n {
 			return response, nil
 		}
-		if err := within("id", asked, mostItems); err != nil {
+		if err := within("id", asked, 0, mostItems); err != nil {
 			return nil, err
 		}
-		return itemsProto(asked), nil
+		return itemListProto(asked), nil
 	}, nil
 }
 
-func itemsProto(n int) *listpb.ExampleResponse1Array {
+func itemsProto(int) (bind.ProtoHandler, error) {
+	return func(request proto.Message) (proto.Message, error) { return itemSeriesProto(request, 0) }, nil
+}
+
+// itemSeriesProto returns the item with the id of the request, or the k-th one after it.
+func itemSeriesProto(request proto.Message, k int) (proto.Message, error) {
+	asked := int(request.(*listpb.ExampleRequest).GetId())
+	if err := within("id", asked, 1, mostItems); err != nil {
+		return nil, err
+	}
+	return itemProto(asked + k), nil
+}
+
+func itemListProto(n int) *listpb.ExampleResponse1Array {
 	items := make([]*listpb.ExampleResponse1, n)
 	for i := range items {
-		number := int32(i + 1)
-		items[i] = &listpb.ExampleResponse1{
-			Id:     number,
-			Common: &listpb.ExampleCommonMessage{Id: number},
-			Message: &listpb.ExampleMessage{
-				Double:  float64(number) + 0.5,
-				Float:   float32(number) + 0.5,
-				Int:     number,
-				Long:    int64(number),
-				Boolean: true,
-				String_: fmt.Sprintf("string%d", number),
-				Enum:    listpb.ExampleEnum_ONE,
-				Map:     map[string]int32{fmt.Sprintf("key%d", number): number},
-			},
-			Description: fmt.Sprintf("description%d", number),
-		}
+		items[i] = itemProto(i + 1)
 	}
 	return &listpb.ExampleResponse1Array{Response: items}
+}
+
+func itemProto(i int) *listpb.ExampleResponse1 {
+	number := int32(i)
+	return &listpb.ExampleResponse1{
+		Id:     number,
+		Common: &listpb.ExampleCommonMessage{Id: number},
+		Message: &listpb.ExampleMessage{
+			Double:  float64(number) + 0.5,
+			Float:   float32(number) + 0.5,
+			Int:     number,
+			Long:    int64(number),
+			Boolean: true,
+			String_: fmt.Sprintf("string%d", number),
+			Enum:    listpb.ExampleEnum_ONE,
+			Map:     map[string]int32{fmt.Sprintf("key%d", number): number},
+		},
+		Description: fmt.Sprintf("description%d", number),
+	}
 }
 
 func recordsProto(n int) (bind.ProtoHandler, error) {
@@ -107,7 +133,7 @@ func recordsProto(n int) (bind.ProtoHandler, error) {
 		if asked == n {
 			return response, nil
 		}
-		if err := within("count", asked, len(all)); err != nil {
+		if err := within("count", asked, 0, len(all)); err != nil {
 			return nil, err
 		}
 		return &recordspb.RecordsReply{Records: all[:asked]}, nil

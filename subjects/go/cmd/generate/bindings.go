@@ -2,11 +2,12 @@ package main
 
 import (
 	"bytes"
-	_ "embed"
+	"embed"
 	"fmt"
 	"go/format"
 	"maps"
 	"path"
+	"strings"
 	"text/template"
 
 	"google.golang.org/protobuf/compiler/protogen"
@@ -17,13 +18,14 @@ var builtInPaths = map[string]string{
 	"/several.SeveralService/GetSeveralData":        "/several/data",
 	"/hello.Hello/SayHello":                         "/hello",
 	"/ExampleService/ExampleResponse1List":          "/example/list",
+	"/ItemService/GetItem":                          "/items",
 	"/records.RecordService/GetRecords":             "/records",
 	"/GetMemberProfileService/GetMemberProfileCall": "/members/profile",
 	"/GetFollowerService/GetFollowerCall":           "/members/followers",
 }
 
-//go:embed programs.go.tmpl
-var programs string
+//go:embed *.go.tmpl
+var programs embed.FS
 
 // programTemplates are the files of the main package. Build constraints limit each program to the code of its own
 // stacks, so that its size and memory are those of a program with only these stacks.
@@ -36,6 +38,13 @@ type boundMethod struct {
 	Package, Connect            string
 	Request, Response           string
 	PlainRequest, PlainResponse string
+	// Stream is the form of a method that streams; empty for a unary one.
+	Stream string
+}
+
+// Form returns the form of a method that streams as a part of a Go name.
+func (m boundMethod) Form() string {
+	return strings.ToUpper(m.Stream[:1]) + m.Stream[1:]
 }
 
 // imports maps the package names used in the templates, which are the names of the folders, to import paths.
@@ -60,18 +69,27 @@ func (i imports) with(others imports) imports {
 // bindings generates the files of the main package and of the types for encoding/json, by name. If the messages have no
 // types for encoding/json, the stacks that need them report why.
 func bindings(model *protogen.Plugin, asked *set, plain *plainTypes) (map[string][]byte, error) {
-	messages, services, connects := imports{}, imports{}, imports{}
+	messages, services, connects, routed := imports{}, imports{}, imports{}, imports{}
 	var methods []boundMethod
+	unary, streams := false, false
 	for _, method := range asked.Methods {
 		file, found, err := find(model, method.Path)
 		if err != nil {
 			return nil, err
+		}
+		stream := form(found)
+		if stream == "" {
+			unary = true
+			routed.name(file.GoImportPath)
+		} else {
+			streams = true
 		}
 		connect := file.GoImportPath + "/" + protogen.GoImportPath(file.GoPackageName) + "connect"
 		methods = append(methods, boundMethod{
 			Path:          method.Path,
 			Name:          found.GoName,
 			Service:       found.Parent.GoName,
+			Stream:        stream,
 			Package:       services.name(file.GoImportPath),
 			Connect:       connects.name(connect),
 			Request:       messages.ident(found.Input.GoIdent),
@@ -80,7 +98,7 @@ func bindings(model *protogen.Plugin, asked *set, plain *plainTypes) (map[string
 			PlainResponse: plain.root(found.Output),
 		})
 	}
-	templates := template.Must(template.New("").Parse(programs))
+	templates := template.Must(template.ParseFS(programs, "*.go.tmpl"))
 	files := map[string][]byte{}
 	types, err := plain.source()
 	if err == nil {
@@ -91,10 +109,12 @@ func bindings(model *protogen.Plugin, asked *set, plain *plainTypes) (map[string
 		err := templates.ExecuteTemplate(&source, name, map[string]any{
 			"Module":   module,
 			"Messages": messages,
-			"Services": services,
+			"Routed":   routed,
 			"GRPC":     services.with(messages),
 			"Connect":  connects.with(messages),
 			"Methods":  methods,
+			"Unary":    unary,
+			"Streams":  streams,
 			"BuiltIn":  asked.isBuiltIn(),
 			"NoPlain":  err,
 		})
@@ -106,6 +126,19 @@ func bindings(model *protogen.Plugin, asked *set, plain *plainTypes) (map[string
 		}
 	}
 	return files, nil
+}
+
+// form returns the form of a method that streams, as in the settings.
+func form(method *protogen.Method) string {
+	switch client, server := method.Desc.IsStreamingClient(), method.Desc.IsStreamingServer(); {
+	case client && server:
+		return "bidirectional"
+	case client:
+		return "client"
+	case server:
+		return "server"
+	}
+	return ""
 }
 
 func find(model *protogen.Plugin, path string) (*protogen.File, *protogen.Method, error) {
@@ -121,9 +154,6 @@ func find(model *protogen.Plugin, path string) (*protogen.File, *protogen.Method
 			for _, method := range service.Methods {
 				if string(method.Desc.Name()) != methodName {
 					continue
-				}
-				if method.Desc.IsStreamingClient() || method.Desc.IsStreamingServer() {
-					return nil, nil, fmt.Errorf("%s is a streaming method; this subject supports only unary methods", path)
 				}
 				return file, method, nil
 			}

@@ -43,7 +43,7 @@ import (
 // temporary files to scratch.
 func generate(plugins, scratch string, descriptors *descriptorpb.FileDescriptorSet, asked *set) (map[string][]byte, error) {
 	own := placeFiles(descriptors)
-	services, err := route(descriptors, asked)
+	services, routed, err := route(descriptors, asked)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func generate(plugins, scratch string, descriptors *descriptorpb.FileDescriptorS
 		{"protoc-gen-go", "messages.go", "", own},
 		{"protoc-gen-go-grpc", "grpc.go", "//go:build grpcgo || gateway || services\n\n", services},
 		{"protoc-gen-connect-go", "connect.go", "", services},
-		{"protoc-gen-grpc-gateway", "gateway.go", "//go:build gateway\n\n", services},
+		{"protoc-gen-grpc-gateway", "gateway.go", "//go:build gateway\n\n", routed},
 	} {
 		made, err := drive(filepath.Join(plugins, plugin.name), plugin.of, descriptors)
 		if err != nil {
@@ -133,20 +133,19 @@ func packageName(file string) string {
 	return plain + "pb"
 }
 
-// route makes grpc-gateway serve the methods at their REST paths, and nothing else. It returns the files of their
-// services.
-func route(descriptors *descriptorpb.FileDescriptorSet, asked *set) ([]string, error) {
+// route makes grpc-gateway serve the unary methods at their REST paths, and nothing else. It returns the files of all
+// methods' services, and those with a method that the gateway serves.
+func route(descriptors *descriptorpb.FileDescriptorSet, asked *set) (services, routed []string, err error) {
 	paths := map[string]string{}
 	for _, method := range asked.Methods {
 		if _, _, err := splitPath(method.Path); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		paths[method.Path] = method.Path
 		if rest, ok := builtInPaths[method.Path]; ok && asked.isBuiltIn() {
 			paths[method.Path] = rest
 		}
 	}
-	var files []string
 	for _, file := range descriptors.File {
 		for _, service := range file.Service {
 			full := service.GetName()
@@ -161,6 +160,11 @@ func route(descriptors *descriptorpb.FileDescriptorSet, asked *set) ([]string, e
 				if !ok {
 					continue
 				}
+				services = include(services, file.GetName())
+				if method.GetClientStreaming() || method.GetServerStreaming() {
+					continue
+				}
+				routed = include(routed, file.GetName())
 				if method.Options == nil {
 					method.Options = &descriptorpb.MethodOptions{}
 				}
@@ -168,13 +172,18 @@ func route(descriptors *descriptorpb.FileDescriptorSet, asked *set) ([]string, e
 					Pattern: &annotations.HttpRule_Post{Post: rest},
 					Body:    "*",
 				})
-				if !slices.Contains(files, file.GetName()) {
-					files = append(files, file.GetName())
-				}
 			}
 		}
 	}
-	return files, nil
+	return services, routed, nil
+}
+
+// include adds a name to a list that does not contain it.
+func include(names []string, name string) []string {
+	if slices.Contains(names, name) {
+		return names
+	}
+	return append(names, name)
 }
 
 func request(files []string, descriptors *descriptorpb.FileDescriptorSet) *pluginpb.CodeGeneratorRequest {
@@ -186,8 +195,11 @@ func request(files []string, descriptors *descriptorpb.FileDescriptorSet) *plugi
 	}
 }
 
-// drive runs a plugin in the same way as protoc.
+// drive runs a plugin in the same way as protoc, unless there are no files for it.
 func drive(program string, files []string, descriptors *descriptorpb.FileDescriptorSet) (map[string][]byte, error) {
+	if len(files) == 0 {
+		return nil, nil
+	}
 	name := filepath.Base(program)
 	asked, err := proto.Marshal(request(files, descriptors))
 	if err != nil {
@@ -212,7 +224,7 @@ func drive(program string, files []string, descriptors *descriptorpb.FileDescrip
 	for _, file := range response.File {
 		sources[file.GetName()] = []byte(file.GetContent())
 	}
-	if len(sources) == 0 && len(files) > 0 {
+	if len(sources) == 0 {
 		return nil, fmt.Errorf("%s: it generated no files for %v", name, files)
 	}
 	return sources, nil

@@ -23,6 +23,8 @@ type Set struct {
 type Method struct {
 	// Path is /package.Service/Method.
 	Path string
+	// Stream is the form of a method that streams; empty for a unary one.
+	Stream string
 
 	NewRequest, NewResponse           func() proto.Message
 	NewPlainRequest, NewPlainResponse func() any
@@ -36,6 +38,11 @@ type Service struct {
 	Method string
 	Proto  func(n int) (ProtoHandler, error)
 	Plain  func(n int) (PlainHandler, error)
+
+	// Streams has the methods that stream, by their form; empty if the workload has none.
+	Streams     map[string]string
+	ProtoSeries ProtoSeries
+	PlainSeries PlainSeries
 }
 
 // ProtoHandler responds to a request using the messages of protoc-gen-go. An error means that the request is at fault.
@@ -43,6 +50,13 @@ type ProtoHandler func(request proto.Message) (proto.Message, error)
 
 // PlainHandler does the same using the types for encoding/json, which are pointers to structs.
 type PlainHandler func(request any) (any, error)
+
+// ProtoSeries returns response number k, from 0, of a server that streams responses to a request. The first is the
+// response to a unary call.
+type ProtoSeries func(request proto.Message, k int) (proto.Message, error)
+
+// PlainSeries does the same using the types for encoding/json.
+type PlainSeries func(request any, k int) (any, error)
 
 // Marks are the handler's times; 0 if they were not requested.
 type Marks struct {

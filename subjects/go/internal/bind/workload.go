@@ -16,15 +16,17 @@ type Workload struct {
 	Method
 	// REST is the path of the REST resource.
 	REST string
-	// Proto and Plain create the handlers for a server.
-	Proto func() (ProtoHandler, error)
-	Plain func() (PlainHandler, error)
+	// Proto and Plain create the handlers for a server, ProtoSeries and PlainSeries those for streams.
+	Proto       func() (ProtoHandler, error)
+	Plain       func() (PlainHandler, error)
+	ProtoSeries func() (ProtoSeries, error)
+	PlainSeries func() (PlainSeries, error)
 
 	noPlain string
 }
 
-// Find looks up the workload in the set.
-func (s *Set) Find(asked *settings.Workload) (*Workload, error) {
+// Find looks up the workload in the set, with its method for calls that stream in a form; empty for unary calls.
+func (s *Set) Find(asked *settings.Workload, form string) (*Workload, error) {
 	path, service := "/"+asked.Method, Service{}
 	if asked.Name != "own" {
 		known, ok := s.Services[asked.Name]
@@ -32,6 +34,11 @@ func (s *Set) Find(asked *settings.Workload) (*Workload, error) {
 			return nil, settings.Refuse(settings.User, "there is no workload %q in this set of messages", asked.Name)
 		}
 		path, service = known.Method, known
+		if form != "" {
+			if path, ok = known.Streams[form]; !ok {
+				return nil, settings.Refuse(settings.User, "the workload %s has no method for %s streams", asked.Name, form)
+			}
+		}
 	}
 	for _, method := range s.Methods {
 		if method.Path != path {
@@ -42,10 +49,14 @@ func (s *Set) Find(asked *settings.Workload) (*Workload, error) {
 			found.REST = path
 			found.Proto = func() (ProtoHandler, error) { return found.ownProto(asked) }
 			found.Plain = func() (PlainHandler, error) { return found.ownPlain(asked) }
+			found.ProtoSeries = func() (ProtoSeries, error) { return found.ownProtoSeries(asked) }
+			found.PlainSeries = func() (PlainSeries, error) { return found.ownPlainSeries(asked) }
 			return found, nil
 		}
 		found.Proto = func() (ProtoHandler, error) { return service.Proto(asked.Count()) }
 		found.Plain = func() (PlainHandler, error) { return service.Plain(asked.Count()) }
+		found.ProtoSeries = func() (ProtoSeries, error) { return service.ProtoSeries, nil }
+		found.PlainSeries = func() (PlainSeries, error) { return service.PlainSeries, nil }
 		return found, nil
 	}
 	return nil, settings.Refuse(settings.Instrument, "the set of messages was generated without %s", path)
@@ -65,6 +76,33 @@ func (w *Workload) ownPlain(asked *settings.Workload) (PlainHandler, error) {
 		return nil, err
 	}
 	return func(any) (any, error) { return response, nil }, nil
+}
+
+// ownProtoSeries responds with the given message each time.
+func (w *Workload) ownProtoSeries(asked *settings.Workload) (ProtoSeries, error) {
+	handle, err := w.ownProto(asked)
+	return func(request proto.Message, _ int) (proto.Message, error) { return handle(request) }, err
+}
+
+func (w *Workload) ownPlainSeries(asked *settings.Workload) (PlainSeries, error) {
+	handle, err := w.ownPlain(asked)
+	return func(request any, _ int) (any, error) { return handle(request) }, err
+}
+
+// CanCall refuses calls that stream in another form than the method; the form is empty for unary calls.
+func (w *Workload) CanCall(form string) error {
+	if form == w.Stream {
+		return nil
+	}
+	return settings.Refuse(settings.User, "the method %s has %s, and the calls have %s", w.Path, streamsOf(w.Stream),
+		streamsOf(form))
+}
+
+func streamsOf(form string) string {
+	if form == "" {
+		return "no streams"
+	}
+	return form + " streams"
 }
 
 // New returns an empty request or response.

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"sync/atomic"
 
-	"connectrpc.com/connect"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
@@ -19,18 +18,16 @@ import (
 // grpcPrefix is the size of the prefix that gRPC adds to each message.
 const grpcPrefix = 5
 
-// Client makes calls using the generated client.
+// Client makes unary calls using the generated client.
 type Client struct {
-	asked      *settings.Client
-	requests   []proto.Message
-	turn       atomic.Uint64
-	transports web.Transports
-	callers    []Caller
+	*channels[Caller]
+	requests []proto.Message
+	turn     atomic.Uint64
 }
 
 // open creates a client and connects it.
 func open(asked *settings.Client, workload *bind.Workload, method Method) (*Client, error) {
-	c := &Client{asked: asked, transports: web.NewTransports(asked, false)}
+	c := &Client{}
 	for _, text := range asked.Requests {
 		request, err := workload.ProtoMessage("request", text)
 		if err != nil {
@@ -38,43 +35,9 @@ func open(asked *settings.Client, workload *bind.Workload, method Method) (*Clie
 		}
 		c.requests = append(c.requests, request)
 	}
-	var doer doer
-	options := []connect.ClientOption{connect.WithReadMaxBytes(asked.Limits.MessageBytes())}
-	if asked.Protocol == "grpc" {
-		doer.prefix = grpcPrefix
-		options = append(options, connect.WithGRPC())
-	}
-	if asked.Encoding == "protojson" {
-		options = append(options, connect.WithProtoJSON())
-	}
-	switch {
-	case asked.RequestCompression > 0:
-		options = append(options,
-			connect.WithAcceptCompression(gzipName, newReader, writers(asked.RequestCompression)),
-			connect.WithSendGzip())
-		// By default the library accepts every compression that it supports.
-		doer.plainResponse = asked.ResponseCompression == 0
-	case asked.ResponseCompression == 0:
-		options = append(options, connect.WithAcceptCompression(gzipName, nil, nil))
-	}
-	for _, transport := range c.transports {
-		doer.client = &http.Client{
-			Transport: transport.Transport,
-			CheckRedirect: func(*http.Request, []*http.Request) error {
-				return http.ErrUseLastResponse
-			},
-		}
-		c.callers = append(c.callers, method.Call(doer, "http://"+transport.Host, options...))
-	}
-	_, err := c.Reopen()
+	var err error
+	c.channels, err = dial(asked, method.Call)
 	return c, err
-}
-
-// Reopen reopens lost connections.
-func (c *Client) Reopen() (int, error) {
-	ctx, cancel := web.Deadline(c.asked)
-	defer cancel()
-	return c.transports.Connect(ctx)
 }
 
 // Verify makes a call with the first request.
@@ -136,19 +99,18 @@ type doer struct {
 
 func (d doer) Do(request *http.Request) (*http.Response, error) {
 	call, ok := request.Context().Value(callKey{}).(*call)
-	if !ok {
-		return d.client.Do(request)
+	if ok {
+		call.prefix = d.prefix
+		call.record.Encoded = measure.Now()
+		call.record.RequestBytes = uint32(request.ContentLength - d.prefix)
 	}
-	call.prefix = d.prefix
-	call.record.Encoded = measure.Now()
-	call.record.RequestBytes = uint32(request.ContentLength - d.prefix)
 	if d.plainResponse {
 		request.Header.Del("Grpc-Accept-Encoding")
 		request.Header.Set("Accept-Encoding", "identity")
 	}
 	response, err := d.client.Do(request)
-	if err != nil {
-		return nil, err
+	if err != nil || !ok {
+		return response, err
 	}
 	call.body.ReadCloser = response.Body
 	response.Body = &call.body

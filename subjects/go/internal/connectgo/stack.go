@@ -13,12 +13,17 @@ import (
 	"rpcgauge/subjects/go/internal/measure"
 	"rpcgauge/subjects/go/internal/settings"
 	"rpcgauge/subjects/go/internal/stack"
+	"rpcgauge/subjects/go/internal/streams"
 )
 
-// Method is a method as protoc-gen-connect-go generated it.
+// Method is a method as protoc-gen-connect-go generated it. It has the first two functions if it is unary, and the other
+// two if it streams.
 type Method struct {
 	Serve func(Handler, ...connect.HandlerOption) http.Handler
 	Call  func(client connect.HTTPClient, base string, options ...connect.ClientOption) Caller
+
+	ServeStream func(*streams.Handler, ...connect.HandlerOption) http.Handler
+	CallStream  func(client connect.HTTPClient, base string, options ...connect.ClientOption) streams.Caller
 }
 
 // Handler is the body of a handler's method.
@@ -36,12 +41,16 @@ func Stack(methods Methods) *stack.Stack {
 		Name:      "connect-go",
 		Protocols: map[string][]string{"grpc": {"2"}, "connect": {"1.1", "2"}},
 		Encodings: []string{"protobuf", "protojson"},
+		Streams:   stack.GRPCStreams,
 		Libraries: map[string]string{"connect": "connectrpc.com/connect"},
 		Generated: stack.Always,
 		Serve: func(asked *settings.Server, workload *bind.Workload) (stack.Server, error) {
 			return serve(asked, workload, methods[workload.Path])
 		},
 		Call: func(asked *settings.Client, workload *bind.Workload) (measure.Measurer, error) {
+			if asked.Stream != nil {
+				return openStreams(asked, workload, methods[workload.Path])
+			}
 			return open(asked, workload, methods[workload.Path])
 		},
 	}

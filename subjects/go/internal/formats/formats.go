@@ -26,6 +26,8 @@ type Format struct {
 	Write func(message any) ([]byte, error)
 	// Handler returns the service for these types.
 	Handler func(workload *bind.Workload) (func(request any) (any, error), error)
+	// Series returns the service of a server that streams: its response number k to a request.
+	Series func(workload *bind.Workload) (func(request any, k int) (any, error), error)
 	// Generated means that the code for the messages is generated.
 	Generated bool
 }
@@ -42,6 +44,19 @@ var Of = map[string]Format{
 	"protobuf":  generated("application/protobuf", proto.Marshal, proto.Unmarshal),
 }
 
+// Requests converts the requests of a client's settings to messages.
+func (f Format) Requests(workload *bind.Workload, asked []json.RawMessage) ([]any, error) {
+	var requests []any
+	for _, text := range asked {
+		request, err := f.Read(workload, "request", text)
+		if err != nil {
+			return nil, err
+		}
+		requests = append(requests, request)
+	}
+	return requests, nil
+}
+
 // plain returns a format that uses the types for encoding/json.
 func plain(mediaType string, marshal func(any) ([]byte, error), unmarshal func([]byte, any) error, generated bool) Format {
 	return Format{
@@ -53,6 +68,9 @@ func plain(mediaType string, marshal func(any) ([]byte, error), unmarshal func([
 		Write:     json.Marshal,
 		Handler: func(workload *bind.Workload) (func(any) (any, error), error) {
 			return workload.Plain()
+		},
+		Series: func(workload *bind.Workload) (func(any, int) (any, error), error) {
+			return workload.PlainSeries()
 		},
 		Generated: generated,
 	}
@@ -81,6 +99,13 @@ func generated(
 				return nil, err
 			}
 			return func(request any) (any, error) { return handle(request.(proto.Message)) }, nil
+		},
+		Series: func(workload *bind.Workload) (func(any, int) (any, error), error) {
+			handle, err := workload.ProtoSeries()
+			if err != nil {
+				return nil, err
+			}
+			return func(request any, k int) (any, error) { return handle(request.(proto.Message), k) }, nil
 		},
 		Generated: true,
 	}

@@ -29,7 +29,7 @@ type Server struct {
 
 // Serve starts a server.
 func Serve(asked *settings.Server, workload *bind.Workload, methods Methods) (*Server, error) {
-	service, err := formats.Of[asked.Encoding].Handler(workload)
+	register, err := registration(asked, workload, methods.of(workload, asked.Encoding))
 	if err != nil {
 		return nil, err
 	}
@@ -45,10 +45,20 @@ func Serve(asked *settings.Server, workload *bind.Workload, methods Methods) (*S
 		options = append(options, grpc.Creds(credentials.NewTLS(socket.TLS)))
 	}
 	server := grpc.NewServer(options...)
-	method := methods.of(workload, asked.Encoding)
-	method.Serve(server, handler(service, asked.ResponseCompression > 0, asked.Marks))
+	register(server)
 	go serve(server, socket)
 	return &Server{Socket: socket, server: server}, nil
+}
+
+// registration returns the function that registers the method.
+func registration(asked *settings.Server, workload *bind.Workload, method Method) (func(*grpc.Server), error) {
+	if asked.Stream != nil {
+		handler, err := streamHandler(asked, workload)
+		return func(server *grpc.Server) { method.ServeStream(server, handler) }, err
+	}
+	service, err := formats.Of[asked.Encoding].Handler(workload)
+	handle := handler(service, asked.ResponseCompression > 0, asked.Marks)
+	return func(server *grpc.Server) { method.Serve(server, handle) }, err
 }
 
 func serve(server *grpc.Server, listener net.Listener) {
@@ -65,7 +75,7 @@ func handler(service func(request any) (any, error), compress, marks bool) Handl
 		start := measure.Now()
 		response, err := service(request)
 		if err != nil {
-			return nil, status.Error(codes.InvalidArgument, err.Error())
+			return nil, invalid(err)
 		}
 		if marks {
 			header := metadata.MD{}
@@ -77,6 +87,9 @@ func handler(service func(request any) (any, error), compress, marks bool) Handl
 		return response, compressResponse(ctx, compress)
 	}
 }
+
+// invalid is the error for a request that is at fault.
+func invalid(err error) error { return status.Error(codes.InvalidArgument, err.Error()) }
 
 // compressResponse compresses the response if the client accepts gzip. By default the library compresses only the
 // responses to compressed requests.

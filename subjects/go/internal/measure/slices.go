@@ -1,24 +1,33 @@
 package measure
 
 import (
-	"bufio"
 	"errors"
 	"io"
-	"os"
-	"slices"
 	"sync"
 
 	"rpcgauge/subjects/go/internal/settings"
 )
 
-// Measurer is a client or a codec.
+// Measurer is a client or a codec: a Caller, or a Streamer if its calls are streams.
 type Measurer interface {
 	// Verify makes one call or operation, and returns the value of "verified".
 	Verify() (any, error)
 	// Reopen reopens lost connections and returns their number.
 	Reopen() (int, error)
+}
+
+// Caller is a Measurer whose calls have one request and one response.
+type Caller interface {
+	Measurer
 	// Do makes a call or runs a batch, and completes the record.
 	Do(record *Record) error
+}
+
+// Streamer is a Measurer whose calls are streams.
+type Streamer interface {
+	Measurer
+	// Stream makes a call, completes the record, and adds the times of the call's messages.
+	Stream(record *Record, messages *Messages) error
 }
 
 // Part is a measurer with its settings.
@@ -27,18 +36,21 @@ type Part struct {
 	// Records is the path of the file for the records.
 	Records  string
 	InFlight int
+	// Stream is nil unless the calls are streams. Then MessageRecords is the path of the file for their messages.
+	Stream         *settings.Stream
+	MessageRecords string
 }
 
 // Answer replies to the lab's lines until its input ends. inBatches is true for codecs.
 func Answer(lab *settings.Conversation, ready settings.Ready, parts []Part, inBatches bool) error {
-	var outs []*bufio.Writer
+	var runs []*runner
 	for _, part := range parts {
-		file, err := os.Create(part.Records)
+		out, err := create(part)
 		if err != nil {
-			return unwritten(err)
+			return err
 		}
-		defer file.Close()
-		outs = append(outs, bufio.NewWriter(file))
+		defer out.close()
+		runs = append(runs, &runner{part: part, out: out, spare: spare{stream: part.Stream}})
 	}
 	if err := lab.Ready(ready); err != nil {
 		return err
@@ -55,7 +67,7 @@ func Answer(lab *settings.Conversation, ready settings.Ready, parts []Part, inBa
 		if err != nil {
 			return err
 		}
-		reply, err := answer(ask.Slice, parts[ask.Part], outs[ask.Part])
+		reply, err := runs[ask.Part].answer(ask.Slice)
 		if err != nil {
 			return err
 		}
@@ -65,28 +77,29 @@ func Answer(lab *settings.Conversation, ready settings.Ready, parts []Part, inBa
 	}
 }
 
-func answer(slice *settings.Slice, part Part, out *bufio.Writer) (any, error) {
+// runner replies to the lines for one part.
+type runner struct {
+	part  Part
+	out   *files
+	spare spare
+}
+
+func (r *runner) answer(slice *settings.Slice) (any, error) {
 	if slice == nil {
-		verified, err := part.Measurer.Verify()
+		verified, err := r.part.Measurer.Verify()
 		if err != nil {
 			return nil, err
 		}
 		return map[string]any{"verified": verified}, nil
 	}
-	done, err := run(slice, part.InFlight, part.Measurer)
+	done, err := r.run(slice)
 	if err != nil {
 		return nil, err
 	}
-	var bytes []byte
-	for i := range done.records {
-		bytes = done.records[i].Append(bytes[:0])
-		if _, err := out.Write(bytes); err != nil {
-			return nil, unwritten(err)
-		}
+	if err := r.out.append(&done.log); err != nil {
+		return nil, err
 	}
-	if err := out.Flush(); err != nil {
-		return nil, unwritten(err)
-	}
+	r.spare.put(done.messages)
 	reply := map[string]any{"records": len(done.records), "cpu_ns": done.cpu}
 	if done.reopened > 0 {
 		reply["reopened"] = done.reopened
@@ -97,35 +110,31 @@ func answer(slice *settings.Slice, part Part, out *bufio.Writer) (any, error) {
 	return map[string]any{"slice": reply}, nil
 }
 
-func unwritten(err error) error {
-	return settings.Refuse(settings.Machine, "cannot write the records: %v", err)
-}
-
 // done is the outcome of a slice.
 type done struct {
-	records  []Record
+	log
 	cpu      int64
 	reopened int
 	failure  error
 }
 
-func run(slice *settings.Slice, inFlight int, measurer Measurer) (done, error) {
-	reopened, err := measurer.Reopen()
+func (r *runner) run(slice *settings.Slice) (*done, error) {
+	reopened, err := r.part.Measurer.Reopen()
 	if err != nil {
-		return done{}, err
+		return nil, err
 	}
 	t := &tally{slice: slice}
-	if inFlight == 1 {
-		t.work(measurer)
+	if r.part.InFlight == 1 {
+		t.work(r.part.Measurer, &r.spare)
 	} else {
 		var workers sync.WaitGroup
-		for range inFlight {
-			workers.Go(func() { t.work(measurer) })
+		for range r.part.InFlight {
+			workers.Go(func() { t.work(r.part.Measurer, &r.spare) })
 		}
 		workers.Wait()
 	}
-	made := done{records: t.records, cpu: cpu() - t.cpu, reopened: reopened, failure: t.failure}
-	slices.SortFunc(made.records, func(a, b Record) int { return int(a.Begin - b.Begin) })
+	made := &done{log: t.log, cpu: cpu() - t.cpu, reopened: reopened, failure: t.failure}
+	made.sort()
 	return made, nil
 }
 
@@ -137,7 +146,7 @@ type tally struct {
 	begun   uint64
 	until   int64
 	cpu     int64
-	records []Record
+	log     log
 	failure error
 }
 
@@ -165,17 +174,18 @@ func (t *tally) next() (recorded, more bool) {
 }
 
 // work makes calls one after another until none is left.
-func (t *tally) work(measurer Measurer) {
+func (t *tally) work(measurer Measurer, spare *spare) {
 	operations := max(t.slice.Batch, 1)
-	var records []Record
+	var made log
 	var failure error
+	do := made.doer(measurer, spare)
 	for {
 		recorded, more := t.next()
 		if !more {
 			break
 		}
 		record := begun(operations)
-		err := measurer.Do(&record)
+		err := do(&record)
 		if !recorded {
 			continue
 		}
@@ -185,11 +195,11 @@ func (t *tally) work(measurer Measurer) {
 				failure = err
 			}
 		}
-		records = append(records, record)
+		made.records = append(made.records, record)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.records = append(t.records, records...)
+	t.log.add(&made)
 	if t.failure == nil {
 		t.failure = failure
 	}

@@ -31,12 +31,9 @@ type Client struct {
 // open creates a client and connects it.
 func open(asked *settings.Client, workload *bind.Workload) (*Client, error) {
 	c := &Client{asked: asked, workload: workload, format: formats.Of[asked.Encoding]}
-	for _, text := range asked.Requests {
-		request, err := c.format.Read(workload, "request", text)
-		if err != nil {
-			return nil, err
-		}
-		c.requests = append(c.requests, request)
+	var err error
+	if c.requests, err = c.format.Requests(workload, asked.Requests); err != nil {
+		return nil, err
 	}
 	if asked.RequestCompression > 0 {
 		c.compressors = web.NewCompressors(asked.RequestCompression)
@@ -46,7 +43,7 @@ func open(asked *settings.Client, workload *bind.Workload) (*Client, error) {
 		c.clients = append(c.clients, &http.Client{Transport: transport.Transport})
 		c.url = "http://" + transport.Host + workload.REST
 	}
-	_, err := c.Reopen()
+	_, err = c.Reopen()
 	return c, err
 }
 

@@ -3,6 +3,7 @@ package settings
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,8 +13,11 @@ import (
 	"strings"
 )
 
-// Contract is the version that this subject supports.
-const Contract = 1
+// The versions of the contract that this subject supports. Replies are the same in both.
+const (
+	Contract    = 1
+	withStreams = 2
+)
 
 // The headers that Marks adds to a successful response.
 const (
@@ -61,6 +65,8 @@ type Call struct {
 	HTTP                string      `json:"http"`
 	ResponseCompression Compression `json:"response_compression,omitzero"`
 	Marks               bool        `json:"marks,omitempty"`
+	// Stream is nil for unary calls.
+	Stream *Stream `json:"stream,omitempty"`
 }
 
 // Server contains the settings of role server.
@@ -93,6 +99,7 @@ type Client struct {
 	InFlight           int               `json:"in_flight"`
 	DeadlineMS         int64             `json:"deadline_ms"`
 	Records            string            `json:"records"`
+	MessageRecords     string            `json:"message_records,omitempty"`
 }
 
 // Codec contains the settings of role codec.
@@ -188,16 +195,17 @@ func Parse(line []byte) (any, error) {
 	if err := json.Unmarshal(line, &head); err != nil {
 		return nil, Refuse(Instrument, "the settings line is not a JSON object: %v", err)
 	}
-	if string(head.Contract) != strconv.Itoa(Contract) {
-		return nil, Refuse(Instrument, "the settings line has contract version %s; this subject supports %d",
-			orNone(head.Contract), Contract)
+	version, err := strconv.Atoi(string(head.Contract))
+	if err != nil || version < Contract || version > withStreams {
+		return nil, Refuse(Instrument, "the settings line has contract version %s; this subject supports %d and %d",
+			orNone(head.Contract), Contract, withStreams)
 	}
 	switch string(head.Role) {
 	case `"server"`:
-		s, err := parseServer(line)
+		s, err := parseServer(line, version)
 		return []*Server{s}, err
 	case `"client"`:
-		c, err := parseClient(line)
+		c, err := parseClient(line, version)
 		return []*Client{c}, err
 	case `"codec"`:
 		c := &Codec{}
@@ -207,35 +215,35 @@ func Parse(line []byte) (any, error) {
 		}
 		return c, c.check()
 	case `"servers"`:
-		return parts(line, parseServer)
+		return parts(line, version, parseServer)
 	case `"clients"`:
-		return parts(line, parseClient)
+		return parts(line, version, parseClient)
 	}
 	return nil, Refuse(Instrument, "unknown role %s: this subject supports server, client, codec, servers, clients",
 		orNone(head.Role))
 }
 
-func parseServer(line []byte) (*Server, error) {
+func parseServer(line []byte, version int) (*Server, error) {
 	s := &Server{Listen: Listen{Host: "127.0.0.1"}, Threads: 1}
 	if err := strict(line, s, "workload", "protocol", "http", "encoding", "listen"); err != nil {
 		return nil, err
 	}
-	s.Contract, s.Role = Contract, "server"
+	s.Contract, s.Role = version, "server"
 	return s, s.check()
 }
 
-func parseClient(line []byte) (*Client, error) {
+func parseClient(line []byte, version int) (*Client, error) {
 	c := &Client{Connection: "reuse", Channels: 1, InFlight: 1}
 	if err := strict(line, c, "workload", "protocol", "http", "encoding", "address", "requests",
 		"deadline_ms", "records"); err != nil {
 		return nil, err
 	}
-	c.Contract, c.Role = Contract, "client"
+	c.Contract, c.Role = version, "client"
 	return c, c.check()
 }
 
 // parts parses the settings of each part, which have no version or role of their own.
-func parts[T any](line []byte, parse func([]byte) (T, error)) ([]T, error) {
+func parts[T any](line []byte, version int, parse func([]byte, int) (T, error)) ([]T, error) {
 	var several struct {
 		Contract int               `json:"contract"`
 		Role     string            `json:"role"`
@@ -258,7 +266,7 @@ func parts[T any](line []byte, parse func([]byte) (T, error)) ([]T, error) {
 				return nil, Refuse(Instrument, "a part has no %q of its own", key)
 			}
 		}
-		settings, err := parse(part)
+		settings, err := parse(part, version)
 		if err != nil {
 			return nil, err
 		}
@@ -297,7 +305,7 @@ func decodeStrict(line []byte, into any) error {
 }
 
 func (s *Server) check() error {
-	if err := s.Common.check(); err != nil {
+	if err := cmp.Or(s.Common.check(), s.checkStream(s.Contract)); err != nil {
 		return err
 	}
 	unix := s.Listen.Transport == "unix"
@@ -313,10 +321,12 @@ func (s *Server) check() error {
 }
 
 func (c *Client) check() error {
-	if err := c.Common.check(); err != nil {
+	if err := cmp.Or(c.Common.check(), c.checkStream(c.Contract)); err != nil {
 		return err
 	}
 	switch {
+	case (c.Stream != nil) != (c.MessageRecords != ""):
+		return Refuse(Instrument, "the settings must have message_records if and only if there is a stream")
 	case len(c.Requests) == 0:
 		return Refuse(Instrument, "requests is empty")
 	case c.Channels < 1:

@@ -17,6 +17,8 @@ type Stack struct {
 	Name      string
 	Protocols map[string][]string
 	Encodings []string
+	// Streams has the forms of its streams over each protocol.
+	Streams map[string][]string
 	// Libraries maps the names of versions in subject.toml to module paths.
 	Libraries map[string]string
 	// BoundsInflation means that the stack applies the decompression limit of the settings.
@@ -44,6 +46,9 @@ var (
 	GRPC = map[string][]string{"grpc": {"2"}}
 	REST = map[string][]string{"rest": {"1.1", "2"}}
 )
+
+// GRPCStreams are the forms of gRPC's streams.
+var GRPCStreams = map[string][]string{"grpc": {settings.FromClient, settings.FromServer, settings.Bidirectional}}
 
 // Always is for stacks whose code for messages is always generated.
 func Always(string) bool { return true }
@@ -103,6 +108,10 @@ func Choose(stacks []*Stack, asked any) (*Stack, error) {
 	}
 	if call != nil && !slices.Contains(chosen.Protocols[call.Protocol], call.HTTP) {
 		return nil, settings.Refuse(settings.User, "the stack %s has no %q over HTTP %q", chosen.Name, call.Protocol, call.HTTP)
+	}
+	if call != nil && call.Stream != nil && !slices.Contains(chosen.Streams[call.Protocol], call.Stream.Form) {
+		return nil, settings.Refuse(settings.User, "the stack %s has no %s streams over %q", chosen.Name, call.Stream.Form,
+			call.Protocol)
 	}
 	return chosen, nil
 }

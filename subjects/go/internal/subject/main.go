@@ -56,7 +56,7 @@ func serve(lab *settings.Conversation, set *bind.Set, stacks []*stack.Stack, ask
 	}
 	runtime.GOMAXPROCS(asked[0].Threads)
 	for _, part := range asked {
-		chosen, workload, err := choose(set, stacks, part, &part.Workload)
+		chosen, workload, err := chooseCall(set, stacks, part, &part.Workload, part.StreamForm())
 		if err != nil {
 			return err
 		}
@@ -79,7 +79,7 @@ func call(lab *settings.Conversation, set *bind.Set, stacks []*stack.Stack, aske
 	var ready readyLine
 	var parts []measure.Part
 	for _, part := range asked {
-		chosen, workload, err := choose(set, stacks, part, &part.Workload)
+		chosen, workload, err := chooseCall(set, stacks, part, &part.Workload, part.StreamForm())
 		if err != nil {
 			return err
 		}
@@ -88,13 +88,19 @@ func call(lab *settings.Conversation, set *bind.Set, stacks []*stack.Stack, aske
 			return err
 		}
 		ready.add(chosen, part.Encoding)
-		parts = append(parts, measure.Part{Measurer: client, Records: part.Records, InFlight: part.InFlight})
+		parts = append(parts, measure.Part{
+			Measurer:       client,
+			Records:        part.Records,
+			Stream:         part.Stream,
+			MessageRecords: part.MessageRecords,
+			InFlight:       part.InFlight,
+		})
 	}
 	return measure.Answer(lab, ready.Ready, parts, false)
 }
 
 func code(lab *settings.Conversation, set *bind.Set, stacks []*stack.Stack, asked *settings.Codec) error {
-	chosen, workload, err := choose(set, stacks, asked, &asked.Workload)
+	chosen, workload, err := choose(set, stacks, asked, &asked.Workload, "")
 	if err != nil {
 		return err
 	}
@@ -108,12 +114,25 @@ func code(lab *settings.Conversation, set *bind.Set, stacks []*stack.Stack, aske
 	return measure.Answer(lab, ready.Ready, parts, true)
 }
 
-func choose(set *bind.Set, stacks []*stack.Stack, asked any, workload *settings.Workload) (*stack.Stack, *bind.Workload, error) {
+// chooseCall chooses for calls, whose form must be that of the method. A codec needs only the method's messages.
+func chooseCall(
+	set *bind.Set, stacks []*stack.Stack, asked any, workload *settings.Workload, form string,
+) (*stack.Stack, *bind.Workload, error) {
+	chosen, found, err := choose(set, stacks, asked, workload, form)
+	if err != nil {
+		return nil, nil, err
+	}
+	return chosen, found, found.CanCall(form)
+}
+
+func choose(
+	set *bind.Set, stacks []*stack.Stack, asked any, workload *settings.Workload, form string,
+) (*stack.Stack, *bind.Workload, error) {
 	chosen, err := stack.Choose(stacks, asked)
 	if err != nil {
 		return nil, nil, err
 	}
-	found, err := set.Find(workload)
+	found, err := set.Find(workload, form)
 	return chosen, found, err
 }
 
