@@ -12,7 +12,12 @@ import (
 
 // channels are a client's transports with what makes calls over each.
 type channels[Caller any] struct {
-	asked      *settings.Client
+	asked   *settings.Client
+	call    func(connect.HTTPClient, string, ...connect.ClientOption) Caller
+	options []connect.ClientOption
+	// doer is complete except for its client.
+	doer doer
+
 	transports web.Transports
 	callers    []Caller
 }
@@ -21,42 +26,61 @@ type channels[Caller any] struct {
 func dial[Caller any](
 	asked *settings.Client, call func(connect.HTTPClient, string, ...connect.ClientOption) Caller,
 ) (*channels[Caller], error) {
-	c := &channels[Caller]{asked: asked, transports: web.NewTransports(asked, false)}
-	var doer doer
-	options := []connect.ClientOption{connect.WithReadMaxBytes(asked.Limits.MessageBytes())}
+	c := &channels[Caller]{asked: asked, call: call, transports: web.NewTransports(asked, false)}
+	c.options = []connect.ClientOption{connect.WithReadMaxBytes(asked.Limits.MessageBytes())}
 	if asked.Protocol == "grpc" {
-		doer.prefix = grpcPrefix
-		options = append(options, connect.WithGRPC())
+		c.doer.prefix = grpcPrefix
+		c.options = append(c.options, connect.WithGRPC())
 	}
 	if asked.Encoding == "protojson" {
-		options = append(options, connect.WithProtoJSON())
+		c.options = append(c.options, connect.WithProtoJSON())
 	}
 	switch {
 	case asked.RequestCompression > 0:
-		options = append(options,
+		c.options = append(c.options,
 			connect.WithAcceptCompression(gzipName, newReader, writers(asked.RequestCompression)),
 			connect.WithSendGzip())
 		// By default the library accepts every compression that it supports.
-		doer.plainResponse = asked.ResponseCompression == 0
+		c.doer.plainResponse = asked.ResponseCompression == 0
 	case asked.ResponseCompression == 0:
-		options = append(options, connect.WithAcceptCompression(gzipName, nil, nil))
+		c.options = append(c.options, connect.WithAcceptCompression(gzipName, nil, nil))
 	}
 	for _, transport := range c.transports {
-		doer.client = &http.Client{
-			Transport: transport.Transport,
-			CheckRedirect: func(*http.Request, []*http.Request) error {
-				return http.ErrUseLastResponse
-			},
-		}
-		c.callers = append(c.callers, call(doer, "http://"+transport.Host, options...))
+		c.callers = append(c.callers, c.over(transport))
 	}
 	_, err := c.Reopen()
 	return c, err
 }
 
-// Caller returns what makes a call. There is nothing to close: the transport closes connections that are not reused.
+// over returns what makes calls over a transport.
+func (c *channels[Caller]) over(transport *web.Transport) Caller {
+	doer := c.doer
+	doer.client = &http.Client{
+		Transport: transport.Transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse
+		},
+	}
+	return c.call(doer, "http://"+transport.Host, c.options...)
+}
+
+// Caller returns what makes a call that streams. A call with a connection of its own also has a transport of its own: in
+// a shared one, net/http sometimes assigns the same new connection to two calls and repeats one of them, which fails
+// because the messages that a stream has sent cannot be sent again.
 func (c *channels[Caller]) Caller(call uint64) (Caller, io.Closer, error) {
+	if c.asked.Connection == "per-call" {
+		transport := web.NewTransport(c.asked, false)
+		return c.over(transport), idle{transport}, nil
+	}
 	return c.callers[call%uint64(len(c.callers))], nil, nil
+}
+
+// idle closes the connections of a transport.
+type idle struct{ *web.Transport }
+
+func (i idle) Close() error {
+	i.CloseIdleConnections()
+	return nil
 }
 
 // Reopen reopens lost connections.
