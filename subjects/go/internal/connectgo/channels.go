@@ -64,9 +64,9 @@ func (c *channels[Caller]) over(transport *web.Transport) Caller {
 	return c.call(doer, "http://"+transport.Host, c.options...)
 }
 
-// Caller returns what makes a call that streams. A call with a connection of its own also has a transport of its own: in
-// a shared one, net/http sometimes assigns the same new connection to two calls and repeats one of them, which fails
-// because the messages that a stream has sent cannot be sent again.
+// Caller returns what makes a call that streams, and what to close after it unless it is nil. A call with a connection
+// of its own also has a transport of its own: in a shared one, net/http sometimes assigns the same new connection to two
+// calls and repeats one of them, which fails because the messages that a stream has sent cannot be sent again.
 func (c *channels[Caller]) Caller(call uint64) (Caller, io.Closer, error) {
 	if c.asked.Connection == "per-call" {
 		transport := web.NewTransport(c.asked, false)

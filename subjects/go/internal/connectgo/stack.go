@@ -16,8 +16,8 @@ import (
 	"rpcgauge/subjects/go/internal/streams"
 )
 
-// Method is a method as protoc-gen-connect-go generated it. It has the first two functions if it is unary, and the other
-// two if it streams.
+// Method is a method as protoc-gen-connect-go generated it. It has the first two functions if it is unary, and the
+// other two if it streams.
 type Method struct {
 	Serve func(Handler, ...connect.HandlerOption) http.Handler
 	Call  func(client connect.HTTPClient, base string, options ...connect.ClientOption) Caller

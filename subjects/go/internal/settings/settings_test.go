@@ -85,7 +85,9 @@ func TestAServerReadsWhatAGatewayWrites(t *testing.T) {
 
 func TestWhatIsWrongIsRefused(t *testing.T) {
 	for _, wrong := range []struct{ line, from, to, want string }{
-		{server, `"contract":1`, `"contract":2`, "version 2; this subject supports 1"},
+		{server, `"contract":1`, `"contract":3`, "version 3; this subject supports 1 and 2"},
+		{server, `"contract":1`, `"contract":0`, "version 0; this subject supports 1 and 2"},
+		{server, `"contract":1`, `"contract":"2"`, `version "2"; this subject supports 1 and 2`},
 		{server, `"contract":1,`, ``, "version none"},
 		{server, `"role":"server"`, `"role":"floor"`, `unknown role "floor"`},
 		{server, `"http":"2"`, `"http":"2","pace":3`, `unknown field "pace"`},

@@ -11,9 +11,9 @@ import (
 	"rpcgauge/subjects/go/internal/settings"
 )
 
-// Caller is a client's method that streams: one of the three types below, which open a call. The methods of an open call
-// are those of the library: if the call has ended, Send returns an error that wraps io.EOF, and what receives returns
-// the call's error, or one that wraps io.EOF if the call succeeded.
+// Caller is a client's method that streams: one of the three types below, which open a call. The methods of an open
+// call are those of the library: if the call has ended, Send returns an error that wraps io.EOF, and Receive returns the
+// call's error, or one that wraps io.EOF if the call succeeded.
 type Caller interface {
 	// exchange sends and receives the messages of a call, until the call has ended. To end it earlier, it cancels the
 	// context.
