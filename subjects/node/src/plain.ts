@@ -20,7 +20,7 @@ export const FIRST_FOLLOWER = 10_000;
 /** A request that cannot be answered; the caller is at fault. */
 export class BadRequest extends Error {}
 
-export interface Item {
+export type Item = {
   id: number;
   common: { id: number };
   message: {
@@ -34,10 +34,13 @@ export interface Item {
     map: Record<string, number>;
   };
   description: string;
-}
+};
 
-/** Returns the service's response to a request; throws a BadRequest if the request is invalid. */
-export type Handler<M> = (request: M) => M;
+/**
+ * Returns the service's response to a request; throws a BadRequest if the request is invalid. `number`, from 0, is the
+ * position of the response if the request has several.
+ */
+export type Handler<M> = (request: M, number?: number) => M;
 
 export function handler(workload: Workload): Handler<Json> {
   const { n } = workload;
@@ -53,6 +56,8 @@ export function handler(workload: Workload): Handler<Json> {
         return asked === n ? kept : { response: items(within("id", asked, MAX_ITEMS)) };
       };
     }
+    case "items":
+      return (request, number = 0) => item(idOfItem(whole(request, "id")) + number);
     case "records": {
       const all = rows();
       const first = (count: number) => ({ records: all.slice(0, within("count", count, all.length)) });
@@ -74,9 +79,14 @@ export function handler(workload: Workload): Handler<Json> {
   }
 }
 
-export function within(name: string, value: number, most: number): number {
-  if (value >= 0 && value <= most) return value;
-  throw new BadRequest(`${name} is ${value}: it must be 0 to ${most}`);
+export function within(name: string, value: number, most: number, least = 0): number {
+  if (value >= least && value <= most) return value;
+  throw new BadRequest(`${name} is ${value}: it must be ${least} to ${most}`);
+}
+
+/** Checks the id in a request for a single item. */
+export function idOfItem(id: number): number {
+  return within("id", id, MAX_ITEMS, 1);
 }
 
 /** Reads an integer field: a number, or a string as for 64-bit integers in proto3 JSON. */
@@ -115,7 +125,7 @@ export function items(n: number): Item[] {
   return Array.from({ length: n }, (_, index) => item(index + 1));
 }
 
-function item(i: number): Item {
+export function item(i: number): Item {
   return {
     id: i,
     common: { id: i },

@@ -1,6 +1,8 @@
 /** Services for messages of generated code, in which 64-bit integers are bigint. */
 
-import { FIRST_FOLLOWER, type Handler, items, MAX_ITEMS, rows, within } from "./plain.js";
+import {
+  FIRST_FOLLOWER, type Handler, idOfItem, type Item, item, items, MAX_ITEMS, rows, within,
+} from "./plain.js";
 import type { Workload } from "./workloads.js";
 
 /** The fields of the built-in workloads' requests. */
@@ -34,6 +36,9 @@ export function handler<M extends object>(
       return (request) => make({ message: `Hello, ${(request as unknown as Fields).name}.` });
     case "list":
       return sized("id", MAX_ITEMS, (count) => ({ response: items(count).map(typedItem) }));
+    case "items":
+      return (request, number = 0) =>
+        make(typedItem(item(idOfItem((request as unknown as Fields).id) + number)));
     case "records": {
       const all = rows();
       return sized("count", all.length, (count) => ({ records: all.slice(0, count) }));
@@ -54,6 +59,6 @@ export function handler<M extends object>(
   }
 }
 
-function typedItem(item: ReturnType<typeof items>[number]): object {
+function typedItem(item: Item): object {
   return { ...item, message: { ...item.message, long: BigInt(item.message.long), enum: ONE } };
 }

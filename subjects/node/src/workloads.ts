@@ -31,6 +31,7 @@ const BUILT_IN = {
   echo: { restPath: "/several/data", grpcPath: "/several.SeveralService/GetSeveralData", sized: true },
   hello: { restPath: "/hello", grpcPath: "/hello.Hello/SayHello", sized: false },
   list: { restPath: "/example/list", grpcPath: "/ExampleService/ExampleResponse1List", sized: true },
+  items: { restPath: "/items", grpcPath: "/ItemService/GetItem", sized: false },
   records: { restPath: "/records", grpcPath: "/records.RecordService/GetRecords", sized: true },
   profile: {
     restPath: "/members/profile",

@@ -8,7 +8,7 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { createInterface } from "node:readline";
 import { after } from "node:test";
 
-import { createFileRegistry, fromBinary } from "@bufbuild/protobuf";
+import { createFileRegistry, type DescMethod, fromBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 
 import type { Json } from "../src/shape.js";
@@ -23,6 +23,14 @@ export function temporary(): string {
   after(() => rmSync(folder, { recursive: true }));
   return folder;
 }
+
+/** The forms of methods that stream. */
+const FORMS: Record<DescMethod["methodKind"], string | undefined> = {
+  unary: undefined,
+  client_streaming: "client",
+  server_streaming: "server",
+  bidi_streaming: "bidirectional",
+};
 
 /** Creates a folder with a set of messages, as the lab does, and generates their code. */
 export function generated(protos: string, ...files: string[]): string {
@@ -39,6 +47,7 @@ export function generated(protos: string, ...files: string[]): string {
       path: `/${method.parent.typeName}/${method.name}`,
       request: method.input.typeName,
       response: method.output.typeName,
+      stream: FORMS[method.methodKind],
     })),
   };
   writeFileSync(join(messages, "files.json"), JSON.stringify(list));
