@@ -5,6 +5,11 @@ import {
   anyObject, anySample, type Check, flag, integer, isObject, type Json, listOf, object, oneOf, optional, text,
 } from "./shape.js";
 
+/** The versions of settings. Only settings with a stream need the second; replies are the same in both. */
+const VERSIONS = [1, 2];
+const WITH_STREAMS = 2;
+
+/** The version of replies. */
 export const CONTRACT = 1;
 
 /** The headers that `marks` adds to a successful response. */
@@ -15,6 +20,7 @@ const DEFAULT_MAX_MESSAGE_BYTES = 16 << 20;
 const MAX_UINT32 = 2 ** 32 - 1;
 const MAX_DEPTH = 100;
 const MAX_PARTS = 64;
+const MAX_STREAM_MESSAGES = 1_000_000;
 
 const limits = object({
   max_message_bytes: optional(integer(1, MAX_UINT32), DEFAULT_MAX_MESSAGE_BYTES),
@@ -51,6 +57,19 @@ const absolutePath = (value: unknown, where: string): string => {
   return path;
 };
 
+const stream = (value: unknown, where: string) => {
+  const asked = object({
+    form: oneOf("client", "server", "bidirectional", "ndjson", "sse"),
+    messages: integer(1, MAX_STREAM_MESSAGES),
+    in_turn: optional(flag, false),
+  })(value, where);
+  if (asked.in_turn && asked.form !== "bidirectional") {
+    throw new Refused(`${where} cannot be in_turn: only a bidirectional one can`, "instrument");
+  }
+  return asked;
+};
+export type Stream = ReturnType<typeof stream>;
+
 /** The settings that all roles share. */
 const common = {
   stack: optional(text, ""),
@@ -68,6 +87,7 @@ const calling = {
   http: oneOf("1.1", "2"),
   response_compression: optional(compression, "none"),
   marks: optional(flag, false),
+  stream: optional<Stream | undefined>(stream, undefined),
 };
 
 const server = object({ ...calling, listen, threads: optional(integer(1), 1) });
@@ -83,6 +103,8 @@ const client = object({
   in_flight: optional(integer(1), 1),
   deadline_ms: integer(1),
   records: absolutePath,
+  /** Empty without a stream. */
+  message_records: optional(absolutePath, ""),
 });
 
 const codec = object({
@@ -102,20 +124,49 @@ export type Settings = ServerSettings | ClientSettings | CodecSettings;
 /** A settings line: a role with the settings of one or several parts. */
 export type SettingsLine = { [S in Settings as S["role"]]: { role: S["role"]; parts: S[] } }[Settings["role"]];
 
-const serverPart: Check<ServerSettings> = (value, where) => ({ role: "server", ...server(value, where) });
-const clientPart: Check<ClientSettings> = (value, where) => ({ role: "client", ...client(value, where) });
+const serverPart: Check<ServerSettings> = (value, where) => {
+  const settings = server(value, where);
+  checkMarks(settings, where);
+  return { role: "server", ...settings };
+};
+
+const clientPart: Check<ClientSettings> = (value, where) => {
+  const settings = client(value, where);
+  checkMarks(settings, where);
+  if ((settings.stream === undefined) !== (settings.message_records === "")) {
+    throw new Refused(`${where} must have stream and message_records, or neither`, "instrument");
+  }
+  return { role: "client", ...settings };
+};
+
+function checkMarks({ stream, marks }: { stream: Stream | undefined; marks: boolean }, where: string): void {
+  if (stream !== undefined && marks) {
+    throw new Refused(`${where} cannot have marks with a stream`, "instrument");
+  }
+}
+
 const several = <S>(part: Check<S>) => object({ parts: listOf(part, 2, MAX_PARTS) });
 const servers = several(serverPart);
 const clients = several(clientPart);
 
 /** Parses a settings line: its version first, then its role, then its keys. */
 export function parseSettings(line: string): SettingsLine {
-  const { contract, role, ...keys } = parseObject(line, "the settings line");
-  if (contract !== CONTRACT) {
+  const { contract, ...settings } = parseObject(line, "the settings line");
+  if (!VERSIONS.includes(contract as number)) {
     const version = JSON.stringify(contract) ?? "none";
-    const error = `the settings line has contract version ${version}; this subject supports ${CONTRACT}`;
+    const supported = VERSIONS.join(" and ");
+    const error = `the settings line has contract version ${version}; this subject supports ${supported}`;
     throw new Refused(error, "instrument");
   }
+  const parsed = parseRole(settings);
+  const streams = parsed.parts.some((part) => part.role !== "codec" && part.stream !== undefined);
+  if (streams && contract !== WITH_STREAMS) {
+    throw new Refused(`a stream needs contract version ${WITH_STREAMS}, not ${contract}`, "instrument");
+  }
+  return parsed;
+}
+
+function parseRole({ role, ...keys }: Json): SettingsLine {
   const where = "the settings line";
   switch (role) {
     case "server":

@@ -20,20 +20,21 @@ export function hybridType<H>(library: Making<H>): Type<object> {
   };
 }
 
-/** Returns the method's name and its definition for grpc-js, like those that ts-proto generates for its own messages. */
+/** Returns the name of a method of the given form and its definition for grpc-js, like those that ts-proto generates for its own messages. */
 export function hybridMethod(
   library: TsProto,
   path: string,
+  form?: string,
 ): [string, MethodDefinition<object, object>] {
   const { encode, decode } = hybridType(library);
   const serialize = (message: object): Buffer => Buffer.from(encode(message));
   const name = path.slice(path.lastIndexOf("/") + 1);
   const definition = {
     path,
-    requestStream: false as const,
+    requestStream: form === "client" || form === "bidirectional",
     requestSerialize: serialize,
     requestDeserialize: decode,
-    responseStream: false as const,
+    responseStream: form === "server" || form === "bidirectional",
     responseSerialize: serialize,
     responseDeserialize: decode,
   };

@@ -23,7 +23,7 @@ function messagesFolder(): string {
 }
 
 function understand(settings: Settings) {
-  return { stack: choose(settings), workload: find(settings.workload, messagesFolder()) };
+  return { stack: choose(settings), workload: find(settings, messagesFolder()) };
 }
 
 async function play(conversation: Conversation): Promise<void> {

@@ -5,6 +5,7 @@ import process from "node:process";
 
 import { parseAsk, type Slice } from "./contract.js";
 import type { Conversation, ReadyPart } from "./conversation.js";
+import { MessageRecords, type MessageTimes } from "./message-records.js";
 import { oneLine } from "./refused.js";
 import type { Json } from "./shape.js";
 
@@ -86,6 +87,7 @@ export class Tally {
   constructor(
     private readonly asked: Slice,
     private readonly records: Records,
+    private readonly messages: MessageRecords,
   ) {}
 
   get operations(): number {
@@ -120,6 +122,13 @@ export class Tally {
     this.records.add(stamps, true, this.operations);
   }
 
+  /** Adds a stream, with the error if it failed. */
+  addStream(stamps: Stamps, messages: MessageTimes, error: unknown): void {
+    if (error !== undefined) this.error ??= oneLine(error);
+    this.messages.add(messages);
+    this.records.add(stamps, error !== undefined, messages.count);
+  }
+
   /** CPU time since the first recorded call. */
   cpuNs(): number {
     const used = process.cpuUsage(this.cpu);
@@ -138,47 +147,71 @@ export interface Measurer extends Readonly<ReadyPart> {
   run(tally: Tally): Promise<void>;
 }
 
+/** The settings of files for records; a path that is absent or empty stands for no file. */
+interface Recorded {
+  records: string;
+  message_records?: string;
+}
+
+/** The files for the records of a part. */
+class Files {
+  private readonly calls: number;
+  private readonly messages: number | undefined;
+
+  constructor({ records, message_records }: Recorded) {
+    this.calls = openSync(records, "w");
+    this.messages = message_records ? openSync(message_records, "w") : undefined;
+  }
+
+  append(calls: Uint8Array, messages: Uint8Array): void {
+    // Whoever sees the record of a call finds those of its messages.
+    if (this.messages !== undefined) appendFileSync(this.messages, messages);
+    appendFileSync(this.calls, calls);
+  }
+
+  close(): void {
+    closeSync(this.calls);
+    if (this.messages !== undefined) closeSync(this.messages);
+  }
+}
+
 /** Replies to the lab's lines until its input ends. */
-export async function answer<S extends { records: string }>(
+export async function answer<S extends Recorded>(
   conversation: Conversation,
   parts: S[],
   prepare: (settings: S) => Promise<Measurer>,
 ): Promise<void> {
-  const files: number[] = [];
+  const files: Files[] = [];
   try {
     const measurers: Measurer[] = [];
     for (const settings of parts) {
-      files.push(openSync(settings.records, "w"));
+      files.push(new Files(settings));
       measurers.push(await prepare(settings));
     }
     const inBatches = measurers.some((measurer) => measurer.inBatches);
-    const records = new Records();
+    const [records, messages] = [new Records(), new MessageRecords()];
     conversation.tellReady(measurers);
     for (let line = await conversation.hear(); line !== undefined; line = await conversation.hear()) {
       const ask = parseAsk(line, parts.length, inBatches);
-      const [measurer, file] = [measurers[ask.part] as Measurer, files[ask.part] as number];
+      const [measurer, file] = [measurers[ask.part] as Measurer, files[ask.part] as Files];
       if ("verify" in ask) {
         conversation.tell({ verified: await measurer.verify() });
       } else {
-        conversation.tell({ slice: await measure(measurer, ask.slice, records, file) });
+        const tally = new Tally(ask.slice, records, messages);
+        const slice = await measure(measurer, tally);
+        const count = records.count;
+        file.append(records.take(), messages.take());
+        conversation.tell({ slice: { records: count, ...slice } });
       }
     }
   } finally {
-    files.forEach((file) => closeSync(file));
+    files.forEach((file) => file.close());
   }
 }
 
-async function measure(
-  measurer: Measurer,
-  asked: Slice,
-  records: Records,
-  file: number,
-): Promise<Json> {
+async function measure(measurer: Measurer, tally: Tally): Promise<Json> {
   const reopened = await measurer.reopen();
-  const tally = new Tally(asked, records);
   await measurer.run(tally);
   const cpu_ns = tally.cpuNs();
-  const count = records.count;
-  appendFileSync(file, records.take());
-  return { records: count, cpu_ns, reopened: reopened || undefined, error: tally.error };
+  return { cpu_ns, reopened: reopened || undefined, error: tally.error };
 }

@@ -2,7 +2,7 @@
 
 import type { Settings } from "./contract.js";
 import { Refused } from "./refused.js";
-import { EVERY_WORKLOAD } from "./workloads.js";
+import { EVERY_WORKLOAD, STREAMING_WORKLOADS } from "./workloads.js";
 
 const LEVELS = ["gzip", ..."123456789"].map((level) => (level === "gzip" ? level : `gzip:${level}`));
 /** Libraries with a single level use zlib's default. */
@@ -22,11 +22,20 @@ interface Stack {
   /** The HTTP versions of each protocol. */
   protocols?: Record<string, string[]>;
   styles?: string[];
+  /** The forms of streams over gRPC. */
+  streams?: string[];
 }
 
 const json = { encodings: ["json"], compressions: EVERY_LEVEL, protocols: { rest: ["1.1"] } };
 const grpc = { grpc: ["2"] };
-const grpcJs = { boundsInflation: false, protocols: grpc, encodings: ["protobuf", "hybrid"], styles: ["async"] };
+const streams = ["client", "server", "bidirectional"];
+const grpcJs = {
+  boundsInflation: false,
+  protocols: grpc,
+  encodings: ["protobuf", "hybrid"],
+  styles: ["async"],
+  streams,
+};
 const codec = { roles: ["codec" as const], compressions: EVERY_LEVEL, boundsInflation: true };
 
 export const STACKS: Record<string, Stack> = {
@@ -62,7 +71,7 @@ export function choose(settings: Settings): string {
   }
   for (const [what, asked, can] of wants(stack, settings)) {
     if (!can.includes(asked)) {
-      const error = `the stack ${name} has no ${what} "${asked}", only ${can.join(", ")}`;
+      const error = `the stack ${name} has no ${what} "${asked}", only ${can.join(", ") || "none"}`;
       throw new Refused(error, "user");
     }
   }
@@ -92,6 +101,13 @@ function wants(stack: Stack, settings: Settings): Want[] {
     ["HTTP version", settings.http, protocols[settings.protocol] ?? []],
     ["compression", settings.response_compression, stack.compressions],
   );
+  if (settings.stream !== undefined) {
+    const forms = settings.protocol === "grpc" ? stack.streams : [];
+    asked.push(
+      [`streams over ${settings.protocol} of the form`, settings.stream.form, forms ?? []],
+      ["streams of the workload", String(workload.name), STREAMING_WORKLOADS],
+    );
+  }
   if (settings.role === "server") {
     if (settings.threads > THREADS) {
       asked.push(["number of threads", String(settings.threads), [`1 to ${THREADS}`]]);

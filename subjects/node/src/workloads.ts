@@ -3,8 +3,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
+import type { Settings } from "./contract.js";
 import { Refused } from "./refused.js";
-import { anySample, integer, type Json, object, oneOf, text } from "./shape.js";
+import { anySample, integer, object, oneOf, text } from "./shape.js";
 
 /** The user's samples, in the proto3 JSON mapping. */
 export interface Own {
@@ -47,7 +48,18 @@ const BUILT_IN = {
 
 export type WorkloadName = keyof typeof BUILT_IN | "own";
 
+/** The methods of `items` that stream, by their form. */
+const ITEMS_METHODS: Record<string, string> = {
+  client: "/ItemService/PutItems",
+  server: "/ItemService/ListItems",
+  bidirectional: "/ItemService/ExchangeItems",
+};
+
+export const STREAMING_WORKLOADS: readonly string[] = ["items", "own"];
+
 export const EVERY_WORKLOAD: readonly string[] = [...Object.keys(BUILT_IN), "own"];
+
+const WHERE = "the workload";
 
 const own = object({
   name: oneOf("own"),
@@ -57,33 +69,46 @@ const own = object({
   response: anySample,
 });
 
-/** Returns the workload of a settings line, with the messages in the given folder. */
-export function find(asked: Json, messages: string): Workload {
-  const where = "the workload";
+/** Returns the workload of the settings, with the messages in the given folder. */
+export function find(settings: Settings, messages: string): Workload {
+  const { workload: asked } = settings;
+  const form = settings.role === "codec" ? undefined : settings.stream?.form;
   if (asked.name === "own") {
-    const { method, request, response } = own(asked, where);
-    const path = `/${method}`;
-    const types = typesOf(path, messages);
-    const rest = { name: "own", n: 0, restPath: path, grpcPath: path } as const;
-    return { ...rest, ...types, messages, own: { request, response } };
+    const sample = own(asked, WHERE);
+    const path = `/${sample.method}`;
+    const method = methodOf(path, messages);
+    // REST and codecs use only the messages of the method.
+    if (settings.role !== "codec" && settings.protocol !== "rest") checkForm(method, form);
+    const { request, response } = method;
+    return { name: "own", n: 0, restPath: path, grpcPath: path, request, response, messages, own: sample };
   }
-  const name = oneOf(...(Object.keys(BUILT_IN) as (keyof typeof BUILT_IN)[]))(asked.name, where);
-  const { restPath, grpcPath, sized } = BUILT_IN[name];
-  const n = sized ? object({ name: text, n: integer(0) })(asked, where).n : 0;
-  if (!sized) object({ name: text })(asked, where);
-  return { name, n, restPath, grpcPath, ...typesOf(grpcPath, messages), messages, own: undefined };
+  const name = oneOf(...(Object.keys(BUILT_IN) as (keyof typeof BUILT_IN)[]))(asked.name, WHERE);
+  const { restPath, grpcPath: unaryPath, sized } = BUILT_IN[name];
+  const grpcPath = form === undefined ? unaryPath : (ITEMS_METHODS[form] ?? unaryPath);
+  const { request, response } = methodOf(grpcPath, messages);
+  const n = sized ? object({ name: text, n: integer(0) })(asked, WHERE).n : 0;
+  if (!sized) object({ name: text })(asked, WHERE);
+  return { name, n, restPath, grpcPath, request, response, messages, own: undefined };
+}
+
+function checkForm({ path, stream }: Method, form: string | undefined): void {
+  if (stream === form) return;
+  const kind = (form?: string) => (form === undefined ? "unary" : `a ${form} stream`);
+  throw new Refused(`the method ${path} is ${kind(stream)}, not ${kind(form)}`, "user");
 }
 
 interface Method {
   path: string;
   request: string;
   response: string;
+  /** Its form if it streams. */
+  stream?: string;
 }
 
-function typesOf(path: string, messages: string): { request: string; response: string } {
+function methodOf(path: string, messages: string): Method {
   const file = join(messages, "files.json");
   const { methods } = JSON.parse(readFileSync(file, "utf8")) as { methods: Method[] };
   const method = methods.find((each) => each.path === path);
   if (method === undefined) throw new Refused(`${file} has no method ${path}`, "instrument");
-  return { request: method.request, response: method.response };
+  return method;
 }

@@ -87,9 +87,57 @@ test("parts have the settings of one, without its version and role", () => {
 });
 
 test("another version is refused before anything else", () => {
-  const [error, fault] = refused(() => parsed({ contract: 2, role: "siesta", pace: 1 }));
-  assert.match(error, /version 2; this subject supports 1/);
+  const [error, fault] = refused(() => parsed({ contract: 3, role: "siesta", pace: 1 }));
+  assert.match(error, /version 3; this subject supports 1 and 2/);
   assert.equal(fault, "instrument");
+});
+
+const STREAMING = {
+  ...SERVER,
+  contract: 2,
+  stack: "grpc-js",
+  workload: { name: "items" },
+  protocol: "grpc",
+  http: "2",
+  encoding: "protobuf",
+  stream: { form: "bidirectional", messages: 5, in_turn: true },
+};
+
+test("version 2 adds streams", () => {
+  assert.deepEqual(parsed({ ...SERVER, contract: 2 }), parsed(SERVER));
+  assert.deepEqual((parsed(STREAMING) as { stream: unknown }).stream, STREAMING.stream);
+  const settings = parsed({ ...STREAMING, stream: { form: "server", messages: 1_000_000 } });
+  assert.equal(settings.role !== "codec" && settings.stream?.in_turn, false);
+  const { contract, role, ...part } = STREAMING;
+  const servers = (version: number) => parsedParts({ contract: version, role: "servers", parts: [part, part] });
+  assert.deepEqual(servers(contract).parts[1], parsed(STREAMING));
+  const { listen: _, ...calling } = STREAMING;
+  const client = { ...calling, role: "client", address: "a:1", requests: [{}], deadline_ms: 1, records: "/r" };
+  const recorded = { ...client, message_records: "/m" };
+  assert.equal((parsed(recorded) as { message_records: unknown }).message_records, "/m");
+  const stream = (changed: object) => ({ ...STREAMING, stream: { ...STREAMING.stream, ...changed } });
+  const cases: [() => unknown, RegExp][] = [
+    [() => parsed({ ...STREAMING, contract: 1 }), /needs contract version 2, not 1/],
+    [() => servers(1), /needs contract version 2, not 1/],
+    [() => parsed(stream({ form: "both" })), /form cannot be "both"/],
+    [() => parsed(stream({ form: "server" })), /cannot be in_turn/],
+    [() => parsed(stream({ messages: 0 })), /messages cannot be 0/],
+    [() => parsed(stream({ messages: 1_000_001 })), /messages cannot be 1000001/],
+    [() => parsed(stream({ messages: 1.5 })), /messages cannot be 1.5/],
+    [() => parsed(stream({ in_turn: 1 })), /in_turn cannot be 1/],
+    [() => parsed(stream({ pace: 1 })), /unknown key "pace"/],
+    [() => parsed({ ...STREAMING, stream: { form: "server" } }), /lacks "messages"/],
+    [() => parsed({ ...STREAMING, marks: true }), /cannot have marks with a stream/],
+    [() => parsed({ ...STREAMING, message_records: "/m" }), /unknown key "message_records"/],
+    [() => parsed(client), /must have stream and message_records, or neither/],
+    [() => parsed({ ...recorded, stream: undefined }), /must have stream and message_records, or neither/],
+    [() => parsed({ ...recorded, message_records: "m" }), /not an absolute path/],
+  ];
+  for (const [act, why] of cases) {
+    const [error, fault] = refused(act);
+    assert.match(error, why);
+    assert.equal(fault, "instrument");
+  }
 });
 
 test("what a line may not have is refused with its name", () => {
@@ -127,6 +175,11 @@ test("a stack that cannot do what is asked refuses it", () => {
     [{ stack: "fastify", limits: { max_inflation: 5 } }, /no limit max_inflation "5"/],
     [{ stack: "connect-node", encoding: "protobuf" }, /connect-node has no protocol "rest", only grpc, connect/],
     [{ stack: "connect-node", encoding: "protobuf", protocol: "grpc" }, /no HTTP version "1.1", only 2/],
+    [{ ...STREAMING, stream: { form: "sse", messages: 1 } }, /of the form "sse", only client, server, bidirectional/],
+    [{ ...STREAMING, workload: { name: "hello" } }, /no streams of the workload "hello", only items, own/],
+    [{ contract: 2, stream: STREAMING.stream }, /http has no streams over rest of the form "bidirectional"/],
+    [{ contract: 2, stream: { form: "ndjson", messages: 1 } }, /http has no streams over rest of the form "ndjson"/],
+    [{ ...STREAMING, stack: "connect-node", protocol: "connect" }, /no streams over connect of the form/],
   ];
   for (const [changed, why] of cases) {
     const [error, fault] = refused(() => choose(parsed({ ...SERVER, ...changed })));

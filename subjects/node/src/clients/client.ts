@@ -1,33 +1,58 @@
-/** Code that all clients share: calls in flight and their records. */
+/** Code that all clients share: connections and calls in flight. */
 
 import { setImmediate } from "node:timers/promises";
 
-import type { ClientSettings } from "../contract.js";
+import type { ClientSettings, Stream } from "../contract.js";
 import { oneLine, Refused } from "../refused.js";
 import type { Json } from "../shape.js";
-import { type Measurer, now, Stamps, type Tally } from "../slices.js";
+import type { Measurer, Stamps, Tally } from "../slices.js";
+import type { Exchange } from "./exchange.js";
+import { StreamCalls } from "./streams.js";
+import { UnaryCalls } from "./unary.js";
 
 /** Called at the end of a call, with its error or its response. */
 export type Done<M> = (error: unknown, response?: M) => void;
 
 /** How a library makes calls. */
-export interface Library<M> {
+interface Common<M> {
   versions: Record<string, string>;
   code?: "generated" | undefined;
   /** The requests as messages of the library. */
   requests: M[];
-  /** Makes a call, and stamps the times that the library exposes; `begin` is already set. */
-  call(request: M, stamps: Stamps, done: Done<M>): void;
   toJson(response: M): Json;
   /** Opens the missing connections, and returns their number. */
   connect(): Promise<number>;
+}
+
+export interface UnaryLibrary<M> extends Common<M> {
+  /** Makes a call, and stamps the times that the library exposes; `begin` is already set. */
+  call(request: M, stamps: Stamps, done: Done<M>): void;
+}
+
+export interface StreamLibrary<M> extends Common<M> {
+  /** Makes a call with the messages of the exchange, and ends the exchange with the call. */
+  exchange(exchange: Exchange<M>): void;
+}
+
+export type Library<M> = UnaryLibrary<M> | StreamLibrary<M>;
+
+/** The calls of a client, which are all unary or all streams. */
+export interface Calls {
+  /** Makes a call with the first requests, and returns what it received. */
+  verify(): Promise<Json>;
+  /** Makes the next call. The tally, if there is one, gets its record. */
+  make(tally: Tally | undefined, ended: () => void): void;
+}
+
+function callsOf<M>(library: Library<M>, stream: Stream | undefined): Calls {
+  return "call" in library ? new UnaryCalls(library) : new StreamCalls(stream as Stream, library);
 }
 
 export class Client<M> implements Measurer {
   readonly inBatches = false;
   readonly versions: Record<string, string>;
   readonly code?: string | undefined;
-  private next = 0;
+  private readonly calls: Calls;
 
   private constructor(
     private readonly settings: ClientSettings,
@@ -35,6 +60,7 @@ export class Client<M> implements Measurer {
   ) {
     this.versions = library.versions;
     this.code = library.code;
+    this.calls = callsOf(library, settings.stream);
   }
 
   static async of<M>(settings: ClientSettings, library: Library<M>): Promise<Client<M>> {
@@ -59,14 +85,7 @@ export class Client<M> implements Measurer {
   }
 
   verify(): Promise<Json> {
-    return new Promise((verified, fail) => {
-      const stamps = new Stamps();
-      stamps.begin = now();
-      this.library.call(this.library.requests[0] as M, stamps, (error, response) => {
-        if (error === undefined) verified({ message: this.library.toJson(response as M) });
-        else fail(new Refused(oneLine(error), "subject"));
-      });
-    });
+    return this.calls.verify();
   }
 
   run(tally: Tally): Promise<void> {
@@ -79,18 +98,11 @@ export class Client<M> implements Measurer {
           return;
         }
         flying += 1;
-        const request = this.library.requests[this.next] as M;
-        this.next = (this.next + 1) % this.library.requests.length;
-        const stamps = new Stamps();
-        stamps.begin = now();
-        this.library.call(request, stamps, (error) => {
-          flying -= 1;
-          if (recorded) {
-            if (error === undefined) tally.add(stamps);
-            else tally.addFailed(stamps.begin, error);
-          }
-          call();
-        });
+        this.calls.make(recorded ? tally : undefined, ended);
+      };
+      const ended = (): void => {
+        flying -= 1;
+        call();
       };
       for (let lane = 0; lane < this.settings.in_flight; lane += 1) call();
     });

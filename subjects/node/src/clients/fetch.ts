@@ -12,7 +12,7 @@ import type { Json } from "../shape.js";
 import { NOT_KNOWN, now, type Stamps } from "../slices.js";
 import { version } from "../versions.js";
 import type { Workload } from "../workloads.js";
-import type { Done, Library } from "./client.js";
+import type { Done, UnaryLibrary } from "./client.js";
 import { authorityOf, Connections } from "./connections.js";
 import { headersOf, readMarks, requestsOf } from "./plain.js";
 
@@ -31,7 +31,7 @@ function connector(connections: Connections): buildConnector.connector {
   };
 }
 
-export async function load(settings: ClientSettings, workload: Workload): Promise<Library<Json>> {
+export async function load(settings: ClientSettings, workload: Workload): Promise<UnaryLibrary<Json>> {
   const connections = new Connections(settings);
   // Not the global dispatcher, because each part of a process has its own.
   const dispatcher = new Agent({

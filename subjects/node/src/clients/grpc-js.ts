@@ -3,7 +3,7 @@
 import * as grpc from "@grpc/grpc-js";
 
 import { levelOf } from "../compression.js";
-import { type ClientSettings, HANDLER_END, HANDLER_START } from "../contract.js";
+import { type ClientSettings, HANDLER_END, HANDLER_START, type Stream } from "../contract.js";
 import { Es, TsProto } from "../generated.js";
 import { hybridMethod } from "../hybrid.js";
 import { fromSample, toSample } from "../plain.js";
@@ -12,6 +12,8 @@ import { NOT_KNOWN, now, type Stamps } from "../slices.js";
 import { versions } from "../versions.js";
 import type { Workload } from "../workloads.js";
 import type { Done, Library } from "./client.js";
+import type { Exchange } from "./exchange.js";
+import { failure, streaming } from "./grpc-js-streams.js";
 
 /** A request on its way through the library, with the call's stamps. */
 interface Outgoing {
@@ -60,11 +62,12 @@ function stamping(
 export async function load(settings: ClientSettings, workload: Workload): Promise<Library<object>> {
   const generated = await TsProto.load(workload.messages);
   const es = await Es.load(workload.messages);
+  const { stream } = settings;
   const hybrid = settings.encoding === "hybrid";
   const [name, method] = hybrid
-    ? hybridMethod(generated, workload.grpcPath)
+    ? hybridMethod(generated, workload.grpcPath, stream?.form)
     : generated.method(workload);
-  const Service = grpc.makeGenericClientConstructor({ [name]: stamping(method) }, name);
+  const Service = grpc.makeGenericClientConstructor({ [name]: stream ? method : stamping(method) }, name);
   const compresses = levelOf(settings.request_compression) > 0;
   const decompresses = levelOf(settings.response_compression) > 0;
   const perCall = settings.connection === "per-call";
@@ -79,15 +82,16 @@ export async function load(settings: ClientSettings, workload: Workload): Promis
   const connectedTo = () => new Service(settings.address, grpc.credentials.createInsecure(), options);
   const kept = Array.from({ length: perCall ? 0 : settings.channels }, connectedTo);
   let turn = 0;
+  const take = () => kept[turn++ % kept.length] ?? connectedTo();
+  const callOptions = (): grpc.CallOptions => ({ deadline: Date.now() + settings.deadline_ms });
 
   function call(message: object, stamps: Stamps, done: Done<object>): void {
-    const client = kept[turn++ % kept.length] ?? connectedTo();
+    const client = take();
     const unary = (client[name] as unknown as Unary).bind(client);
-    const deadline = Date.now() + settings.deadline_ms;
-    const sent = unary({ message, stamps }, { deadline }, (error, response) => {
+    const sent = unary({ message, stamps }, callOptions(), (error, response) => {
       if (error || response === undefined) {
         if (perCall) client.close();
-        return done(new Error(error ? failure(error) : "there is no response"));
+        return done(error ? failure(error) : new Error("there is no response"));
       }
       stamps.end = now();
       if (perCall) client.close();
@@ -104,6 +108,15 @@ export async function load(settings: ClientSettings, workload: Workload): Promis
       stamps.handlerStart = mark(metadata, HANDLER_START);
       stamps.handlerEnd = mark(metadata, HANDLER_END);
     });
+  }
+
+  function streams(asked: Stream): (exchange: Exchange<object>) => void {
+    const start = streaming(asked, name);
+    return (exchange) => {
+      const client = take();
+      if (perCall) exchange.close = () => client.close();
+      start(client, callOptions(), exchange);
+    };
   }
 
   async function connect(): Promise<number> {
@@ -132,13 +145,10 @@ export async function load(settings: ClientSettings, workload: Workload): Promis
       ? (toSample(message) as Json)
       : es.fromBytes(response, generated.type(response).encode(message));
   const found = { ...versions("@grpc/grpc-js"), ...TsProto.versions() };
-  return { versions: found, code: "generated", requests, call, toJson, connect };
+  const common = { versions: found, code: "generated" as const, requests, toJson, connect };
+  return stream ? { ...common, exchange: streams(stream) } : { ...common, call };
 }
 
 function mark(metadata: grpc.Metadata, name: string): bigint {
   return BigInt(metadata.get(name)[0]?.toString() ?? 0);
-}
-
-function failure(error: grpc.ServiceError): string {
-  return `${grpc.status[error.code]}: ${error.details}`;
 }

@@ -9,7 +9,7 @@ import { toSample } from "../plain.js";
 import type { Json } from "../shape.js";
 import { now, type Stamps } from "../slices.js";
 import type { Workload } from "../workloads.js";
-import type { Done, Library } from "./client.js";
+import type { Done, UnaryLibrary } from "./client.js";
 import { authorityOf, Connections } from "./connections.js";
 import { headersOf, readMarks, requestsOf } from "./plain.js";
 
@@ -30,7 +30,7 @@ export class KeptAgent extends Agent {
   }
 }
 
-export async function load(settings: ClientSettings, workload: Workload): Promise<Library<Json>> {
+export async function load(settings: ClientSettings, workload: Workload): Promise<UnaryLibrary<Json>> {
   const { limits } = settings;
   const connections = new Connections(settings);
   const level = levelOf(settings.request_compression);

@@ -5,26 +5,36 @@ import * as grpc from "@grpc/grpc-js";
 import { HANDLER_END, HANDLER_START, type ServerSettings } from "../contract.js";
 import { TsProto } from "../generated.js";
 import { hybridMethod } from "../hybrid.js";
-import { BadRequest, type Handler } from "../plain.js";
+import type { Handler } from "../plain.js";
 import { now } from "../slices.js";
 import { handler } from "../typed.js";
 import { versions } from "../versions.js";
 import type { Workload } from "../workloads.js";
+import { statusOf, streaming } from "./grpc-js-streams.js";
 import { plainHandler } from "./plain.js";
 import { addressOf, cannotListen, hostOf, removeSocket, type Server } from "./server.js";
 
 export async function serve(settings: ServerSettings, workload: Workload): Promise<Server> {
-  const { limits, listen, marks } = settings;
+  const { limits, listen, marks, stream } = settings;
   const generated = await TsProto.load(workload.messages);
   const hybrid = settings.encoding === "hybrid";
   const [name, method] = hybrid
-    ? hybridMethod(generated, workload.grpcPath)
+    ? hybridMethod(generated, workload.grpcPath, stream?.form)
     : generated.method(workload);
   const handle = hybrid
     ? ((await plainHandler(workload)) as Handler<object>)
     : await handlerOf(generated, workload);
+  const headers = (): grpc.Metadata => {
+    const metadata = new grpc.Metadata();
+    // The library declares all messages as protobuf.
+    if (hybrid) metadata.set("content-type", "application/grpc+hybrid");
+    return metadata;
+  };
+  const respond = stream
+    ? streaming(stream, handle, hybrid ? headers() : undefined)
+    : unary(handle, headers, marks, hybrid);
   const server = new grpc.Server({ "grpc.max_receive_message_length": limits.max_message_bytes });
-  server.addService({ [name]: method }, { [name]: behaviour(handle, marks, hybrid) });
+  server.addService({ [name]: method }, { [name]: respond });
   const address = listen.transport === "unix" ? `unix:${listen.path}` : `${hostOf(listen)}:0`;
   const credentials = grpc.ServerCredentials.createInsecure();
   const port = await new Promise<number>((done, fail) => {
@@ -49,26 +59,19 @@ async function handlerOf(generated: TsProto, workload: Workload): Promise<Handle
 }
 
 /** Returns the method in the form that the generated service calls. */
-function behaviour(
+function unary(
   handle: Handler<object>,
+  headers: () => grpc.Metadata,
   marks: boolean,
   hybrid: boolean,
 ): grpc.handleUnaryCall<object, object> {
-  const headers = (): grpc.Metadata => {
-    const metadata = new grpc.Metadata();
-    // The library declares all messages as protobuf.
-    if (hybrid) metadata.set("content-type", "application/grpc+hybrid");
-    return metadata;
-  };
   return (call, done) => {
     const start = now();
     let response: object;
     try {
       response = handle(call.request);
     } catch (error) {
-      if (!(error instanceof BadRequest)) throw error;
-      done({ code: grpc.status.INVALID_ARGUMENT, details: error.message, metadata: headers() });
-      return;
+      return done({ ...statusOf(error), metadata: headers() });
     }
     if (marks || hybrid) {
       const metadata = headers();
