@@ -6,7 +6,7 @@ import { pathToFileURL } from "node:url";
 import { isDeepStrictEqual } from "node:util";
 
 import type * as grpc from "@grpc/grpc-js";
-import type { DescFile, DescMessage, DescMethodUnary, Message, Registry } from "@bufbuild/protobuf";
+import type { DescFile, DescMessage, DescMethod, Message, Registry } from "@bufbuild/protobuf";
 
 import { Refused } from "./refused.js";
 import { isObject, type Json } from "./shape.js";
@@ -81,12 +81,12 @@ export class Es {
   }
 
   /** Returns a method by its gRPC path. */
-  method(path: string): DescMethodUnary {
+  method(path: string): DescMethod {
     const [, service, name] = path.split("/");
     const methods = this.registry.getService(service ?? "")?.methods;
     const found = methods?.find((method) => method.name === name);
-    if (found?.methodKind !== "unary") throw missing(path, "protobuf-es");
-    return found as DescMethodUnary;
+    if (found === undefined) throw missing(path, "protobuf-es");
+    return found;
   }
 
   type(typeName: string): Type<Message> {

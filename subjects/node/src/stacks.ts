@@ -51,6 +51,7 @@ export const STACKS: Record<string, Stack> = {
     boundsInflation: false,
     protocols: { ...grpc, connect: ["1.1", "2"] },
     styles: ["future"],
+    streams,
   },
   json: { ...codec, encodings: ["json"] },
   msgpack: { ...codec, encodings: ["msgpack"] },

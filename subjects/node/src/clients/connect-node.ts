@@ -10,13 +10,15 @@ import {
 
 import { gzipOf } from "../connect-gzip.js";
 import { levelOf } from "../compression.js";
-import type { ClientSettings } from "../contract.js";
+import type { ClientSettings, Stream } from "../contract.js";
 import { Es } from "../generated.js";
 import { now, type Stamps } from "../slices.js";
 import { versions } from "../versions.js";
 import type { Workload } from "../workloads.js";
 import type { Done, Library } from "./client.js";
+import { type Streamed, streaming } from "./connect-node-streams.js";
 import { authorityOf, Connections, endpointOf } from "./connections.js";
+import type { Exchange } from "./exchange.js";
 import { KeptAgent } from "./http.js";
 import { readMarks } from "./plain.js";
 
@@ -28,6 +30,8 @@ interface Link {
 }
 
 type Unary = (request: Message, options: CallOptions) => Promise<Message>;
+/** The method of the library's client. */
+type Stub = Unary | Streamed;
 
 function linkOf(settings: ClientSettings, es: Es): Link {
   const baseUrl = `http://${authorityOf(settings.address)}`;
@@ -66,22 +70,24 @@ function linkOf(settings: ClientSettings, es: Es): Link {
 
 export async function load(settings: ClientSettings, workload: Workload): Promise<Library<Message>> {
   const es = await Es.load(workload.messages);
+  const { stream } = settings;
   const method = es.method(workload.grpcPath);
   const perCall = settings.connection === "per-call";
 
-  function stub({ transport }: Link): Unary {
-    const client = createClient(method.parent, transport) as unknown as Record<string, Unary>;
-    return client[method.localName] as Unary;
+  function stub({ transport }: Link): Stub {
+    const client = createClient(method.parent, transport) as unknown as Record<string, Stub>;
+    return client[method.localName] as Stub;
   }
-  const fresh = (): [Link, Unary] => {
+  const fresh = (): [Link, Stub] => {
     const link = linkOf(settings, es);
     return [link, stub(link)];
   };
   const kept = Array.from({ length: perCall ? 0 : settings.channels }, fresh);
   let turn = 0;
+  const take = () => kept[turn++ % kept.length] ?? fresh();
 
   function call(message: Message, stamps: Stamps, done: Done<Message>): void {
-    const [link, unary] = kept[turn++ % kept.length] ?? fresh();
+    const [link, unary] = take() as [Link, Unary];
     // The library calls this after decoding the response, so the time of the first byte cannot be observed.
     const onHeader = (headers: Headers): void => readMarks(stamps, (name) => headers.get(name));
     unary(message, settings.marks ? { onHeader } : {}).then(
@@ -97,6 +103,18 @@ export async function load(settings: ClientSettings, workload: Workload): Promis
     );
   }
 
+  function streams(asked: Stream): (exchange: Exchange<Message>) => void {
+    const start = streaming(asked);
+    return (exchange) => {
+      const [link, streamed] = take() as [Link, Streamed];
+      if (perCall) exchange.close = () => link.close();
+      start(streamed, exchange).then(
+        () => exchange.end(),
+        (error: unknown) => exchange.end(error),
+      );
+    };
+  }
+
   async function connect(): Promise<number> {
     const opened = await Promise.all(kept.map(([link]) => link.connect()));
     return opened.reduce((all, one) => all + one, 0);
@@ -106,5 +124,6 @@ export async function load(settings: ClientSettings, workload: Workload): Promis
   const requests = settings.requests.map((sample) => es.fromJson(request, sample));
   const toJson = (message: Message) => es.toJson(response, message);
   const found = { ...versions("@connectrpc/connect-node"), ...Es.versions() };
-  return { versions: found, code: "generated", requests, call, toJson, connect };
+  const common = { versions: found, code: "generated" as const, requests, toJson, connect };
+  return stream ? { ...common, exchange: streams(stream) } : { ...common, call };
 }

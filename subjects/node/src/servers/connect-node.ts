@@ -3,7 +3,7 @@
 import { createServer as createHttp1Server } from "node:http";
 import { createServer as createHttp2Server } from "node:http2";
 
-import type { Message } from "@bufbuild/protobuf";
+import type { DescMethodUnary, Message } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 
@@ -16,22 +16,18 @@ import { now } from "../slices.js";
 import { handler } from "../typed.js";
 import { versions } from "../versions.js";
 import type { Workload } from "../workloads.js";
+import { addStream } from "./connect-node-streams.js";
 import { listenOn, removeSocket, type Server } from "./server.js";
 
 export async function serve(settings: ServerSettings, workload: Workload): Promise<Server> {
-  const { limits, listen, marks } = settings;
+  const { limits, listen, marks, stream } = settings;
   const es = await Es.load(workload.messages);
-  const handle = handlerOf(es, workload);
+  const handle = refusing(handlerOf(es, workload));
   const routes = (router: ConnectRouter): void => {
-    router.rpc(es.method(workload.grpcPath), (request: Message, context) => {
+    if (stream !== undefined) return addStream(router, es.method(workload.grpcPath), stream, handle);
+    router.rpc(es.method(workload.grpcPath) as DescMethodUnary, (request: Message, context) => {
       const start = now();
-      let response: Message;
-      try {
-        response = handle(request);
-      } catch (error) {
-        if (!(error instanceof BadRequest)) throw error;
-        throw new ConnectError(error.message, Code.InvalidArgument);
-      }
+      const response = handle(request);
       if (marks) {
         context.responseHeader.set(HANDLER_START, String(start));
         context.responseHeader.set(HANDLER_END, String(now()));
@@ -55,6 +51,18 @@ export async function serve(settings: ServerSettings, workload: Workload): Promi
   const address = await listenOn(server, listen);
   const found = { ...versions("@connectrpc/connect-node"), ...Es.versions() };
   return { address, versions: found, code: "generated", close: () => removeSocket(listen) };
+}
+
+/** Gives the error for a request that cannot be answered its status. */
+function refusing(handle: Handler<Message>): Handler<Message> {
+  return (request, number) => {
+    try {
+      return handle(request, number);
+    } catch (error) {
+      if (!(error instanceof BadRequest)) throw error;
+      throw new ConnectError(error.message, Code.InvalidArgument);
+    }
+  };
 }
 
 function handlerOf(es: Es, workload: Workload): Handler<Message> {
