@@ -13,6 +13,7 @@ from subject.messages import Coder, Sample, Service
 from subject.workloads import Workload
 
 MAX_ITEMS = range(100_001)
+ITEM_IDS = range(1, 100_001)
 FIRST_FOLLOWER = 10_000
 INT32 = range(-(2**31), 2**31)
 INT64 = range(-(2**63), 2**63)
@@ -87,6 +88,8 @@ def answerer(workload: Workload) -> Service:
             return lambda request: (
                 kept if (asked := integer(request, "id", MAX_ITEMS)) == n else items(asked)
             )
+        case "items":
+            return lambda request: item(integer(request, "id", ITEM_IDS))
         case "profile":
             return profile
         case "followers":

@@ -44,7 +44,12 @@ def main() -> int:
     messages = [pool.FindMessageTypeByName(name) for name in sorted(types)]
     write(folder, "models", generate_models.source(messages))
     methods = {
-        path: (services[path.rpartition("/")[0]], method["request"], method["response"])
+        path: (
+            services[path.rpartition("/")[0]],
+            method["request"],
+            method["response"],
+            method.get("stream", "unary"),
+        )
         for method in files["methods"]
         for path in [method["path"].removeprefix("/")]
     }

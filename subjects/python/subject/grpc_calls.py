@@ -56,6 +56,10 @@ class StampingChannel:
 
         return self.channel.unary_unary(path, encode, decode, **options)
 
+    def __getattr__(self, kind: str) -> Any:
+        """Return the channel's own function for methods that stream, which the stub has as well."""
+        return getattr(self.channel, kind)
+
 
 class Calls:
     """The calls of a client. `connect` is one of the library's two functions that create a channel."""

@@ -16,6 +16,8 @@ class Method(NamedTuple):
     # The full names of the messages.
     request: str
     response: str
+    # "unary", or the form of its streams.
+    form: str
 
     @classmethod
     def of(cls, workload: Workload) -> "Method":

@@ -30,6 +30,8 @@ def answerer(workload: Workload, types: Types) -> Service:
     match workload.name:
         case "hello":
             return lambda request: answer(message=f"Hello, {request.name}.")
+        case "items":
+            return lambda request: answer(**dicts.item(item_id(request)))
         case "profile":
             return profiles(answer, types.named("GetMemberProfileInfo"))
         case "followers":
@@ -45,6 +47,13 @@ def items(n: int, types: Types) -> Service:
 
     kept = made(n)
     return lambda request: kept if request.id == n else made(request.id)
+
+
+def item_id(request: Any) -> int:
+    asked: int = request.id
+    if asked not in dicts.ITEM_IDS:
+        raise ValueError(f"id is {asked}: it must be {dicts.ITEM_IDS[0]} to {dicts.ITEM_IDS[-1]}")
+    return asked
 
 
 def profiles(answer: Any, info: Any) -> Service:

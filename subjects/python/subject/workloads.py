@@ -40,6 +40,7 @@ BUILTIN = (
         method="ExampleService/ExampleResponse1List",
         sized=True,
     ),
+    Workload(name="items", path="/items", method="ItemService/GetItem"),
     Workload(
         name="records", path="/records", method="records.RecordService/GetRecords", sized=True
     ),

@@ -25,6 +25,9 @@ BUILTIN, ODD = SETS / "builtin", SETS / "odd"
 
 TOML = tomllib.loads((SOURCES / "subject.toml").read_text())
 
+# The form of a method, by whether the client and the server stream.
+FORMS = {(True, False): "client", (False, True): "server", (True, True): "bidirectional"}
+
 # The limits of the contract.
 END_SECONDS = 5
 NOT_KNOWN = 2**32 - 1
@@ -74,8 +77,9 @@ def build() -> None:
         return
     for command in TOML["build"]:
         subprocess.run(command, cwd=BUILT, check=True, stdout=subprocess.DEVNULL)
-    workloads = [case["method"].removeprefix("/") for case in golden()]
-    generate(BUILTIN, CONTRACT / "proto", workloads)
+    methods = [case["method"].removeprefix("/") for case in golden()]
+    methods += [f"ItemService/{name}" for name in ("ListItems", "PutItems", "ExchangeItems")]
+    generate(BUILTIN, CONTRACT / "proto", methods)
     generate(ODD, SOURCES / "tests" / "protos", ["Odd/Do", "Odd/Text"])
     mark.write_text(digest)
 
@@ -93,13 +97,16 @@ def generate(folder: Path, protos: Path, methods: list[str]) -> None:
     listed = []
     for method in methods:
         service, _, name = method.rpartition("/")
-        types = re.search(rf"rpc {name}\((\S+)\) returns \((\S+)\)", text)
-        assert types, method
+        found = re.search(rf"rpc {name}\((stream )?(\S+)\) returns \((stream )?(\S+)\)", text)
+        assert found, method
+        client, request, server, response = found.groups()
         package = service.rpartition(".")[0]
         full = [
-            name if "." in name or not package else f"{package}.{name}" for name in types.groups()
+            name if "." in name or not package else f"{package}.{name}"
+            for name in (request, response)
         ]
-        listed.append({"path": f"/{method}", "request": full[0], "response": full[1]})
+        form = {"stream": FORMS[bool(client), bool(server)]} if client or server else {}
+        listed.append({"path": f"/{method}", "request": full[0], "response": full[1], **form})
     (folder / "files.json").write_text(json.dumps({"generate": files, "methods": listed}))
     for command in TOML["messages"]["generate"]:
         subprocess.run(with_messages(command, folder), cwd=BUILT, check=True)

@@ -33,6 +33,7 @@ PATHS = {
     "echo": "/several/data",
     "hello": "/hello",
     "list": "/example/list",
+    "items": "/items",
     "profile": "/members/profile",
     "followers": "/members/followers",
 }
@@ -125,6 +126,14 @@ class Http(RestTest):
         connection = self.serve({"name": "list", "n": 2})
         _, answer, _ = self.call(connection, "/example/list", {"id": 5})
         self.assertEqual([item["id"] for item in answer["response"]], [1, 2, 3, 4, 5])
+
+    def test_only_known_items_are_answered(self) -> None:
+        connection = self.serve({"name": "items"})
+        for item in (2, 100_000):
+            self.assertEqual(self.call(connection, "/items", {"id": item})[1]["id"], item)
+        for wrong in ({}, {"id": 0}, {"id": -1}, {"id": 100_001}):
+            with self.subTest(wrong):
+                self.assertEqual(self.call(connection, "/items", wrong)[0], 400)
 
     def test_wrong_requests_get_their_status(self) -> None:
         connection = self.serve({"name": "list", "n": 2}, limits={"max_message_bytes": 1_000})
@@ -319,3 +328,8 @@ class Everywhere(SubjectTest):
                 reply, records = self.slice(client, skip=0, calls=2)
                 self.assertEqual([record.status for record in records], [1, 1])
                 self.assertIn("INVALID_ARGUMENT: id is -1", reply["error"])
+                items = {"workload": {"name": "items"}}
+                server = self.start(role="server", **stack, **items, listen=TCP)
+                client = self.client(server, **same | items, requests=[{}])
+                reply, _ = self.slice(client, skip=0, calls=1)
+                self.assertIn("INVALID_ARGUMENT: id is 0", reply["error"])
