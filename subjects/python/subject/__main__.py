@@ -67,11 +67,21 @@ def play(conversation: Conversation) -> None:
     with ExitStack() as files:
         prepared = []
         for stack, settings in chosen:
-            records = files.enter_context(Path(settings.records).open("wb"))
+            records = open_records(settings, files)
             prepared.append((prepare(stack, settings), records))
         said = [ReadyPart(measurer.versions, measurer.code) for measurer, _ in prepared]
         conversation.reply_ready(said)
         slices.answer(conversation, prepared)
+
+
+def open_records(settings: ClientSettings | CodecSettings, files: ExitStack) -> slices.Records:
+    calls = files.enter_context(Path(settings.records).open("wb"))
+    if isinstance(settings, CodecSettings) or settings.stream is None:
+        return slices.Records(calls)
+    from subject.stream_records import StreamRecords
+
+    messages = files.enter_context(Path(settings.message_records).open("wb"))
+    return StreamRecords(calls, messages)
 
 
 def serve_all(parts: Sequence[tuple[str, ServerSettings]], conversation: Conversation) -> None:
@@ -139,12 +149,24 @@ def prepare(stack: str, settings: ClientSettings | CodecSettings) -> slices.Meas
             return httpx_client.Blocking(settings, load(stack, settings))
         case ("grpcio" | "grpcio-python"), _:
             libraries.choose_protobuf("python" if stack == "grpcio-python" else "upb")
-            from subject import grpc_client
+            return prepare_grpcio(settings)
+    if settings.stream:
+        from subject import grpc_aio_stream_client
 
-            return grpc_client.Client(settings)
+        return grpc_aio_stream_client.StreamClient(settings)
     from subject import grpc_aio_client
 
     return grpc_aio_client.Client(settings)
+
+
+def prepare_grpcio(settings: ClientSettings) -> slices.Measurer:
+    if settings.stream:
+        from subject import grpc_stream_client
+
+        return grpc_stream_client.StreamClient(settings)
+    from subject import grpc_client
+
+    return grpc_client.Client(settings)
 
 
 if __name__ == "__main__":

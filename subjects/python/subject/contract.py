@@ -4,13 +4,18 @@ import json
 import platform
 from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from types import UnionType
 from typing import Any, BinaryIO, Literal, NamedTuple, TextIO, get_args, get_origin, get_type_hints
 
 from subject import VERSION
 
+# Version 2 adds streams. Replies are the same in both versions.
 CONTRACT = 1
+WITH_STREAMS = 2
+VERSIONS = (CONTRACT, WITH_STREAMS)
 MAX_LINE_BYTES = 64 << 20
 PARTS = range(2, 64 + 1)
+STREAM_MESSAGES = range(1, 1_000_000 + 1)
 
 # The headers that `marks` adds to a successful response.
 HANDLER_START = "rpcgauge-handler-start"
@@ -49,6 +54,24 @@ class Listen:
             raise Refused("a Unix socket must have a path, and TCP none", "instrument")
 
 
+Form = Literal["client", "server", "bidirectional", "ndjson", "sse"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stream:
+    form: Form
+    messages: int
+    in_turn: bool = False
+
+    def __post_init__(self) -> None:
+        if self.messages not in STREAM_MESSAGES:
+            least, most = STREAM_MESSAGES[0], STREAM_MESSAGES[-1]
+            error = f"a stream has {self.messages} messages, not {least} to {most}"
+            raise Refused(error, "instrument")
+        if self.in_turn and self.form != "bidirectional":
+            raise Refused(f"messages of the form {self.form} cannot be in turn", "instrument")
+
+
 Protocol = Literal["grpc", "rest", "connect"]
 Http = Literal["1.1", "2"]
 Encoding = Literal["protobuf", "json", "protojson", "json-proto-names", "msgpack", "cbor", "hybrid"]
@@ -65,30 +88,44 @@ class Settings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServerSettings(Settings):
+class CallSettings(Settings):
+    """The settings that servers and clients share."""
+
     protocol: Protocol
     http: Http
-    listen: Listen
     response_compression: str = "none"
-    threads: int = 1
     marks: bool = False
+    # None for unary calls.
+    stream: Stream | None = None
+
+    def __post_init__(self) -> None:
+        if self.stream and self.marks:
+            raise Refused("there are no marks in streams", "instrument")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClientSettings(Settings):
-    protocol: Protocol
-    http: Http
+class ServerSettings(CallSettings):
+    listen: Listen
+    threads: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClientSettings(CallSettings):
     address: str
     requests: list[Json]
     deadline_ms: int
     records: str
     request_compression: str = "none"
-    response_compression: str = "none"
     connection: Literal["reuse", "per-call"] = "reuse"
     channels: int = 1
     style: str = ""
     in_flight: int = 1
-    marks: bool = False
+    message_records: str = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if (self.stream is None) == bool(self.message_records):
+            raise Refused("a stream must have message_records, and unary calls none", "instrument")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,10 +180,18 @@ def parse_settings(line: bytes) -> tuple[str, list[Any]]:
     Returns the role and the settings of each part.
     """
     settings = parse_object(line, "the settings line")
-    if settings.get("contract") != CONTRACT:
-        version = settings.get("contract")
-        error = f"the settings line has contract version {version}; this subject supports {CONTRACT}"
+    version = settings.get("contract")
+    if version not in VERSIONS:
+        known = " and ".join(map(str, VERSIONS))
+        error = f"the settings line has contract version {version}; this subject supports {known}"
         raise Refused(error, "instrument")
+    role, parts = parse_role(settings)
+    if version < WITH_STREAMS and any(getattr(part, "stream", None) for part in parts):
+        raise Refused(f"a stream requires contract version {WITH_STREAMS}", "instrument")
+    return role, parts
+
+
+def parse_role(settings: Json) -> tuple[str, list[Any]]:
     keys = {key: value for key, value in settings.items() if key not in ("contract", "role")}
     match settings.get("role"):
         case str(role) if role in ROLES:
@@ -184,11 +229,14 @@ def shaped(kind: type, keys: Json, where: str) -> Any:
 
 
 def checked(hint: Any, value: Any, where: str) -> Any:
+    if isinstance(hint, UnionType):
+        # None is only a default: a line omits the key.
+        hint = get_args(hint)[0]
     if isinstance(hint, type) and is_dataclass(hint) and isinstance(value, dict):
         return shaped(hint, value, where)
     if get_origin(hint) is Literal:
         fits = value in get_args(hint)
-    elif hint in (int, int | None):
+    elif hint is int:
         fits = type(value) is int and value >= 0
     else:
         fits = isinstance(value, get_origin(hint) or hint)

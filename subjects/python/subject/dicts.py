@@ -6,10 +6,11 @@ models are for FastAPI, in `models.py`.
 """
 
 import json
+from itertools import repeat
 from typing import Any
 
 from subject.contract import Json, Refused
-from subject.messages import Coder, Sample, Service
+from subject.messages import Coder, Listing, Sample, Service
 from subject.workloads import Workload
 
 MAX_ITEMS = range(100_001)
@@ -61,6 +62,17 @@ class Dicts:
 
     def service(self) -> Service:
         return answerer(self.workload)
+
+    def listing(self, messages: int) -> Listing:
+        """Return a function that responds to a request with this many messages."""
+        if self.workload.is_own:
+            return lambda request: repeat(self.workload.response, messages)
+
+        def items_from(request: Any) -> Any:
+            first = integer(request, "id", ITEM_IDS)
+            return map(item, range(first, first + messages))
+
+        return items_from
 
 
 def with_numbers(value: Any, name: str = "") -> Any:

@@ -1,4 +1,4 @@
-"""Stack `grpcio-aio`, client: the coroutine API, unary, protobuf."""
+"""Stack `grpcio-aio`, client: the coroutine API, and its unary calls."""
 
 import asyncio
 from itertools import cycle
@@ -16,10 +16,11 @@ from subject.slices import Record
 
 class Client:
     in_batches = False
+    calls_of: type[Calls] = Calls
 
     def __init__(self, settings: ClientSettings) -> None:
         self.loop = tasks.loop()
-        self.calls = Calls(settings, grpc.aio.insecure_channel)
+        self.calls = self.calls_of(settings, grpc.aio.insecure_channel)
         self.versions = self.calls.versions
         self.code = self.calls.messages.code
         self.run = tasks.Tasks(self.call, settings.in_flight).run

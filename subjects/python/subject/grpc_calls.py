@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import grpc
 
-from subject import compression, protobufs, workloads
+from subject import compression, protobufs
 from subject.contract import HANDLER_END, HANDLER_START, ClientSettings, Json, Refused
 from subject.slices import NOT_KNOWN, SUCCEEDED, Record
 
@@ -66,7 +66,7 @@ class Calls:
 
     def __init__(self, settings: ClientSettings, connect: Callable[..., Any]) -> None:
         self.versions = protobufs.versions("grpcio")
-        self.messages = protobufs.load(workloads.find(settings.workload), settings.encoding)
+        self.messages = protobufs.for_calls(settings)
         self.requests = [
             self.messages.from_json("request", request) for request in settings.requests
         ]

@@ -1,4 +1,4 @@
-"""Stack `grpcio`, client: the synchronous API, unary."""
+"""Stack `grpcio`, client: the synchronous API, and its unary calls."""
 
 from itertools import cycle
 from queue import SimpleQueue
@@ -17,9 +17,10 @@ CONNECTING_LOOK_SECONDS = 0.001
 
 class Client:
     in_batches = False
+    calls_of: type[Calls] = Calls
 
     def __init__(self, settings: ClientSettings) -> None:
-        self.calls = Calls(settings, grpc.insecure_channel)
+        self.calls = self.calls_of(settings, grpc.insecure_channel)
         self.versions = self.calls.versions
         self.code = self.calls.messages.code
         self.in_flight = settings.in_flight

@@ -1,4 +1,4 @@
-"""Stacks `grpcio` and `grpcio-aio`, servers: unary."""
+"""Stacks `grpcio` and `grpcio-aio`, servers."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
@@ -11,7 +11,7 @@ from typing import Any
 
 import grpc
 
-from subject import compression, listening, protobufs, workloads
+from subject import compression, grpc_stream_methods, listening, protobufs
 from subject.contract import HANDLER_END, HANDLER_START, ReadyPart, ServerSettings
 from subject.messages import Service
 
@@ -82,9 +82,12 @@ def listen_at(
 
 @contextmanager
 def serve(settings: ServerSettings) -> Iterator[ReadyPart]:
-    messages = protobufs.load(workloads.find(settings.workload), settings.encoding)
+    messages = protobufs.for_calls(settings)
     server = grpc.server(ThreadPoolExecutor(settings.threads), options=options_of(settings))
-    method = behaviour(messages.service(), settings.marks)
+    if settings.stream:
+        method = grpc_stream_methods.behaviour(messages, settings.stream)
+    else:
+        method = behaviour(messages.service(), settings.marks)
     with listening.socket_file(settings.listen):
         address = listen_at(server, settings, messages, method)
         server.start()
@@ -110,8 +113,11 @@ def in_loop(work: Coroutine[Any, Any, Any]) -> Any:
 def serve_in_coroutines(settings: ServerSettings) -> Iterator[ReadyPart]:
     from grpc import aio
 
-    messages = protobufs.load(workloads.find(settings.workload), settings.encoding)
-    method = coroutine(messages.service(), settings.marks)
+    messages = protobufs.for_calls(settings)
+    if settings.stream:
+        method = grpc_stream_methods.coroutine(messages, settings.stream)
+    else:
+        method = coroutine(messages.service(), settings.marks)
 
     # The server is referenced only in the loop's thread, where the library cleans up when the last reference is gone.
     @asynccontextmanager

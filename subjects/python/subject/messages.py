@@ -1,10 +1,12 @@
 """The interface to messages: how a stack represents them, and how it encodes and decodes them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Literal, NamedTuple, Protocol
 
 Sample = Literal["request", "response"]
 Service = Callable[[Any], Any]
+# A service with several responses to a request.
+Listing = Callable[[Any], Iterable[Any]]
 
 
 class Coder(NamedTuple):

@@ -8,6 +8,15 @@ from subject.messages import Coder
 from subject.workloads import Workload
 
 
+# The name of each form in the library's functions.
+KINDS = {
+    "unary": "unary_unary",
+    "client": "stream_unary",
+    "server": "unary_stream",
+    "bidirectional": "stream_stream",
+}
+
+
 class Method(NamedTuple):
     service: str
     name: str
@@ -49,16 +58,27 @@ class Generic(NamedTuple):
     # `package.Service/Method`.
     name: str
     coder: Coder
+    form: str
 
     def stub(self, channel: Any) -> Any:
         encode, decode = self.coder
-        return channel.unary_unary(f"/{self.name}", encode, decode, _registered_method=True)
+        call = getattr(channel, KINDS[self.form])
+        return call(f"/{self.name}", encode, decode, _registered_method=True)
 
     def add_to_server(self, behaviour: Any, server: Any) -> None:
         import grpc
 
         encode, decode = self.coder
         service, _, method = self.name.rpartition("/")
-        handlers = {method: grpc.unary_unary_rpc_method_handler(behaviour, decode, encode)}
+        handler_of = getattr(grpc, f"{KINDS[self.form]}_rpc_method_handler")
+        handlers = {method: handler_of(behaviour, decode, encode)}
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, handlers),))
         server.add_registered_method_handlers(service, handlers)
+
+
+def check_form(workload: Workload) -> None:
+    """Refuse calls in another form than that of the generated method."""
+    form = Method.of(workload).form
+    if form != workload.form:
+        error = f"{workload.method} has the form {form}, and the calls have the form {workload.form}"
+        raise Refused(error, "user")

@@ -11,11 +11,11 @@ from google.protobuf import descriptor_pool, json_format, message_factory
 from google.protobuf.internal import api_implementation
 from google.protobuf.message import DecodeError, Message
 
-from subject import service
-from subject.contract import Refused
+from subject import service, workloads
+from subject.contract import CallSettings, Refused
 from subject.dicts import Dicts, to_text
-from subject.messages import Coder, Sample, Service
-from subject.methods import Generic, Method
+from subject.messages import Coder, Listing, Sample, Service
+from subject.methods import Generic, Method, check_form
 from subject.workloads import Workload
 
 IMPLEMENTATION = api_implementation.Type()
@@ -74,6 +74,9 @@ class Protobufs:
     def service(self) -> Service:
         return service.answerer(self.workload, self)
 
+    def listing(self, messages: int) -> Listing:
+        return service.lister(self.workload, self, messages)
+
 
 class Hybrids(Dicts):
     """JSON as the only string field of a protobuf message."""
@@ -89,7 +92,14 @@ class Hybrids(Dicts):
 
         coder = Coder(encode, decode)
         super().__init__(workload, coder, versions(), "generated")
-        self.method = Generic(workload.method, coder)
+        self.method = Generic(workload.method, coder, workload.form)
+
+
+def for_calls(settings: CallSettings) -> Protobufs | Hybrids:
+    """Return the messages of gRPC calls, whose method has the form of the calls."""
+    workload = workloads.of_calls(settings)
+    check_form(workload)
+    return load(workload, settings.encoding)
 
 
 def load(workload: Workload, encoding: str) -> Protobufs | Hybrids:

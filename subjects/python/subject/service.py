@@ -1,9 +1,10 @@
 """Services for messages that are objects: protobuf's messages and pydantic's models."""
 
+from itertools import repeat
 from typing import Any, Protocol
 
 from subject import dicts
-from subject.messages import Sample, Service
+from subject.messages import Listing, Sample, Service
 from subject.workloads import Workload
 
 
@@ -37,6 +38,20 @@ def answerer(workload: Workload, types: Types) -> Service:
         case "followers":
             return followers(answer, workload.n)
     raise AssertionError(workload.name)
+
+
+def lister(workload: Workload, types: Types, messages: int) -> Listing:
+    """Return a service that responds with this many messages."""
+    if workload.is_own:
+        kept = types.from_json("response", workload.response)
+        return lambda request: repeat(kept, messages)
+    answer = types.kind("response")
+
+    def items_from(request: Any) -> Any:
+        first = item_id(request)
+        return (answer(**dicts.item(i)) for i in range(first, first + messages))
+
+    return items_from
 
 
 def items(n: int, types: Types) -> Service:

@@ -2,10 +2,10 @@
 
 import struct
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from time import CLOCK_PROCESS_CPUTIME_ID, clock_gettime_ns, monotonic_ns
-from typing import BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol
 
 from subject.contract import Conversation, Json, Refused, Slice, one_line, parse_object, shaped
 
@@ -27,7 +27,8 @@ class Tally:
 
     def __init__(self, asked: Slice) -> None:
         self.asked = asked
-        self.records: list[Record] = []
+        # Records of calls and batches, or streams with their messages.
+        self.records: list[Any] = []
         self.error: str | None = None
         self._cpu_begin = 0
         self._calls = self._plan()
@@ -53,12 +54,16 @@ class Tally:
         while monotonic_ns() < end:
             yield True
 
-    def add(self, record: Record) -> None:
+    def add(self, record: Any) -> None:
         self.records.append(record)
 
-    def add_failed(self, begin: int, error: Exception) -> None:
+    def note(self, error: Exception) -> None:
+        """Keep the error of the first failed call."""
         if self.error is None:
             self.error = one_line(error)
+
+    def add_failed(self, begin: int, error: Exception) -> None:
+        self.note(error)
         times = (begin, 0, 0, 0, 0, monotonic_ns(), 0, 0)
         operations = self.asked.batch or 1
         self.records.append((*times, NOT_KNOWN, NOT_KNOWN, FAILED, operations))
@@ -66,6 +71,23 @@ class Tally:
     def cpu_ns(self) -> int:
         """Return the CPU time since the first recorded call."""
         return clock_gettime_ns(CLOCK_PROCESS_CPUTIME_ID) - self._cpu_begin
+
+
+class Records:
+    """The file for the records of a part."""
+
+    def __init__(self, calls: BinaryIO) -> None:
+        self.calls = calls
+
+    def tally(self, asked: Slice) -> Tally:
+        return Tally(asked)
+
+    def append(self, tally: Tally) -> None:
+        self.append_calls(tally.records)
+
+    def append_calls(self, records: Iterable[Record]) -> None:
+        self.calls.write(b"".join(RECORD.pack(*record) for record in records))
+        self.calls.flush()
 
 
 class Measurer(Protocol):
@@ -85,7 +107,7 @@ class Measurer(Protocol):
         """Make all calls of the tally."""
 
 
-def run_in_turn(tally: Tally, operate: Callable[[int], Record]) -> None:
+def run_in_turn(tally: Tally, operate: Callable[[int], Any]) -> None:
     """Run operations one after another. `operate` receives the time at which it begins."""
     for recorded in tally:
         begin = monotonic_ns()
@@ -102,7 +124,7 @@ def run_in_turn(tally: Tally, operate: Callable[[int], Record]) -> None:
 class Threads:
     """One thread per operation; each thread runs its operation repeatedly."""
 
-    def __init__(self, operations: Sequence[Callable[[int], Record]]) -> None:
+    def __init__(self, operations: Sequence[Callable[[int], Any]]) -> None:
         self.operations = operations
         self.pool = ThreadPoolExecutor(len(operations)) if len(operations) > 1 else None
 
@@ -113,7 +135,7 @@ class Threads:
             list(self.pool.map(lambda operate: run_in_turn(tally, operate), self.operations))
 
 
-def answer(conversation: Conversation, parts: Sequence[tuple[Measurer, BinaryIO]]) -> None:
+def answer(conversation: Conversation, parts: Sequence[tuple[Measurer, Records]]) -> None:
     """Reply to the lab's lines until its input ends. Each line is for one part, which has its own records."""
     while line := conversation.read_line():
         order = parse_object(line, "the line")
@@ -140,13 +162,12 @@ def checked(keys: Json, in_batches: bool) -> Slice:
     return asked
 
 
-def measure(measurer: Measurer, asked: Slice, records: BinaryIO) -> Json:
+def measure(measurer: Measurer, asked: Slice, records: Records) -> Json:
     reopened = measurer.reopen()
-    tally = Tally(asked)
+    tally = records.tally(asked)
     measurer.run(tally)
     cpu_ns = tally.cpu_ns()
-    records.write(b"".join(RECORD.pack(*record) for record in tally.records))
-    records.flush()
+    records.append(tally)
     reply: Json = {"records": len(tally.records), "cpu_ns": cpu_ns}
     if reopened:
         reply["reopened"] = reopened

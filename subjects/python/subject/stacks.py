@@ -3,11 +3,20 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from subject.contract import ClientSettings, CodecSettings, Refused, ServerSettings, Settings
+from subject.contract import (
+    CallSettings,
+    ClientSettings,
+    CodecSettings,
+    Refused,
+    ServerSettings,
+    Settings,
+)
 from subject.workloads import BUILTIN, OWN
 
 EVERY_LEVEL = ("none", "gzip", *(f"gzip:{level}" for level in range(1, 10)))
 EVERY_WORKLOAD = (*(workload.name for workload in BUILTIN), OWN)
+# The workloads whose calls can be streams.
+STREAMED = ("items", OWN)
 SERVED = tuple(name for name in EVERY_WORKLOAD if name != "records")
 
 
@@ -26,6 +35,7 @@ class Stack:
     connections: tuple[str, ...] = ("reuse", "per-call")
     channels: int = 1
     in_flight: int = 64
+    streams: tuple[str, ...] = ()
 
 
 REST = Stack(
@@ -49,6 +59,7 @@ GRPC = Stack(
     http="2",
     styles=("coroutine",),
     channels=64,
+    streams=("client", "server", "bidirectional"),
 )
 PROTOBUF = Stack(roles=("codec",), encodings=("protobuf", "protojson", "hybrid"))
 JSON = Stack(roles=("codec",), encodings=("json",))
@@ -102,18 +113,19 @@ def wants(stack: Stack, settings: Settings) -> list[tuple[str, Any, Any]]:
     if isinstance(settings, CodecSettings):
         asked.append(("compression", settings.compression, stack.compressions))
         return asked
-    assert isinstance(settings, ServerSettings | ClientSettings)
+    assert isinstance(settings, CallSettings)
     asked += [
         ("protocol", settings.protocol, (stack.protocol,)),
         ("HTTP version", settings.http, (stack.http,)),
         ("compression", settings.response_compression, stack.compressions),
+        *wants_of_stream(stack, settings),
     ]
     if isinstance(settings, ServerSettings):
         asked += [
             ("transport", settings.listen.transport, stack.transports),
             ("threads", settings.threads, range(1, stack.threads + 1)),
         ]
-    else:
+    if isinstance(settings, ClientSettings):
         channels = stack.channels if settings.connection == "reuse" else 1
         transport = "unix" if settings.address.startswith("unix:") else "tcp"
         asked += [
@@ -124,4 +136,18 @@ def wants(stack: Stack, settings: Settings) -> list[tuple[str, Any, Any]]:
             ("channels", settings.channels, range(1, channels + 1)),
             ("calls in flight", settings.in_flight, range(1, stack.in_flight + 1)),
         ]
+    return asked
+
+
+def wants_of_stream(stack: Stack, settings: CallSettings) -> list[tuple[str, Any, Any]]:
+    if settings.stream is None:
+        return []
+    form = settings.stream.form
+    asked: list[tuple[str, Any, Any]] = [
+        ("form of calls", form, ("unary", *stack.streams)),
+        ("streams of the workload", settings.workload.get("name"), STREAMED),
+    ]
+    if isinstance(settings, ClientSettings) and settings.style == "future":
+        # The library returns a future only for calls with one response.
+        asked.append(("form of calls in the style future", form, ("unary", "client")))
     return asked

@@ -4,8 +4,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from functools import cache
 from time import monotonic_ns
+from typing import Any
 
-from subject.slices import Record, Tally
+from subject.slices import Tally
 
 
 @cache
@@ -20,7 +21,7 @@ def loop() -> asyncio.AbstractEventLoop:
 class Tasks:
     """One coroutine per call in flight. The loop is stopped between slices."""
 
-    def __init__(self, operate: Callable[[int], Awaitable[Record]], in_flight: int) -> None:
+    def __init__(self, operate: Callable[[int], Awaitable[Any]], in_flight: int) -> None:
         self.operate = operate
         self.in_flight = in_flight
 

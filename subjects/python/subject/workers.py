@@ -46,5 +46,9 @@ class Workers:
 
 def settings_of_one(settings: ServerSettings) -> Json:
     keys = {**asdict(settings), "contract": CONTRACT, "role": "server", "threads": 1}
-    keys["limits"] = {name: most for name, most in keys["limits"].items() if most is not None}
-    return keys
+    keys["limits"] = present(keys["limits"])
+    return present(keys)
+
+
+def present(keys: Json) -> Json:
+    return {name: value for name, value in keys.items() if value is not None}

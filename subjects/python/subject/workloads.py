@@ -1,9 +1,9 @@
-"""The workloads: their paths, and the samples of a user's own workload."""
+"""The workloads: their paths and methods, and the samples of a user's own workload."""
 
 from dataclasses import dataclass, replace
 from typing import Any
 
-from subject.contract import Json, Refused
+from subject.contract import CallSettings, Json, Refused
 
 OWN = "own"
 OWN_KEYS = {"name", "descriptor_set", "method", "request", "response"}
@@ -16,6 +16,8 @@ class Workload:
     path: str
     # `package.Service/Method`.
     method: str
+    # "unary", or the form of a stream.
+    form: str = "unary"
     sized: bool = False
     n: int = 0
     # The response of a user's own method, in the proto3 JSON mapping.
@@ -56,6 +58,22 @@ BUILTIN = (
         sized=True,
     ),
 )
+
+ITEM_STREAMS = {
+    "client": "ItemService/PutItems",
+    "server": "ItemService/ListItems",
+    "bidirectional": "ItemService/ExchangeItems",
+}
+
+
+def of_calls(settings: CallSettings) -> Workload:
+    """Return the workload with the method for the form of the calls."""
+    workload = find(settings.workload)
+    if settings.stream is None:
+        return workload
+    form = settings.stream.form
+    method = workload.method if workload.is_own else ITEM_STREAMS[form]
+    return replace(workload, method=method, form=form)
 
 
 def find(asked: Json) -> Workload:

@@ -1,0 +1,112 @@
+"""Code that both grpcio clients share for streams: a stream as the library sees it, and its outcome."""
+
+from array import array
+from collections.abc import Iterator
+from itertools import cycle
+from time import monotonic_ns
+from typing import Any
+
+import grpc
+
+from subject.contract import ClientSettings, Json, Refused, Stream
+from subject.grpc_calls import Calls, failure
+from subject.stream_records import Streamed, Times
+
+
+class StreamCall:
+    """A stream on its way through the library, and the iterator of its requests."""
+
+    def __init__(self, stream: Stream, turns: Iterator[Any], begin: int, recorded: bool) -> None:
+        self.turns = turns
+        self.begin = begin
+        self.recorded = recorded
+        self.lists = stream.form != "client"
+        self.requests = stream.messages if stream.form != "server" else 1
+        self.responses = stream.messages if self.lists else 1
+        self.sent = self.received = 0
+        # In the order of the messages' records, for all of them, because it is filled during the call.
+        self.times = array("Q", bytes(16 * stream.messages))
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        if self.sent == self.requests:
+            raise StopIteration
+        message = next(self.turns)
+        self.times[2 * self.sent] = monotonic_ns()
+        self.sent += 1
+        return message
+
+    def receive(self, _message: Any) -> None:
+        """Note a response that has just been decoded."""
+        if self.received == self.responses:
+            raise wrong(f"the server sent more than {self.responses} messages")
+        self.times[2 * self.received + 1] = monotonic_ns()
+        self.received += 1
+
+    def check(self) -> None:
+        """Refuse a stream that ended successfully but too early."""
+        if self.sent < self.requests:
+            raise wrong(f"the call ended after {self.sent} of {self.requests} requests")
+        if self.received < self.responses:
+            raise wrong(f"the server sent {self.received} of {self.responses} messages")
+
+    def succeeded(self) -> Streamed:
+        end = monotonic_ns()
+        return Streamed(self.times_until(end), self.times, None)
+
+    def failed(self, error: Exception) -> Streamed:
+        # A record has at least one message, even that of a call that failed before it sent any.
+        messages = self.times[: 2 * max(self.sent, self.received)] or array("Q", (self.begin, 0))
+        # After the copy, because the library's thread may still take requests.
+        end = monotonic_ns()
+        return Streamed(self.times_until(end), messages, error)
+
+    def times_until(self, end: int) -> Times:
+        sent = self.times[2 * self.sent - 2] if self.sent else 0
+        first = last = 0
+        if self.lists and self.received:
+            first, last = self.times[1], self.times[2 * self.received - 1]
+        return Times(self.begin, sent, first, last, end)
+
+
+class VerifiedCall(StreamCall):
+    """Keeps the responses."""
+
+    def __init__(self, stream: Stream, turns: Iterator[Any]) -> None:
+        super().__init__(stream, turns, monotonic_ns(), False)
+        self.kept: list[Any] = []
+
+    def receive(self, message: Any) -> None:
+        super().receive(message)
+        self.kept.append(message)
+
+
+class StreamCalls(Calls):
+    def __init__(self, settings: ClientSettings, connect: Any) -> None:
+        super().__init__(settings, connect)
+        assert settings.stream
+        self.stream = settings.stream
+
+    def stub(self, channel: Any) -> Any:
+        # Messages are stamped when they are passed to the library and returned by it.
+        return self.messages.method.stub(channel)
+
+    def next(self, begin: int, recorded: bool = True) -> Any:
+        return StreamCall(self.stream, self.turns, begin, recorded)
+
+    def first(self) -> Any:
+        return VerifiedCall(self.stream, cycle(self.requests))
+
+    def verified(self, call: Any) -> Json:
+        to_json = self.messages.to_json
+        return {"stream": [{"message": to_json("response", message)} for message in call.kept]}
+
+
+def wrong(error: str) -> Refused:
+    return Refused(error, "subject")
+
+
+def reason(error: Exception) -> Exception:
+    return failure(error) if isinstance(error, grpc.RpcError) else error
