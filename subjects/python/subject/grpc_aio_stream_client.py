@@ -1,7 +1,6 @@
 """Stack `grpcio-aio`, client: streams of the coroutine API."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import grpc
@@ -18,11 +17,10 @@ class StreamClient(Client):
     def __init__(self, settings: ClientSettings) -> None:
         super().__init__(settings)
         assert settings.stream
-        self.talk: Callable[[Any, StreamCall], Awaitable[None]] = {
-            "client": self.put,
-            "server": self.list_all,
-            "bidirectional": self.exchange_in_turn if settings.stream.in_turn else self.exchange_all,
-        }[settings.stream.form]
+        self.stream = settings.stream
+        self.talk = put if self.stream.form == "client" else receive_all
+        if self.stream.in_turn:
+            self.talk = exchange_in_turn
 
     async def call(self, begin: int) -> Any:
         call = self.calls.next(begin)
@@ -33,47 +31,46 @@ class StreamClient(Client):
         return call.succeeded()
 
     async def send(self, method: Any, call: Any) -> tuple[Any, Any]:
+        rpc = self.open(method, call)
         try:
-            await self.talk(method, call)
+            await self.talk(rpc, call)
         except grpc.RpcError as error:
             raise reason(error) from error
         except asyncio.CancelledError as error:
-            # The library cancels a call that fails while its requests are sent.
+            # The library cancels a call if it cannot send the requests.
             raise wrong("the library cancelled the call") from error
+        except Refused:
+            rpc.cancel()
+            raise
         call.check()
         return call, None
 
-    async def put(self, method: Any, call: StreamCall) -> None:
-        call.receive(await method(call, **self.calls.how))
+    def open(self, method: Any, call: StreamCall) -> Any:
+        if self.stream.in_turn:
+            return method(**self.calls.how)
+        requests = next(call) if self.stream.form == "server" else call
+        return method(requests, **self.calls.how)
 
-    async def list_all(self, method: Any, call: StreamCall) -> None:
-        await receive_all(method(next(call), **self.calls.how), call)
 
-    async def exchange_all(self, method: Any, call: StreamCall) -> None:
-        await receive_all(method(call, **self.calls.how), call)
-
-    async def exchange_in_turn(self, method: Any, call: StreamCall) -> None:
-        rpc = method(**self.calls.how)
-        try:
-            for request in call:
-                await rpc.write(request)
-                response = await rpc.read()
-                if response is grpc.aio.EOF:
-                    return
-                call.receive(response)
-            await rpc.done_writing()
-        except asyncio.InvalidStateError:
-            # The server has ended the call, so that reading returns the reason.
-            pass
-        if await rpc.read() is not grpc.aio.EOF:
-            rpc.cancel()
-            call.receive(None)
+async def put(rpc: Any, call: StreamCall) -> None:
+    call.receive(await rpc)
 
 
 async def receive_all(rpc: Any, call: StreamCall) -> None:
+    async for response in rpc:
+        call.receive(response)
+
+
+async def exchange_in_turn(rpc: Any, call: StreamCall) -> None:
     try:
-        async for response in rpc:
+        for request in call:
+            await rpc.write(request)
+            if (response := await rpc.read()) is grpc.aio.EOF:
+                return
             call.receive(response)
-    except Refused:
-        rpc.cancel()
-        raise
+        await rpc.done_writing()
+    except asyncio.InvalidStateError:
+        # The server has ended the call; reading shows its status.
+        pass
+    while (response := await rpc.read()) is not grpc.aio.EOF:
+        call.receive(response)

@@ -38,8 +38,11 @@ class StreamCall:
         self.sent += 1
         return message
 
-    def receive(self, _message: Any) -> None:
+    def receive(self, message: Any) -> None:
         """Note a response that has just been decoded."""
+        if message is None:
+            # From coroutines; the synchronous API raises an error.
+            raise wrong("a response cannot be decoded")
         if self.received == self.responses:
             raise wrong(f"the server sent more than {self.responses} messages")
         self.times[2 * self.received + 1] = monotonic_ns()

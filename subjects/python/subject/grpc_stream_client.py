@@ -57,21 +57,19 @@ class StreamClient(Client):
         receive_all(method(call, **self.how), call)
 
     def exchange_in_turn(self, method: Any, call: StreamCall) -> None:
-        # A request is passed to the library when it is in the queue from which the library takes it.
+        # The library waits for requests at the queue, so a request in the queue has been passed to it.
         requests: SimpleQueue[Any] = SimpleQueue()
+        responses = method(iter(requests.get, END), **self.how)
         try:
-            responses = method(iter(requests.get, END), **self.how)
             for request in call:
                 requests.put(request)
-                response = next(responses, END)
-                if response is END:
+                if (response := next(responses, END)) is END:
                     return
                 call.receive(response)
-            requests.put(END)
-            receive_all(responses, call)
         finally:
-            # Otherwise the library's thread would wait for a request forever.
+            # Otherwise the library's thread would wait forever.
             requests.put(END)
+        receive_all(responses, call)
 
     def finish(self, tally: Tally, call: Any, rpc: Any, channel: Any) -> None:
         """Style `future`: end a stream with one response."""
