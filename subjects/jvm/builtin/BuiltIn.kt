@@ -7,6 +7,7 @@ import rpcgauge.Fault
 import rpcgauge.Handler
 import rpcgauge.InvalidRequest
 import rpcgauge.Refused
+import rpcgauge.Series
 import rpcgauge.Services
 import rpcgauge.user
 
@@ -23,6 +24,7 @@ class BuiltIn : Services {
         "echo" -> { request -> request }
         "hello" -> ::helloProto
         "list" -> listProto(n)
+        "items" -> { request -> itemsProto(request, 0) }
         "records" -> recordsProto(n)
         "profile" -> ::profileProto
         "followers" -> { request -> followersProto(request, n) }
@@ -33,11 +35,16 @@ class BuiltIn : Services {
         "echo" -> { request -> request }
         "hello" -> ::helloPlain
         "list" -> listPlain(n)
+        "items" -> { request -> itemsPlain(request, 0) }
         "records" -> recordsPlain(n)
         "profile" -> ::profilePlain
         "followers" -> { request -> followersPlain(request, n) }
         else -> throw user("there is no workload \"$workload\"")
     }
+
+    override val protoItems = Series(::itemsProto)
+
+    override val plainItems = Series(::itemsPlain)
 }
 
 /** Responds with the requested number of elements. The usual response is built once. */
@@ -54,6 +61,12 @@ internal fun sized(n: Int, most: Int, field: String, asked: (Any) -> Int, first:
 }
 
 internal fun listed(n: Int, asked: (Any) -> Int, first: (Int) -> Any) = sized(n, MAX_ITEMS, "id", asked, first)
+
+/** The number of an item: that of the first item that was requested, and those after it in a stream. */
+internal fun itemNumber(first: Int, number: Int): Int {
+    if (first !in 1..MAX_ITEMS) throw InvalidRequest("id is $first: it must be 1 to $MAX_ITEMS")
+    return first + number
+}
 
 internal fun followers(user: Long, n: Int): List<Long> {
     if (user > Long.MAX_VALUE - FIRST_FOLLOWER - n) {

@@ -24,6 +24,9 @@ internal fun listPlain(n: Int): Handler = listed(n, { (it as ExampleRequest).id 
     ExampleResponse1Array(List(count) { itemPlain(it + 1) })
 }
 
+internal fun itemsPlain(request: Any, number: Int): Any =
+    itemPlain(itemNumber((request as ExampleRequest).id, number))
+
 private fun itemPlain(number: Int) = ExampleResponse1(
     id = number,
     common = ExampleCommonMessage(number),

@@ -25,6 +25,9 @@ internal fun listProto(n: Int): Handler = listed(n, { (it as ExampleRequest).id 
     ExampleResponse1Array.newBuilder().apply { repeat(count) { addResponse(itemProto(it + 1)) } }.build()
 }
 
+internal fun itemsProto(request: Any, number: Int): Any =
+    itemProto(itemNumber((request as ExampleRequest).id, number))
+
 private fun itemProto(number: Int): ExampleResponse1 = ExampleResponse1.newBuilder()
     .setId(number)
     .setCommon(ExampleCommonMessage.newBuilder().setId(number))

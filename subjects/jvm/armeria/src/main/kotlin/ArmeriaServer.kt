@@ -20,9 +20,8 @@ import rpcgauge.Server
 import rpcgauge.ServerSettings
 import rpcgauge.Workload
 import rpcgauge.grpc.Marks
-import rpcgauge.grpc.Unary
 import rpcgauge.grpc.compressors
-import rpcgauge.grpc.methodOf
+import rpcgauge.grpc.serviceOf
 import rpcgauge.msgpack.mapper2
 import rpcgauge.oneLine
 import rpcgauge.removeSocket
@@ -59,7 +58,7 @@ class ArmeriaServer(private val asked: ServerSettings, workload: Workload) : Ser
     }
 
     private fun grpc(workload: Workload): GrpcService {
-        val service = methodOf(workload, Protobuf(workload)).service(Unary(asked, workload.protoHandler()))
+        val service = serviceOf(asked, workload, Protobuf(workload))
         val interceptors = if (asked.calling.marks) listOf(Marks.Interceptor) else emptyList()
         return GrpcService.builder()
             .addService(ServerInterceptors.intercept(service, interceptors))

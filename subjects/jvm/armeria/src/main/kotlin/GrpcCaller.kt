@@ -12,14 +12,14 @@ import rpcgauge.Tally
 import rpcgauge.Workload
 import rpcgauge.grpc.Channels
 import rpcgauge.grpc.GZIP
-import rpcgauge.grpc.StubClient
+import rpcgauge.grpc.UnaryClient
 import rpcgauge.grpc.compressors
 import rpcgauge.grpc.decompressors
 import rpcgauge.grpc.methodOf
 
 /** Calls with the stubs of protoc-gen-grpc-java on Armeria's client, which does not expose the times within a call. */
 class GrpcCaller(asked: ClientSettings, workload: Workload) :
-    StubClient(asked, workload, Protobuf(workload), ArmeriaChannel(asked, workload))
+    UnaryClient(asked, workload, Protobuf(workload), ArmeriaChannel(asked, workload))
 
 /** Armeria creates a channel for a class of stubs; all stubs of the method share it. */
 private class ArmeriaChannel(asked: ClientSettings, workload: Workload) : Channels {

@@ -23,6 +23,9 @@ interface Format {
 
     /** The service for these types. */
     fun handler(): Handler
+
+    /** The responses of a stream in these types. */
+    fun series(): Series
 }
 
 /** The formats for protoc's messages. */
@@ -32,6 +35,8 @@ abstract class ProtoFormat(protected val workload: Workload) : Format {
     override fun write(message: Any): String = workload.printer.print(message as Message)
 
     override fun handler(): Handler = workload.protoHandler()
+
+    override fun series(): Series = workload.protoSeries()
 }
 
 class Protobuf(workload: Workload) : ProtoFormat(workload) {

@@ -15,11 +15,21 @@ enum class Sample { REQUEST, RESPONSE }
 /** Responds to a request with a message of the same kind of class: protoc's, or a data class. */
 typealias Handler = (Any) -> Any
 
+/** Responds to a request with several messages of the same kind of class, numbered from 0. */
+fun interface Series {
+    fun respond(request: Any, number: Int): Any
+}
+
 /** The handlers of the built-in workloads (contract/workloads.md), for n items. They are compiled with their messages. */
 interface Services {
     fun proto(workload: String, n: Int): Handler
 
     fun plain(workload: String, n: Int): Handler
+
+    /** The responses of `items`, the only built-in workload that streams. */
+    val protoItems: Series
+
+    val plainItems: Series
 }
 
 /** The generator's description of a method; names are class names. */
@@ -29,6 +39,9 @@ class Method(from: JsonObject) {
     private val protos = from["proto"].asJsonArray
     private val plains = from["plain"].asJsonArray
     private val bindings = from["bindings"].asJsonObject
+
+    /** Which sides stream; null if the method is unary. */
+    val form: Form? = from["stream"]?.let { Form.valueOf(it.asString.uppercase()) }
 
     /** The extensions in the files of its messages. */
     val extensions: ExtensionRegistry = ExtensionRegistry.newInstance().also {
@@ -61,9 +74,17 @@ private val BUILT_IN = mapOf(
     "echo" to ("/several/data" to "/several.SeveralService/GetSeveralData"),
     "hello" to ("/hello" to "/hello.Hello/SayHello"),
     "list" to ("/example/list" to "/ExampleService/ExampleResponse1List"),
+    "items" to ("/items" to "/ItemService/GetItem"),
     "records" to ("/records" to "/records.RecordService/GetRecords"),
     "profile" to ("/members/profile" to "/GetMemberProfileService/GetMemberProfileCall"),
     "followers" to ("/members/followers" to "/GetFollowerService/GetFollowerCall"),
+)
+
+/** The methods of `items` that stream. */
+private val STREAMS_OF_ITEMS = mapOf(
+    Form.CLIENT to "/ItemService/PutItems",
+    Form.SERVER to "/ItemService/ListItems",
+    Form.BIDIRECTIONAL to "/ItemService/ExchangeItems",
 )
 
 /** The class with the built-in workloads' handlers, in their set of messages. */
@@ -81,10 +102,15 @@ class Workload(settings: Settings, folder: Path) {
     private val types: TypeRegistry
 
     init {
-        val (rest, path) = BUILT_IN[asked.name] ?: "/${asked.own?.method}".let { it to it }
+        val (rest, unary) = BUILT_IN[asked.name] ?: "/${asked.own?.method}".let { it to it }
+        val form = settings.calling?.stream?.form
+        val path = if (form == null || asked.own != null) unary else streaming(form)
         val list = folder.resolve("methods.json")
         val methods = parsed(Files.readString(list)).asJsonArray.map { Method(it.asJsonObject) }
         method = methods.find { it.path == path } ?: throw instrument("$list has no method $path")
+        if (settings.calling?.protocol == "grpc" && method.form != form) {
+            throw user("the kind of $path is ${kind(method.form)}, but calls are to be ${kind(form)}")
+        }
         restPath = rest
         val known = TypeRegistry.newBuilder()
         for (each in methods) Sample.values().forEach { known.add(each.proto(it).descriptorForType) }
@@ -129,6 +155,24 @@ class Workload(settings: Settings, folder: Path) {
         if (inBytes) return { throw InvalidRequest("this server was started for gRPC") }
         val response = read(plainJson(Sample.RESPONSE, samples.single()), method.plain(Sample.RESPONSE))
         return { response }
+    }
+
+    /** The responses of a stream. Those of a user's own method are all the same. */
+    fun protoSeries(): Series {
+        if (asked.own == null) return services().protoItems
+        val handler = protoHandler()
+        return Series { request, _ -> handler(request) }
+    }
+
+    fun plainSeries(read: (String, Class<*>) -> Any): Series {
+        if (asked.own == null) return services().plainItems
+        val handler = plainHandler(read)
+        return Series { request, _ -> handler(request) }
+    }
+
+    private fun streaming(form: Form): String {
+        if (asked.name != "items") throw user("the workload \"${asked.name}\" has no streams")
+        return STREAMS_OF_ITEMS[form] ?: throw user("no method of \"${asked.name}\" has the form \"${form.word}\"")
     }
 
     private fun services() = Class.forName(SERVICES).getDeclaredConstructor().newInstance() as Services

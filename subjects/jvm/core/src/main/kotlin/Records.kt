@@ -23,6 +23,9 @@ class Record {
     @JvmField var failed = false
     @JvmField var operations = 1
 
+    /** The messages of a stream; null for a unary call or a batch. */
+    @JvmField var messages: StreamMessages? = null
+
     /** Keeps only the fields that are known for a failed call. */
     fun fail() {
         encoded = 0
@@ -35,6 +38,7 @@ class Record {
         requestBytes = NOT_KNOWN
         responseBytes = NOT_KNOWN
         failed = true
+        messages?.let { operations = it.trim() }
     }
 
     /** Reads the marks from a response's headers. If a header is missing or not a number, the mark was not observed. */

@@ -8,5 +8,8 @@ class Requests(private val all: List<Any>) {
 
     val first: Any get() = all[0]
 
+    /** The same requests from the first one on, regardless of those that were taken. */
+    fun again() = Requests(all)
+
     fun next(): Any = all[Integer.remainderUnsigned(turn.getAndIncrement(), all.size)]
 }

@@ -4,8 +4,11 @@ import com.google.gson.JsonElement
 import com.google.gson.JsonObject
 import java.util.Base64
 
-/** The contract version that this subject supports. */
+/** The contract version of replies, which are the same in all versions. */
 const val CONTRACT = 1
+
+/** The contract version that added streams. */
+private const val STREAMS = 2
 
 /** The headers that `marks` adds to a successful response. */
 const val HANDLER_START = "rpcgauge-handler-start"
@@ -16,7 +19,7 @@ private const val MAX_UINT32 = 4_294_967_295L
 private val PARTS = 2..64
 private const val MAX_DEPTH = 100L
 private val SIZED = setOf("echo", "list", "records", "followers")
-private val UNSIZED = setOf("hello", "profile")
+private val UNSIZED = setOf("hello", "items", "profile")
 
 /** gzip's level; 0 means no compression. */
 class Compression private constructor(val level: Int) {
@@ -62,6 +65,8 @@ class AskedWorkload(val name: String, val n: Int, val own: Own?)
 
 sealed class Settings(
     val role: String,
+    /** Null for a codec. */
+    open val calling: Calling?,
     val stack: String?,
     val workload: AskedWorkload,
     val encoding: String,
@@ -71,7 +76,14 @@ sealed class Settings(
 )
 
 /** The settings that servers and clients share. */
-class Calling(val protocol: String, val http: String, val responseCompression: Compression, val marks: Boolean)
+class Calling(
+    val protocol: String,
+    val http: String,
+    val responseCompression: Compression,
+    val marks: Boolean,
+    /** Null for unary calls. */
+    val stream: Stream?,
+)
 
 /** The settings that all roles share, while they are being parsed. */
 private class Common(shape: Shape) {
@@ -84,17 +96,17 @@ private class Common(shape: Shape) {
 class ServerSettings private constructor(
     common: Common,
     samples: List<AskedSample>,
-    val calling: Calling,
+    override val calling: Calling,
     val listen: Listen,
     val threads: Int,
-) : Settings("server", common.stack, common.workload, common.encoding, common.limits, samples) {
+) : Settings("server", calling, common.stack, common.workload, common.encoding, common.limits, samples) {
     internal companion object {
-        fun read(shape: Shape): ServerSettings {
+        fun read(shape: Shape, version: Int): ServerSettings {
             val common = Common(shape)
             return ServerSettings(
                 common,
                 samples(shape, listOfNotNull(common.workload.own?.response)),
-                calling(shape),
+                calling(shape, version),
                 listen(shape.obj("listen")),
                 shape.integerOrNull("threads", 1, Int.MAX_VALUE.toLong())?.toInt() ?: 1,
             )
@@ -107,7 +119,7 @@ class Listen(val path: String?, val host: String)
 
 class ClientSettings private constructor(
     common: Common,
-    val calling: Calling,
+    override val calling: Calling,
     val address: String,
     samples: List<AskedSample>,
     val requestCompression: Compression,
@@ -116,20 +128,27 @@ class ClientSettings private constructor(
     val inFlight: Int,
     val deadlineMs: Long,
     val records: String,
-) : Settings("client", common.stack, common.workload, common.encoding, common.limits, samples) {
+    /** The file for the records of a stream's messages. */
+    val messageRecords: String?,
+) : Settings("client", calling, common.stack, common.workload, common.encoding, common.limits, samples) {
     internal companion object {
-        fun read(shape: Shape) = ClientSettings(
-            Common(shape),
-            calling(shape),
-            shape.text("address"),
-            samples(shape, shape.list("requests")),
-            compression(shape, "request_compression"),
-            shape.oneOfOrNull("connection", listOf("reuse", "per-call")) ?: "reuse",
-            shape.oneOfOrNull("style", listOf("blocking", "future", "coroutine", "async")),
-            shape.integerOrNull("in_flight", 1, Int.MAX_VALUE.toLong())?.toInt() ?: 1,
-            shape.integer("deadline_ms", 1),
-            shape.text("records"),
-        )
+        fun read(shape: Shape, version: Int): ClientSettings {
+            val common = Common(shape)
+            val calling = calling(shape, version)
+            return ClientSettings(
+                common,
+                calling,
+                shape.text("address"),
+                samples(shape, shape.list("requests")),
+                compression(shape, "request_compression"),
+                shape.oneOfOrNull("connection", listOf("reuse", "per-call")) ?: "reuse",
+                shape.oneOfOrNull("style", listOf("blocking", "future", "coroutine", "async")),
+                shape.integerOrNull("in_flight", 1, Int.MAX_VALUE.toLong())?.toInt() ?: 1,
+                shape.integer("deadline_ms", 1),
+                shape.text("records"),
+                calling.stream?.let { shape.text("message_records") },
+            )
+        }
     }
 }
 
@@ -140,7 +159,7 @@ class CodecSettings private constructor(
     val operation: String,
     val compression: Compression,
     val records: String,
-) : Settings("codec", common.stack, common.workload, common.encoding, common.limits, samples) {
+) : Settings("codec", null, common.stack, common.workload, common.encoding, common.limits, samples) {
     internal companion object {
         fun read(shape: Shape) = CodecSettings(
             Common(shape),
@@ -159,19 +178,18 @@ class CodecSettings private constructor(
  */
 fun parseSettings(line: String): List<Settings> {
     val whole = parseObject(line, LINE)
-    val version = whole["contract"]
-    if (version?.toString() != "$CONTRACT") {
-        throw instrument("$LINE has contract version ${version ?: "none"}; this subject supports $CONTRACT")
-    }
+    val asked = whole["contract"]
+    val version = (CONTRACT..STREAMS).find { "$it" == "$asked" }
+        ?: throw instrument("$LINE has contract version ${asked ?: "none"}; this subject supports $CONTRACT and $STREAMS")
     val shape = Shape(LINE, whole)
     shape.any("contract")
     fun each(parts: List<Shape>, read: (Shape) -> Settings) = parts.map { part -> read(part).also { part.end() } }
     return when (val role = shape.any("role").toString()) {
-        "\"server\"" -> each(listOf(shape), ServerSettings::read)
-        "\"client\"" -> each(listOf(shape), ClientSettings::read)
+        "\"server\"" -> each(listOf(shape)) { ServerSettings.read(it, version) }
+        "\"client\"" -> each(listOf(shape)) { ClientSettings.read(it, version) }
         "\"codec\"" -> each(listOf(shape), CodecSettings::read)
-        "\"servers\"" -> each(parts(shape), ServerSettings::read)
-        "\"clients\"" -> each(parts(shape), ClientSettings::read)
+        "\"servers\"" -> each(parts(shape)) { ServerSettings.read(it, version) }
+        "\"clients\"" -> each(parts(shape)) { ClientSettings.read(it, version) }
         else -> throw instrument("there is no role $role: this subject supports server, client, codec, servers and clients")
     }
 }
@@ -198,12 +216,19 @@ private fun samples(shape: Shape, json: List<JsonElement>): List<AskedSample> {
 
 private fun compression(shape: Shape, key: String) = Compression.of(shape.textOrNull(key) ?: "none")
 
-private fun calling(shape: Shape) = Calling(
-    shape.oneOf("protocol", "grpc", "rest"),
-    shape.oneOf("http", "1.1", "2"),
-    compression(shape, "response_compression"),
-    shape.flag("marks"),
-)
+private fun calling(shape: Shape, version: Int): Calling {
+    val calling = Calling(
+        shape.oneOf("protocol", "grpc", "rest"),
+        shape.oneOf("http", "1.1", "2"),
+        compression(shape, "response_compression"),
+        shape.flag("marks"),
+        shape.objectOrNull("stream")?.let(Stream::read),
+    )
+    if (calling.stream == null) return calling
+    if (version < STREAMS) throw instrument("$LINE has a stream, which requires contract version $STREAMS")
+    if (calling.marks) throw instrument("$LINE has marks, which streams do not have")
+    return calling
+}
 
 private fun listen(from: JsonObject): Listen {
     val shape = Shape("listen", from)

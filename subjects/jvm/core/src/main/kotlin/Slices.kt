@@ -75,6 +75,9 @@ class Tally(private val asked: Slice) {
 
     internal fun bytes(): ByteBuffer = bytesOf(records)
 
+    /** Writes the records of all messages, in the order of the calls. */
+    internal fun writeMessages(file: FileChannel) = writeMessages(records, file)
+
     internal fun reply(reopened: Int): JsonObject = json(
         "records" to records.size,
         "cpu_ns" to cpuAtEnd?.minus(cpuAtBegin ?: 0),
@@ -93,13 +96,12 @@ fun answer(lab: Conversation, parts: List<Measured>, inBatches: Boolean) {
     }
 }
 
-/** A client or a codec with the file for its records, which is created first. */
-class Measured(path: String, open: () -> Measurer) : AutoCloseable {
-    private val file: FileChannel = try {
-        FileChannel.open(Path.of(path), CREATE, TRUNCATE_EXISTING, WRITE)
-    } catch (error: IOException) {
-        throw unwritten(error)
-    }
+/**
+ * A client or a codec with the files for its records and for those of its streams' messages, which are created first.
+ */
+class Measured(path: String, messagePath: String?, open: () -> Measurer) : AutoCloseable {
+    private val file = created(path)
+    private val messages = messagePath?.let(::created)
 
     private val measurer = open()
 
@@ -112,6 +114,7 @@ class Measured(path: String, open: () -> Measurer) : AutoCloseable {
         tally.ended()
         val bytes = tally.bytes()
         try {
+            messages?.let(tally::writeMessages)
             while (bytes.hasRemaining()) file.write(bytes)
         } catch (error: IOException) {
             throw unwritten(error)
@@ -119,7 +122,16 @@ class Measured(path: String, open: () -> Measurer) : AutoCloseable {
         return tally.reply(reopened)
     }
 
+    private fun created(path: String): FileChannel = try {
+        FileChannel.open(Path.of(path), CREATE, TRUNCATE_EXISTING, WRITE)
+    } catch (error: IOException) {
+        throw unwritten(error)
+    }
+
     private fun unwritten(error: IOException) = Refused(Fault.MACHINE, "cannot write the records: ${oneLine(error)}")
 
-    override fun close() = file.close()
+    override fun close() {
+        file.close()
+        messages?.close()
+    }
 }

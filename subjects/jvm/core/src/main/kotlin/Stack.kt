@@ -7,6 +7,9 @@ class Stack(
     val protocols: Map<String, List<String>> = emptyMap(),
     val styles: List<String> = emptyList(),
     val connections: List<String> = listOf("reuse"),
+    val streams: List<Form> = emptyList(),
+    /** The styles in which the library's API has streams. */
+    val streamStyles: List<String> = styles,
     /** Whether the stack applies max_inflation to compressed bodies. */
     val boundsInflation: Boolean = false,
     /** Whether the library can limit the size of a message. */
@@ -24,8 +27,8 @@ class Stack(
     /** Starts the stack in the role given by the settings: a server, or a client or codec to be measured. */
     fun start(asked: Settings, workload: Workload): AutoCloseable = when (asked) {
         is ServerSettings -> checkNotNull(serve)(asked, workload)
-        is ClientSettings -> Measured(asked.records) { checkNotNull(call)(asked, workload) }
-        is CodecSettings -> Measured(asked.records) { checkNotNull(code)(asked, workload) }
+        is ClientSettings -> Measured(asked.records, asked.messageRecords) { checkNotNull(call)(asked, workload) }
+        is CodecSettings -> Measured(asked.records, null) { checkNotNull(code)(asked, workload) }
     }
 
     /** Refuses settings that the stack does not support. */
@@ -42,6 +45,7 @@ class Stack(
             is ClientSettings -> {
                 check(asked.calling)
                 want("style", asked.style ?: styles.first(), styles)
+                if (asked.calling.stream != null) want("streams in the style", asked.style ?: styles.first(), streamStyles)
                 want("connection", asked.connection, connections)
                 if (asked.inFlight > MAX_IN_FLIGHT) throw lacks("${asked.inFlight} calls in flight")
             }
@@ -52,6 +56,9 @@ class Stack(
     private fun check(calling: Calling) {
         want("protocol", calling.protocol, protocols.keys)
         want("HTTP version", calling.http, protocols.getValue(calling.protocol))
+        if (calling.stream == null) return
+        if (streams.isEmpty()) throw lacks("streams")
+        want("stream", calling.stream.form.word, streams.map { it.word })
     }
 
     private fun want(what: String, asked: String, can: Collection<String>) {

@@ -10,10 +10,18 @@ class Binding(val className: String, val source: String) {
 
 const val BOUND = "$PACKAGE.bound"
 
-/** Java code that binds the method's stubs of protoc-gen-grpc-java to rpcgauge.grpc.GrpcMethod. */
-fun grpcJava(method: MethodDescriptor, number: Int): Binding {
+/** Java code that binds the method's stubs of protoc-gen-grpc-java. */
+fun grpcJava(method: MethodDescriptor, number: Int): Binding =
+    if (form(method) == null) grpcJavaUnary(method, number) else grpcJavaStream(method, number)
+
+/** Kotlin code that binds the method's stub of protoc-gen-grpc-kotlin. */
+fun grpcKotlin(method: MethodDescriptor, number: Int): Binding =
+    if (form(method) == null) grpcKotlinUnary(method, number) else grpcKotlinStream(method, number)
+
+/** Java code that binds the stubs of a unary method to rpcgauge.grpc.GrpcMethod. */
+private fun grpcJavaUnary(method: MethodDescriptor, number: Int): Binding {
     val name = "GrpcJava$number"
-    val grpc = "${method.file.options.javaPackage}.${method.service.name}Grpc"
+    val grpc = grpcJavaClass(method)
     val service = method.service.name
     val call = javaMethod(method.name)
     val request = javaName(method.inputType)
@@ -58,12 +66,12 @@ fun grpcJava(method: MethodDescriptor, number: Int): Binding {
     """.trimMargin())
 }
 
-/** Kotlin code that binds the method's stub of protoc-gen-grpc-kotlin to rpcgauge.grpckotlin.CoroutineMethod. */
-fun grpcKotlin(method: MethodDescriptor, number: Int): Binding {
+/** Kotlin code that binds the stub of a unary method to rpcgauge.grpckotlin.CoroutineMethod. */
+private fun grpcKotlinUnary(method: MethodDescriptor, number: Int): Binding {
     val name = "GrpcKotlin$number"
-    val grpc = "${kotlinName(method.file.options.javaPackage)}.`${method.service.name}GrpcKt`"
+    val grpc = grpcKotlinClass(method)
     val service = method.service.name
-    val call = quoted(method.name.replaceFirstChar { it.lowercaseChar() })
+    val call = kotlinMethod(method)
     val request = kotlinName(method.inputType)
     return Binding("$BOUND.$name", """
         |package $BOUND
@@ -130,7 +138,16 @@ fun armeriaRest(number: Int, request: String, response: String): Binding {
     """.trimMargin())
 }
 
-private fun kotlinName(message: Descriptor) = kotlinName(javaName(message))
+/** The class of protoc-gen-grpc-java that contains the stubs of the method's service. */
+internal fun grpcJavaClass(method: MethodDescriptor) = "${method.file.options.javaPackage}.${method.service.name}Grpc"
+
+/** The object of protoc-gen-grpc-kotlin that contains the stub of the method's service. */
+internal fun grpcKotlinClass(method: MethodDescriptor) =
+    "${kotlinName(method.file.options.javaPackage)}.`${method.service.name}GrpcKt`"
+
+internal fun kotlinMethod(method: MethodDescriptor) = quoted(method.name.replaceFirstChar { it.lowercaseChar() })
+
+internal fun kotlinName(message: Descriptor) = kotlinName(javaName(message))
 
 private fun kotlinName(name: String) = name.split('.').joinToString(".", transform = ::quoted)
 

@@ -32,11 +32,11 @@ class Generator(private val root: Path, private val folder: Path) {
         plain(protobuf)
 
         val grpc = jars("grpc-java").plusElement(classes)
-        val bindings = set.methods.mapIndexed { number, method -> written(grpcJava(method, number), "java") }
+        val bindings = bound("java", ::grpcJava)
         javac(stubs.files("java") + bindings.map { it.second }, grpc, grpcJava)
         val kotlin = try {
             protoc.kotlin(coroutines)
-            val bound = set.methods.mapIndexed { number, method -> written(grpcKotlin(method, number), "kt") }
+            val bound = bound("kt", ::grpcKotlin)
             kotlinc(coroutines.files("kt") + bound.map { it.second }, jars("grpc-kotlin") + listOf(classes, grpcJava), grpcKotlin)
             bound.map { text(it.first) }
         } catch (error: CannotGenerate) {
@@ -57,6 +57,10 @@ class Generator(private val root: Path, private val folder: Path) {
         listOf(classes, grpcJava, grpcKotlin, spring, armeria).forEach(::jar)
         PROGRAMS.forEach(::write)
     }
+
+    /** Writes the code that binds the stubs of each method. */
+    private fun bound(extension: String, bind: (MethodDescriptor, Int) -> Binding): List<Pair<Binding, Path>> =
+        set.methods.mapIndexed { number, method -> written(bind(method, number), extension) }
 
     /** Generates the resource of each method with the classes of a module. */
     private fun rest(bind: (Int, String, String) -> Binding, module: String, into: Path): List<Binding> {
@@ -79,6 +83,7 @@ class Generator(private val root: Path, private val folder: Path) {
     private fun described(method: MethodDescriptor, ties: Map<String, com.google.gson.JsonElement>) = JsonObject().apply {
         val types = listOf(method.inputType, method.outputType)
         addProperty("path", "/${method.service.fullName}/${method.name}")
+        form(method)?.let { addProperty("stream", it) }
         add("files", JsonArray().apply { set.packages.values.forEach { add(outerClass(it)) } })
         add("proto", JsonArray().apply { types.forEach { add(javaName(it, "$")) } })
         add("plain", JsonArray().apply { types.forEach { add(plainName(it)) } })

@@ -5,15 +5,26 @@ import com.google.common.util.concurrent.Futures
 import com.google.common.util.concurrent.ListenableFuture
 import com.google.common.util.concurrent.MoreExecutors.directExecutor
 import reactor.core.publisher.Mono
+import rpcgauge.Caller
 import rpcgauge.ClientSettings
+import rpcgauge.Format
 import rpcgauge.Workload
+import rpcgauge.grpc.Channels
 import rpcgauge.grpc.ManagedChannels
-import rpcgauge.grpc.StubClient
+import rpcgauge.grpc.StreamClient
+import rpcgauge.grpc.UnaryClient
 import rpcgauge.grpcnetty.NettyChannels
 
+fun call(asked: ClientSettings, workload: Workload): Caller {
+    val channels = ManagedChannels(asked, NettyChannels()::to)
+    val format = format(asked, workload)
+    return if (asked.calling.stream == null) Client(asked, workload, format, channels)
+    else StreamClient(asked, workload, format, channels)
+}
+
 /** Converts the stub's futures to Reactor's Mono. */
-class Client(asked: ClientSettings, workload: Workload) :
-    StubClient(asked, workload, format(asked, workload), ManagedChannels(asked, NettyChannels()::to)) {
+private class Client(asked: ClientSettings, workload: Workload, format: Format, channels: Channels) :
+    UnaryClient(asked, workload, format, channels) {
     override fun follow(future: ListenableFuture<*>, ended: (Throwable?) -> Unit) {
         mono(future).subscribe({ ended(null) }, ended)
     }

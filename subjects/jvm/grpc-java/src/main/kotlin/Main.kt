@@ -1,5 +1,6 @@
 package rpcgauge.grpcjava
 
+import rpcgauge.Form
 import rpcgauge.Stack
 
 fun main(args: Array<String>) = rpcgauge.main(args, GRPC_JAVA)
@@ -10,6 +11,9 @@ val GRPC_JAVA = Stack(
     encodings = listOf("protobuf", "hybrid", "msgpack"),
     styles = listOf("blocking", "future", "async"),
     connections = listOf("reuse", "per-call"),
+    // The stub that returns futures has only unary calls.
+    streams = Form.GRPC,
+    streamStyles = listOf("blocking", "async"),
     serve = ::serve,
-    call = ::Client,
+    call = ::call,
 )

@@ -35,16 +35,13 @@ abstract class GrpcClient(
     /** The persistent channel, as stubs see it. */
     protected val channel: Channel? = channels.kept?.let(::stamping)
 
-    /** Makes a call and waits for the response. */
-    protected abstract fun callOnce(request: Any, record: Record): Any
+    /** Makes a call, waits for its end, and returns the value of "verified". */
+    protected abstract fun verified(requests: Requests): JsonObject
 
-    override fun verify(): JsonObject {
-        val response = try {
-            callOnce(requests.first, Record())
-        } catch (error: RuntimeException) {
-            throw Refused(Fault.SUBJECT, oneLine(error))
-        }
-        return format.verified(response)
+    override fun verify(): JsonObject = try {
+        verified(requests.again())
+    } catch (error: Exception) {
+        throw error as? Refused ?: Refused(Fault.SUBJECT, oneLine(error))
     }
 
     override fun reopen(): Int = channels.reopen(::run)

@@ -6,6 +6,7 @@ import rpcgauge.AskedSample
 import rpcgauge.Format
 import rpcgauge.Handler
 import rpcgauge.Sample
+import rpcgauge.Series
 import rpcgauge.Workload
 import tools.jackson.databind.DeserializationFeature
 import tools.jackson.databind.ObjectMapper
@@ -36,6 +37,8 @@ abstract class PlainFormat(protected val workload: Workload) : Format {
     override fun write(message: Any): String = json.writeValueAsString(message)
 
     override fun handler(): Handler = workload.plainHandler { text, type -> json.readValue(text, type) }
+
+    override fun series(): Series = workload.plainSeries { text, type -> json.readValue(text, type) }
 }
 
 /** Uses readers and writers for the two classes of a method, because a mapper would look up the class in each call. */

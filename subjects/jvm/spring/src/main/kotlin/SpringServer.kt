@@ -15,8 +15,7 @@ import rpcgauge.Server
 import rpcgauge.ServerSettings
 import rpcgauge.Stack
 import rpcgauge.Workload
-import rpcgauge.grpc.Unary
-import rpcgauge.grpc.methodOf
+import rpcgauge.grpc.serviceOf
 
 /** Stands in for a user's main class. Beans are registered by functions, because they differ between Boot versions. */
 @EnableAutoConfiguration
@@ -97,8 +96,7 @@ class SpringServer(
     )
 
     private fun register(context: GenericApplicationContext) {
-        val unary = Unary(asked, around(workload.protoHandler()))
-        starter.register(context, asked, methodOf(workload, Protobuf(workload)).service(unary))
+        starter.register(context, asked, serviceOf(asked, workload, Protobuf(workload), around))
         if (mapper == null) return
         val handler = mapper.invoke(context, workload, asked)
         context.registerBean("mvc", Mvc::class.java, Supplier { Mvc(handler, asked.calling.marks) })
