@@ -1,5 +1,6 @@
 package rpcgauge.grpckotlin
 
+import rpcgauge.Form
 import rpcgauge.Stack
 
 fun main(args: Array<String>) = rpcgauge.main(args, GRPC_KOTLIN)
@@ -10,6 +11,7 @@ val GRPC_KOTLIN = Stack(
     encodings = listOf("protobuf", "hybrid"),
     styles = listOf("coroutine"),
     connections = listOf("reuse", "per-call"),
+    streams = Form.GRPC,
     serve = ::serve,
-    call = ::Client,
+    call = ::call,
 )

@@ -1,34 +1,33 @@
 package rpcgauge.grpckotlin
 
+import io.grpc.BindableService
 import io.grpc.ForwardingServerCall.SimpleForwardingServerCall
 import io.grpc.Metadata
 import io.grpc.ServerCall
 import io.grpc.ServerCallHandler
 import io.grpc.ServerInterceptor
 import io.grpc.ServerInterceptors
+import rpcgauge.Format
 import rpcgauge.Server
 import rpcgauge.ServerSettings
 import rpcgauge.Workload
 import rpcgauge.grpc.GZIP
 import rpcgauge.grpc.Unary
 import rpcgauge.grpc.formatOf
-import rpcgauge.grpc.status
 import rpcgauge.grpcnetty.NettyServer
 
 fun serve(asked: ServerSettings, workload: Workload): Server {
-    val format = formatOf(asked.encoding, workload)
-    val unary = Unary(asked, format.handler())
-    val method = methodOf(workload, format)
-    val service = method.service { request ->
-        try {
-            unary.respond(request)
-        } catch (error: Exception) {
-            throw status(error)
-        }
-    }.bindService()
+    val service = serviceOf(asked, workload, formatOf(asked.encoding, workload)).bindService()
     val isCompressed = asked.calling.responseCompression.isGzip
     val whole = if (isCompressed) ServerInterceptors.intercept(service, Compressing) else service
     return NettyServer(asked, { whole })
+}
+
+private fun serviceOf(asked: ServerSettings, workload: Workload, format: Format): BindableService {
+    val stream = asked.calling.stream
+    if (stream != null) return flowMethodOf(workload, format).service(Flows(stream, format))
+    val unary = Unary(asked, format.handler())
+    return methodOf(workload, format).service { request -> answered { unary.respond(request) } }
 }
 
 /** Coroutines cannot access the call, so an interceptor enables gzip; the library skips it if the client refuses it. */

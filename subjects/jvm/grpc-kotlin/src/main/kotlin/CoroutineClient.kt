@@ -1,10 +1,13 @@
 package rpcgauge.grpckotlin
 
+import io.grpc.Channel
 import io.grpc.stub.AbstractStub
 import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.launch
 import kotlinx.coroutines.runBlocking
+import rpcgauge.Caller
 import rpcgauge.ClientSettings
+import rpcgauge.Format
 import rpcgauge.Record
 import rpcgauge.Tally
 import rpcgauge.Workload
@@ -12,15 +15,20 @@ import rpcgauge.grpc.GrpcClient
 import rpcgauge.grpc.ManagedChannels
 import rpcgauge.grpc.formatOf
 import rpcgauge.grpcnetty.NettyChannels
-import rpcgauge.now
+
+fun call(asked: ClientSettings, workload: Workload): Caller {
+    val format = formatOf(asked.encoding, workload)
+    return if (asked.calling.stream == null) UnaryClient(asked, format, methodOf(workload, format))
+    else FlowClient(asked, format, flowMethodOf(workload, format))
+}
 
 /** Calls with the coroutine stub: one coroutine per call in flight, on the default dispatcher. */
-class Client(asked: ClientSettings, workload: Workload) :
-    GrpcClient(asked, formatOf(asked.encoding, workload), ManagedChannels(asked, NettyChannels()::to)) {
-    private val method = methodOf(workload, format)
-    private val stub = channel?.let(method::stub)
+abstract class CoroutineClient(asked: ClientSettings, format: Format, private val stubs: (Channel) -> AbstractStub<*>) :
+    GrpcClient(asked, format, ManagedChannels(asked, NettyChannels()::to)) {
+    private val stub = channel?.let(stubs)
 
-    override fun callOnce(request: Any, record: Record): Any = runBlocking { call(request, record) }
+    /** Makes a recorded call. */
+    protected abstract suspend fun call(record: Record)
 
     override fun run(tally: Tally) = runBlocking(Dispatchers.Default) {
         repeat(asked.inFlight) {
@@ -28,7 +36,7 @@ class Client(asked: ClientSettings, workload: Workload) :
                 while (true) {
                     val next = tally.next() ?: break
                     try {
-                        call(requests.next(), next.record)
+                        call(next.record)
                         next.done()
                     } catch (error: Exception) {
                         next.failed(error)
@@ -38,16 +46,14 @@ class Client(asked: ClientSettings, workload: Workload) :
         }
     }
 
-    private suspend fun call(request: Any, record: Record): Any {
-        if (stub != null) return call(stub, request, record)
+    /** Makes a call with a stub that all calls share, or with its own. */
+    internal suspend inline fun <T> withStub(record: Record, make: suspend (AbstractStub<*>) -> T): T {
+        if (stub != null) return make(stub.forCall(record))
         val (channel, close) = perCall()
         try {
-            return call(method.stub(channel), request, record)
+            return make(stubs(channel).forCall(record))
         } finally {
             close()
         }
     }
-
-    private suspend fun call(stub: AbstractStub<*>, request: Any, record: Record): Any =
-        method.call(stub.forCall(record), request).also { record.end = now() }
 }
