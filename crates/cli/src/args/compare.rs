@@ -33,7 +33,7 @@ pub(crate) struct CompareArgs {
     pub(crate) client: Vec<String>,
     /// Compare only the variants with these names; a name that matches no variant exactly selects
     /// all that contain it. Without --stack: rest-json, rest-gzip, rest-http2, grpc, grpc-gzip,
-    /// grpc-unix, msgpack, hybrid
+    /// grpc-unix, msgpack, hybrid; for a method that streams also ndjson, sse, grpc-in-turn
     #[arg(long, value_name = "NAME", value_delimiter = ',', help_heading = heading::COMPARISON)]
     pub(crate) only: Vec<String>,
     /// The variant to compare all others with [default: rest-json, or the first stack, with
@@ -49,6 +49,10 @@ pub(crate) struct CompareArgs {
     /// Compare with these numbers of calls in flight [default: 1]
     #[arg(long, value_name = "N", value_delimiter = ',', help_heading = heading::COMPARISON)]
     pub(crate) in_flight: Vec<u32>,
+    /// How many messages the streaming side of a method that streams sends in each call, the client
+    /// if both do [default: 100]
+    #[arg(long, value_name = "N", help_heading = heading::COMPARISON)]
+    pub(crate) messages: Option<u32>,
     /// Use TLS, with certificates that are generated for the run
     #[arg(long, help_heading = heading::COMPARISON)]
     pub(crate) tls: bool,

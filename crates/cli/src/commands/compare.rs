@@ -4,8 +4,8 @@ mod ways;
 
 use std::collections::BTreeMap;
 
-use rpcgauge_message::Limits;
 use rpcgauge_message::workload::OwnWorkload;
+use rpcgauge_message::{Limits, MethodKind, Workload, WorkloadSpec};
 use rpcgauge_study::features::Features;
 use rpcgauge_study::link::LOOPBACK;
 use rpcgauge_study::plan::{Metric, Variant};
@@ -37,7 +37,12 @@ pub(crate) fn run(args: CompareArgs) -> Outcome {
     let stacks = args.stack.iter().chain(&args.client);
     subjects.add_versions(stacks.map(String::as_str))?;
     let features = subjects.features();
-    let (ways, against) = ways::chosen(&args, &features)?;
+    let kind = method_kind(&own)?;
+    if let (MethodKind::Unary, Some(_)) = (kind, args.messages) {
+        let message = format!("--messages: {} is a unary method; leave it out", own.method);
+        return Err(Failure::input(message));
+    }
+    let (ways, against) = ways::chosen(&args, kind, &features)?;
     let sizes = sizes(&args, &own, ways, &against, limits)?;
     let context = ResolveContext {
         subjects: &features,
@@ -98,6 +103,14 @@ pub(crate) fn run(args: CompareArgs) -> Outcome {
     measure::start(&resolved, how, Exports::default()).map(Ended::code)
 }
 
+/// The kind of a user's own method.
+fn method_kind(own: &OwnWorkload) -> Result<MethodKind, Failure> {
+    let workload = Workload::new(&WorkloadSpec::Own(Box::new(own.clone())));
+    let workload = workload.map_err(Failure::input)?;
+    let kind = workload.methods().next().map(|(kind, _)| kind);
+    Ok(kind.unwrap_or(MethodKind::Unary))
+}
+
 /// Writes the study that the options describe.
 fn study(
     args: &CompareArgs,
@@ -146,34 +159,66 @@ fn study(
         for way in size.ways.iter().chain(&codecs) {
             text.table(&format!("[[{within}variants]]"));
             text.key("name", &*way.name);
-            let settings = way.settings.iter();
-            settings.for_each(|(key, value)| text.key(key, &**value));
+            for (key, value) in &way.settings {
+                // The only setting of a way that is not a text.
+                match *key {
+                    "in-turn" => text.key(key, true),
+                    key => text.key(key, &**value),
+                }
+            }
+            let messages = args.messages.filter(|_| way.stream().is_some());
+            text.optional("messages", messages.map(i64::from));
         }
+        let base = size.ways.iter().find(|way| way.name == against);
         for way in size.ways.iter().filter(|way| way.name != against) {
+            let metrics = metrics(size, way, base);
+            if metrics.is_empty() {
+                continue;
+            }
             text.table(&format!("[[{within}pairs]]"));
             text.key("of", &*way.name);
             text.key("against", against);
-            text.list("metric", metrics(&size.ways, size.link.as_deref()));
+            text.list("metric", metrics);
             text.key("headline", true);
         }
     }
     Ok(text)
 }
 
-/// The metrics that ways are compared in: bytes are exact, and CPU is often resolved where latency is not.
-fn metrics(ways: &[Way], link: Option<&str>) -> Vec<&'static str> {
-    // Only rpcgauge's own client counts all bytes of a call.
-    let bytes = if ways.iter().any(Way::is_by_stack) {
-        Metric::ResponseBytes
-    } else {
-        Metric::CallBytes
-    };
+/// The metrics that a way is compared with the base in: bytes are exact, and CPU is often resolved where latency is not.
+/// A stream and unary calls have only their messages in common.
+fn metrics(size: &Size, way: &Way, base: Option<&Way>) -> Vec<&'static str> {
     // CPU is not measured over a link.
-    let cpu = link
-        .is_none_or(|link| link == LOOPBACK)
-        .then_some(Metric::Cpu);
-    let metrics = [Metric::LatencyP50, bytes].into_iter().chain(cpu);
-    metrics.map(Metric::as_str).collect()
+    let has_cpu = size.link.as_deref().is_none_or(|link| link == LOOPBACK);
+    let streams = [Some(way), base].map(|way| way.and_then(Way::stream));
+    let metrics = match streams {
+        [None, None] => {
+            // Only rpcgauge's own client counts all bytes of a call.
+            let bytes = if size.ways.iter().any(Way::is_by_stack) {
+                Metric::ResponseBytes
+            } else {
+                Metric::CallBytes
+            };
+            vec![
+                Some(Metric::LatencyP50),
+                Some(bytes),
+                has_cpu.then_some(Metric::Cpu),
+            ]
+        }
+        [Some(_), Some(_)] => {
+            let first = streams.iter().flatten().all(|form| form.server_streams());
+            vec![
+                first.then_some(Metric::FirstMessage),
+                Some(Metric::LatencyP50),
+                has_cpu.then_some(Metric::MessageCpu),
+            ]
+        }
+        _ => vec![
+            way.is_in_turn().then_some(Metric::MessageLatency),
+            has_cpu.then_some(Metric::MessageCpu),
+        ],
+    };
+    metrics.into_iter().flatten().map(Metric::as_str).collect()
 }
 
 /// A link's name, converted to characters that are valid in a group's name.

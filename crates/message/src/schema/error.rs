@@ -97,16 +97,6 @@ pub enum SchemaError {
         /// Similar names as suggestions; if there are none, some existing names.
         hint: String,
     },
-    /// The method is a streaming method.
-    #[error(
-        "\"{name}\" is a {kind}-streaming method; only unary methods (one request, one response) can be compared; call a running service with `rpcgauge load`"
-    )]
-    Streaming {
-        /// The method.
-        name: String,
-        /// `client`, `server` or `bidirectional`.
-        kind: &'static str,
-    },
     /// There is no such message type.
     #[error("no message type \"{name}\"{nearest}")]
     UnknownType {

@@ -86,22 +86,6 @@ impl MethodKind {
     }
 }
 
-impl Method {
-    /// The method itself, if it has one request and one response.
-    ///
-    /// # Errors
-    /// If a side streams.
-    pub fn unary(self) -> Result<Self, SchemaError> {
-        match self.kind.streams() {
-            None => Ok(self),
-            Some(kind) => Err(SchemaError::Streaming {
-                name: self.name,
-                kind,
-            }),
-        }
-    }
-}
-
 impl Schema {
     /// Compiles .proto files: proto2 and proto3 with the built-in compiler, and files that it refuses, such as
     /// those with editions, with `protoc` or `buf` from the PATH. Imports are looked up in `includes` or, if it

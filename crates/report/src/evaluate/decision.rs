@@ -55,7 +55,16 @@ pub(super) fn decisions(
     );
     let same_calls = by_key(calls.map(|one| {
         let link = one.call.link.as_ref().map(|link| &*link.name);
-        let call = (&one.call.workload, &one.call.options.schedule, link);
+        let messages = one
+            .call
+            .stream
+            .map(|stream| (stream.requests(), stream.responses()));
+        let call = (
+            &one.call.workload,
+            messages,
+            &one.call.options.schedule,
+            link,
+        );
         ((one.findings.group.as_deref(), call), one)
     }));
     let compared = same_calls

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rpcgauge_message::workload::OwnWorkload;
-use rpcgauge_message::{MessageType, Method, Schema, whole_file};
+use rpcgauge_message::{MessageType, Schema, whole_file};
 use serde_json::Value;
 
 use crate::system::sentence;
@@ -127,7 +127,7 @@ impl OwnSource {
     /// its message.
     pub fn load(&self) -> Result<OwnWorkload, LoadError> {
         let schema = self.schema.read()?;
-        let method = schema.method(&self.method).and_then(Method::unary);
+        let method = schema.method(&self.method);
         let method = method.map_err(|error| LoadError::new("method", error))?;
         Ok(OwnWorkload {
             request: sample("request", &self.request, &method.request)?,

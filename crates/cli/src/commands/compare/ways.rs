@@ -3,12 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rpcgauge_message::Encoding;
 use rpcgauge_message::nearest::Nearest;
+use rpcgauge_message::{Encoding, MethodKind};
 use rpcgauge_study::features::{Features, Role, WorkloadKind};
 use rpcgauge_study::only;
 use rpcgauge_study::settings::{HttpVersion, Operation, Protocol, REFERENCE, Sample, Transport};
 use rpcgauge_study::words::Named as _;
+use rpcgauge_trial::StreamForm;
 
 use crate::args::CompareArgs;
 use crate::exit::Failure;
@@ -40,6 +41,48 @@ const EMBEDDED: [(&str, &[(&str, &str)]); 8] = [
     ("hybrid", &[("protocol", "grpc"), ("encoding", "hybrid")]),
 ];
 
+/// The ways to receive a stream of messages, or to send one. `grpc` and what is compared with it differ in what carries
+/// the messages; a REST call without a `stream` carries one message each way.
+const SERVER_STREAMS: [(&str, &[(&str, &str)]); 4] = [
+    ("ndjson", &[("protocol", "rest"), ("stream", "ndjson")]),
+    ("sse", &[("protocol", "rest"), ("stream", "sse")]),
+    ("grpc", &[("protocol", "grpc"), ("stream", "server")]),
+    (
+        "grpc-gzip",
+        &[
+            ("protocol", "grpc"),
+            ("stream", "server"),
+            ("compression", "gzip"),
+        ],
+    ),
+];
+const CLIENT_STREAMS: [(&str, &[(&str, &str)]); 4] = [
+    ("rest-json", &[("protocol", "rest")]),
+    ("rest-http2", &[("protocol", "rest"), ("http", "2")]),
+    ("grpc", &[("protocol", "grpc"), ("stream", "client")]),
+    (
+        "grpc-gzip",
+        &[
+            ("protocol", "grpc"),
+            ("stream", "client"),
+            ("compression", "gzip"),
+        ],
+    ),
+];
+const BIDIRECTIONAL_STREAMS: [(&str, &[(&str, &str)]); 4] = [
+    ("rest-json", &[("protocol", "rest")]),
+    ("rest-http2", &[("protocol", "rest"), ("http", "2")]),
+    (
+        "grpc-in-turn",
+        &[
+            ("protocol", "grpc"),
+            ("stream", "bidirectional"),
+            ("in-turn", "true"),
+        ],
+    ),
+    ("grpc", &[("protocol", "grpc"), ("stream", "bidirectional")]),
+];
+
 /// The encodings in which stacks are compared, by protocol.
 const ENCODINGS: [(Protocol, &[Encoding]); 3] = [
     (Protocol::Grpc, &[Encoding::Protobuf]),
@@ -66,6 +109,16 @@ impl Way {
         self.setting("client").is_some()
     }
 
+    /// How its calls stream; `None` if they are unary.
+    pub(super) fn stream(&self) -> Option<StreamForm> {
+        self.setting("stream").and_then(StreamForm::from_name)
+    }
+
+    /// Whether a client waits for the response to each message.
+    pub(super) fn is_in_turn(&self) -> bool {
+        self.setting("in-turn").is_some()
+    }
+
     fn setting(&self, key: &str) -> Option<&str> {
         let setting = self.settings.iter().find(|(known, _)| *known == key);
         setting.map(|(_, value)| &**value)
@@ -78,12 +131,13 @@ impl Way {
 /// An option has an unknown name, or leaves nothing to compare.
 pub(super) fn chosen(
     args: &CompareArgs,
+    kind: MethodKind,
     stacks: &BTreeMap<String, Features>,
 ) -> Result<(Vec<Way>, String), Failure> {
     let all = if args.stack.is_empty() && args.client.is_empty() {
-        embedded()
+        embedded(kind)
     } else {
-        of_stacks(args, stacks)?
+        of_stacks(args, kind, stacks)?
     };
     let names: Vec<&str> = all.iter().map(|way| way.name.as_str()).collect();
     // With --client, calls by rpcgauge's own client are not what is compared.
@@ -113,8 +167,14 @@ pub(super) fn chosen(
     }
 }
 
-fn embedded() -> Vec<Way> {
-    let ways = EMBEDDED.iter().map(|(name, settings)| Way {
+fn embedded(kind: MethodKind) -> Vec<Way> {
+    let ways = match kind {
+        MethodKind::Unary => &EMBEDDED[..],
+        MethodKind::ServerStreaming => &SERVER_STREAMS,
+        MethodKind::ClientStreaming => &CLIENT_STREAMS,
+        MethodKind::Bidirectional => &BIDIRECTIONAL_STREAMS,
+    };
+    let ways = ways.iter().map(|(name, settings)| Way {
         name: (*name).to_owned(),
         settings: settings
             .iter()
@@ -126,7 +186,11 @@ fn embedded() -> Vec<Way> {
 
 /// Each server, called by rpcgauge's own client and by each client that has a protocol and encoding
 /// in common with it.
-fn of_stacks(args: &CompareArgs, stacks: &BTreeMap<String, Features>) -> Result<Vec<Way>, Failure> {
+fn of_stacks(
+    args: &CompareArgs,
+    kind: MethodKind,
+    stacks: &BTreeMap<String, Features>,
+) -> Result<Vec<Way>, Failure> {
     let find =
         |option: &str, name: &str, role: Role| {
             let fits = |features: &Features| features.roles.contains(&role);
@@ -157,12 +221,13 @@ fn of_stacks(args: &CompareArgs, stacks: &BTreeMap<String, Features>) -> Result<
     for server in servers {
         let serves = find("--stack", server, Role::Server)?;
         if !args.stack.is_empty() {
-            ways.extend(spoken(serves, None).map(|spoken| way(server, None, spoken)));
+            let spoken = spoken(kind, serves, None);
+            ways.extend(spoken.map(|spoken| way(server, None, spoken)));
         }
         let mut called = Vec::new();
         for client in &args.client {
             let calls = find("--client", client, Role::Client)?;
-            for spoken in spoken(serves, Some(calls)) {
+            for spoken in spoken(kind, serves, Some(calls)) {
                 ways.push(way(server, Some(client), spoken));
                 if !called.contains(&spoken) {
                     called.push(spoken);
@@ -181,7 +246,7 @@ fn of_stacks(args: &CompareArgs, stacks: &BTreeMap<String, Features>) -> Result<
         if !ways.iter().any(is_called) {
             let servers = servers.join(", ");
             return Err(Failure::input(format!(
-                "--client {client}: it shares no protocol and encoding with {servers}; give --stack \
+                "--client {client}: it shares no protocol and encoding for this method with {servers}; give --stack \
                  a server that it can call"
             )));
         }
@@ -255,11 +320,15 @@ fn told_apart(mut ways: Vec<Way>) -> Vec<Way> {
     let all = ways.clone();
     for way in &mut ways {
         let alike = || all.iter().filter(|other| other.name == way.name);
-        let encodings: BTreeSet<_> = alike().map(|other| other.setting("encoding")).collect();
-        let keys: &[&str] = match (alike().count(), encodings.len()) {
-            (1, _) => &[],
-            (ways, encodings) if ways == encodings => &["encoding"],
-            _ => &["protocol", "encoding"],
+        let differing = |key| {
+            let values: BTreeSet<_> = alike().map(|other| other.setting(key)).collect();
+            values.len()
+        };
+        let keys: &[&str] = match alike().count() {
+            1 => &[],
+            ways if ways == differing("encoding") => &["encoding"],
+            ways if ways == differing("stream") => &["stream"],
+            _ => &["protocol", "encoding", "stream"],
         };
         let values: Vec<&str> = keys.iter().filter_map(|key| way.setting(key)).collect();
         way.name = [&[way.name.as_str()], &values[..]].concat().join("-");
@@ -267,11 +336,12 @@ fn told_apart(mut ways: Vec<Way>) -> Vec<Way> {
     ways
 }
 
-type Spoken = (Protocol, HttpVersion, Encoding);
+type Spoken = (Protocol, HttpVersion, Encoding, Option<StreamForm>);
 
 /// What a server and its client have in common. Without a client, everything that the server
 /// supports.
 fn spoken<'f>(
+    kind: MethodKind,
     server: &'f Features,
     client: Option<&'f Features>,
 ) -> impl Iterator<Item = Spoken> + 'f {
@@ -288,11 +358,34 @@ fn spoken<'f>(
         let http = versions.copied().find(|http| both(&|f| has(f, http)));
         let encodings = encodings.iter().copied();
         let encodings = encodings.filter(move |encoding| both(&|f| f.encodings.contains(encoding)));
-        encodings.filter_map(move |encoding| Some((*protocol, http?, encoding)))
+        let streams = streams(kind, *protocol);
+        let streams = streams.iter().copied();
+        let streams = streams.filter(move |stream| {
+            stream.is_none_or(|form| both(&|features| features.streams.contains(&form)))
+        });
+        encodings.flat_map(move |encoding| {
+            let all = streams.clone();
+            all.filter_map(move |stream| Some((*protocol, http?, encoding, stream)))
+        })
     })
 }
 
-fn way(server: &str, client: Option<&String>, (protocol, http, encoding): Spoken) -> Way {
+/// How calls of a method stream over a protocol; `None` for unary calls, each with one of its messages.
+fn streams(kind: MethodKind, protocol: Protocol) -> &'static [Option<StreamForm>] {
+    use StreamForm::{Bidirectional, Client, Ndjson, Server, Sse};
+    match (kind, protocol) {
+        (MethodKind::Unary, _) => &[None],
+        (MethodKind::ServerStreaming, Protocol::Rest) => &[Some(Ndjson), Some(Sse)],
+        (MethodKind::ClientStreaming | MethodKind::Bidirectional, Protocol::Rest) => &[None],
+        (MethodKind::ServerStreaming, Protocol::Grpc) => &[Some(Server)],
+        (MethodKind::ClientStreaming, Protocol::Grpc) => &[Some(Client)],
+        (MethodKind::Bidirectional, Protocol::Grpc) => &[Some(Bidirectional)],
+        // Connect's own streams are not measured.
+        (_, Protocol::Connect) => &[],
+    }
+}
+
+fn way(server: &str, client: Option<&String>, (protocol, http, encoding, stream): Spoken) -> Way {
     let mut name = server.to_owned();
     let mut settings = vec![("server", server.to_owned())];
     if let Some(client) = client {
@@ -302,5 +395,6 @@ fn way(server: &str, client: Option<&String>, (protocol, http, encoding): Spoken
     settings.push(("protocol", protocol.as_str().to_owned()));
     settings.push(("http", http.as_str().to_owned()));
     settings.push(("encoding", encoding.as_str().to_owned()));
+    settings.extend(stream.map(|form| ("stream", form.as_str().to_owned())));
     Way { name, settings }
 }
