@@ -1,6 +1,5 @@
-//! Bodies of requests, read within bounds, and bodies of responses, written in one piece.
+//! Bodies of requests, read within bounds, and bodies of responses: in one piece, or produced in several.
 
-use std::convert::Infallible;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,6 +11,8 @@ use hyper::body::{Body, Frame, Incoming, SizeHint};
 use rpcgauge_message::Limits;
 
 use crate::budget::{Charge, Exhausted, Ledger};
+use crate::service::CallError;
+use crate::stream::Share;
 
 /// Maximum memory to allocate in advance for a body of known length: the default maximum size of a message.
 /// Beyond it, memory grows with the received bytes, because a client can announce any length for free.
@@ -132,13 +133,22 @@ pub(crate) enum ResponseBody {
 }
 
 /// A body that produces its frames one by one.
-pub(crate) type Streamed = dyn Body<Data = Piece, Error = Infallible> + Send;
+pub(crate) type Streamed = dyn Body<Data = Piece, Error = CallError> + Send;
 
 /// Bytes of a response. They are charged to the budget until they have been sent. A refusal is not charged.
 #[derive(Debug, Default)]
 pub(crate) struct Piece {
     bytes: Bytes,
-    _charge: Option<Charge>,
+    _held: Held,
+}
+
+/// What a piece returns when it has been sent.
+#[derive(Debug, Default)]
+enum Held {
+    #[default]
+    Nothing,
+    Charge(#[expect(dead_code, reason = "held until it is dropped")] Charge),
+    Share(#[expect(dead_code, reason = "held until it is dropped")] Share),
 }
 
 impl Piece {
@@ -146,8 +156,16 @@ impl Piece {
         let charge = Charge::of(ledger, bytes.capacity())?;
         Ok(Self {
             bytes: bytes.into(),
-            _charge: Some(charge),
+            _held: Held::Charge(charge),
         })
+    }
+
+    /// One of several pieces, which share a charge.
+    pub(crate) fn of_stream(bytes: Vec<u8>, share: Share) -> Self {
+        Self {
+            bytes: bytes.into(),
+            _held: Held::Share(share),
+        }
     }
 }
 
@@ -179,7 +197,7 @@ impl ResponseBody {
     pub(crate) fn refusal(data: Vec<u8>) -> Self {
         let data = Piece {
             bytes: data.into(),
-            _charge: None,
+            _held: Held::Nothing,
         };
         Self::new(data, None)
     }
@@ -187,12 +205,12 @@ impl ResponseBody {
 
 impl Body for ResponseBody {
     type Data = Piece;
-    type Error = Infallible;
+    type Error = CallError;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Piece>, Infallible>>> {
+    ) -> Poll<Option<Result<Frame<Piece>, CallError>>> {
         let (data, trailers) = match self.get_mut() {
             Self::Whole { data, trailers } => (data, trailers),
             Self::Streamed(body) => return body.as_mut().poll_frame(context),

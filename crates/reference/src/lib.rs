@@ -8,6 +8,8 @@
 //! ```text
 //! listen ─► accept ─► connection ─┬─► grpc ─┐
 //!                                 └─► rest ─┴─► service ─► workload (rpcgauge-message)
+//!                                       │
+//!                                       └─► stream: responses of several messages
 //! ```
 
 mod accept;
@@ -25,6 +27,7 @@ mod rest;
 pub mod server;
 mod service;
 pub mod settings;
+mod stream;
 pub mod subject;
 mod timeouts;
 mod tls;
@@ -32,6 +35,6 @@ mod tls;
 pub use budget::default_memory;
 pub use listen::{ListenError, ListenOn};
 pub use server::{ServeError, Server};
-pub use settings::ServerOptions;
+pub use settings::{DEFAULT_MESSAGES, ServerOptions};
 pub use subject::subject_main;
 pub use timeouts::Timeouts;

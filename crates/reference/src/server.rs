@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use rpcgauge_contract::{Address, Fault, MAX_THREADS};
 use rpcgauge_message::workload::WorkloadError;
-use rpcgauge_message::{CodeKind, Workload};
+use rpcgauge_message::{CodeKind, MethodKind, Workload};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::{oneshot, watch};
 
@@ -37,6 +37,8 @@ pub enum ServeError {
     /// The level of the response compression is invalid, or a compressor cannot be created.
     #[error("cannot compress or decompress: {0}")]
     Compression(String),
+    #[error("cannot stream: {0}")]
+    Stream(String),
     #[error("cannot serve with {0} threads: use 1 to {MAX_THREADS}")]
     Threads(u32),
     #[error("the server cannot continue: {0}")]
@@ -48,7 +50,9 @@ impl ServeError {
     pub const fn fault(&self) -> Fault {
         match self {
             Self::Listen(error) => error.fault(),
-            Self::Workload(_) | Self::Compression(_) | Self::Threads(_) => Fault::User,
+            Self::Workload(_) | Self::Compression(_) | Self::Stream(_) | Self::Threads(_) => {
+                Fault::User
+            }
             Self::System(_) => Fault::Machine,
         }
     }
@@ -76,6 +80,9 @@ impl Server {
             return Err(ServeError::Threads(settings.threads));
         }
         let workload = Workload::new(&settings.workload)?;
+        settings
+            .check_stream(&workload)
+            .map_err(ServeError::Stream)?;
         let service = |ledger| {
             Service::new(workload.clone(), methods.clone(), settings, ledger)
                 .map(Arc::new)
@@ -108,6 +115,11 @@ impl Server {
     /// Whether generated or dynamic code encodes and decodes the messages.
     pub fn code(&self) -> CodeKind {
         self.workload.code()
+    }
+
+    /// The paths of the workload's gRPC methods, with their kinds.
+    pub fn methods(&self) -> impl Iterator<Item = (MethodKind, &str)> {
+        self.workload.methods()
     }
 
     /// The path of a gRPC or Connect call.

@@ -43,7 +43,11 @@ pub(crate) struct Service {
     /// How long the handler spins before it returns. Used to compare the server with one that is slower by a
     /// known time.
     handler_spin: Duration,
-    /// The last `accept` header of REST clients, and the encoding chosen for it.
+    /// The number of messages in a server's stream.
+    pub(crate) messages: u32,
+    /// Whether REST clients may ask for a stream.
+    pub(crate) streams_over_rest: bool,
+    /// The last `accept` header of REST clients, and what was chosen for it.
     pub(crate) accepted: Accepted,
     kept: Mutex<Kept>,
 }
@@ -165,6 +169,8 @@ impl Service {
             encoding: settings.encoding,
             marks: settings.marks,
             handler_spin: handler_spin(),
+            messages: settings.messages(),
+            streams_over_rest: settings.streams_over_rest(),
             accepted: Accepted::default(),
             kept: Mutex::new(kept),
         })
@@ -182,11 +188,7 @@ impl Service {
     /// Decodes, handles and encodes one call.
     pub(crate) fn call(&self, call: &Call<'_>) -> Result<CallResponse, CallError> {
         let mut kept = self.kept();
-        let plain = kept.decompress(call.request, call.request_compression)?;
-        let request =
-            self.workload
-                .request_type()
-                .decode(plain, call.request_encoding, &self.limits)?;
+        let request = kept.request(&self.workload, call, &self.limits)?;
         let handler = || {
             spin(self.handler_spin);
             self.workload.respond(&request)
@@ -199,6 +201,23 @@ impl Service {
         };
         let bytes = kept.encode(&response?, call)?;
         Ok(CallResponse { bytes, marks })
+    }
+
+    /// Decodes the request of a call.
+    pub(crate) fn request(&self, call: &Call<'_>) -> Result<Message, CallError> {
+        Ok(self.kept().request(&self.workload, call, &self.limits)?)
+    }
+
+    /// Handles a request, and encodes the response with this number, from 0, in a stream.
+    pub(crate) fn nth_response(
+        &self,
+        request: &Message,
+        number: u64,
+        agreed: &Call<'_>,
+    ) -> Result<Vec<u8>, CallError> {
+        spin(self.handler_spin);
+        let response = self.workload.respond_nth(request, number)?;
+        Ok(self.kept().encode(&response, agreed)?)
     }
 
     /// Decompresses a request, for a method that decodes it itself.
@@ -246,6 +265,18 @@ fn reflected(workload: &Workload) -> ReflectionServer {
 }
 
 impl Kept {
+    /// Decompresses and decodes the request of a call.
+    fn request(
+        &mut self,
+        workload: &Workload,
+        call: &Call<'_>,
+        limits: &Limits,
+    ) -> Result<Message, DecodeError> {
+        let plain = self.decompress(call.request, call.request_compression)?;
+        let request_type = workload.request_type();
+        request_type.decode(plain, call.request_encoding, limits)
+    }
+
     /// Returns a request's bytes, decompressed.
     fn decompress<'a>(
         &'a mut self,

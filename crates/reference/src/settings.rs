@@ -1,10 +1,14 @@
 //! The settings of a server.
 
-use rpcgauge_message::{Compression, Encoding, Limits, WorkloadSpec};
+use rpcgauge_contract::Stream;
+use rpcgauge_message::{Compression, Encoding, Limits, MethodKind, Workload, WorkloadSpec};
 
 use crate::budget::default_memory;
 use crate::listen::ListenOn;
 use crate::timeouts::Timeouts;
+
+/// The number of messages in a server's stream, unless the settings specify it.
+pub const DEFAULT_MESSAGES: u32 = 100;
 
 /// A server's settings.
 #[derive(Debug, Clone)]
@@ -24,6 +28,9 @@ pub struct ServerOptions {
     pub threads: u32,
     /// Whether successful responses include the handler's times (contract/README.md, "Marks").
     pub marks: bool,
+    /// The streams that clients will call, and how many messages a server's stream has. Without it, a server's
+    /// stream has [`DEFAULT_MESSAGES`].
+    pub stream: Option<Stream>,
     /// Whether to offer gRPC Server Reflection (v1 and v1alpha).
     pub reflection: bool,
     /// Limits on requests.
@@ -47,10 +54,63 @@ impl ServerOptions {
             encoding: Encoding::Json,
             threads: 1,
             marks: false,
+            stream: None,
             reflection: false,
             limits: Limits::DEFAULT,
             memory: default_memory(),
             timeouts: Timeouts::DEFAULT,
         }
+    }
+    /// The number of messages in a server's stream.
+    pub(crate) fn messages(&self) -> u32 {
+        self.stream
+            .map_or(DEFAULT_MESSAGES, |stream| stream.messages())
+    }
+
+    /// Whether REST clients may ask for a stream of responses (contract/README.md, "Streams").
+    pub fn streams_over_rest(&self) -> bool {
+        matches!(self.workload, WorkloadSpec::Items {} | WorkloadSpec::Own(_))
+    }
+
+    /// Checks that the workload can be served as the stream.
+    ///
+    /// # Errors
+    /// One line that tells the user what to change.
+    pub(crate) fn check_stream(&self, workload: &Workload) -> Result<(), String> {
+        let Some(form) = self.stream.map(|stream| stream.form()) else {
+            return Ok(());
+        };
+        let kind = match (form.client_streams(), form.server_streams()) {
+            (true, false) => MethodKind::ClientStreaming,
+            (true, true) => MethodKind::Bidirectional,
+            (false, _) => MethodKind::ServerStreaming,
+        };
+        let call = format!("{} call", form.article_and_name());
+        let is_served = if form.is_grpc() {
+            workload.method_of_kind(kind).is_some()
+        } else {
+            self.streams_over_rest()
+        };
+        if !is_served {
+            let path = workload.method_path();
+            return Err(format!(
+                "the workload of {path} has no method for {call}; use the workload items, or your own method"
+            ));
+        }
+        if form.is_grpc() {
+            return Ok(());
+        }
+        if !self.encoding.is_json() {
+            let encoding = self.encoding;
+            return Err(format!(
+                "the messages of {call} are JSON, not {encoding}; set encoding to json"
+            ));
+        }
+        if !self.response_compression.is_none() {
+            return Err(format!(
+                "this server does not compress the response to {call}; leave out response_compression"
+            ));
+        }
+        Ok(())
     }
 }

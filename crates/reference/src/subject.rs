@@ -152,6 +152,18 @@ fn bind(asked: ServerSettings) -> Result<Server, Ended> {
     if (asked.protocol, asked.http) == (Protocol::Grpc, HttpVersion::Http1) {
         return Err(Ended::refused("gRPC needs HTTP/2: set http to \"2\""));
     }
+    if let Some(form) = asked.stream.map(|stream| stream.form()) {
+        let (protocol, name, value) = if form.is_grpc() {
+            (Protocol::Grpc, "gRPC", "grpc")
+        } else {
+            (Protocol::Rest, "REST", "rest")
+        };
+        if asked.protocol != protocol {
+            let call = form.article_and_name();
+            let error = format!("{call} call needs {name}: set protocol to \"{value}\"");
+            return Err(Ended::refused(error));
+        }
+    }
     let limits = Limits::try_from(asked.limits).map_err(Ended::refused)?;
     Ok(Server::bind(&ServerOptions {
         workload: asked.workload,
@@ -161,6 +173,7 @@ fn bind(asked: ServerSettings) -> Result<Server, Ended> {
         encoding: asked.encoding,
         threads: asked.threads,
         marks: asked.marks,
+        stream: asked.stream,
         reflection: false,
         limits,
         memory: default_memory(),

@@ -211,4 +211,29 @@ proptest! {
             Ok(())
         })?;
     }
+
+    #[test]
+    fn damaged_streams_end_with_a_status(
+        path in proptest::sample::select(vec!["ListItems", "PutItems", "ExchangeItems"]),
+        good in 0_usize..3,
+        bytes in proptest::collection::vec(any::<u8>(), 0..60),
+        framed_too in any::<bool>(),
+        coding in proptest::sample::select(vec!["identity", "gzip", "zstd"]),
+    ) {
+        thread_local! {
+            static SERVER: Running = Running::start(&ServerOptions::new(WorkloadSpec::Items {}));
+        }
+        SERVER.with(|server| {
+            let damage = if framed_too { framed(coding != "identity", &bytes) } else { bytes };
+            let body = [framed(false, &[0x08, 1]).repeat(good), damage].concat();
+            let headers = [("content-type", "application/grpc"), ("grpc-encoding", coding)];
+            let path = format!("/ItemService/{path}");
+            let response = server.call(Http::Two, post(&path, &headers, body));
+            prop_assert_eq!(response.status, 200);
+            let statuses = ["0", "3", "8", "12", "13"];
+            prop_assert!(statuses.contains(&response.grpc_status()), "{:?}", response);
+            common::messages(&response.body);
+            Ok(())
+        })?;
+    }
 }

@@ -2,23 +2,14 @@
 
 mod common;
 
-use std::convert::Infallible;
-use std::pin::Pin;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::Bytes;
-use common::{Http, Response, Running, block_on, framed, gzip, post};
-use http::Request;
+use common::{GRPC, Http, Response, Running, block_on, framed, gzip, messages, post};
 use http_body_util::BodyExt as _;
-use hyper::body::{Body, Frame};
-use hyper_util::rt::{TokioExecutor, TokioIo};
 use rpcgauge_message::WorkloadSpec;
 use rpcgauge_message::reflection::{METHOD_PATHS, ReflectionRequest, ReflectionResponse};
 use rpcgauge_reference::{ServerOptions, Timeouts};
 use tokio::sync::mpsc;
-
-const GRPC: [(&str, &str); 2] = [("content-type", "application/grpc"), ("te", "trailers")];
 
 fn settings() -> ServerOptions {
     ServerOptions {
@@ -32,17 +23,12 @@ fn asked(question: ReflectionRequest<'_>) -> Vec<u8> {
 }
 
 /// Parses the responses in a body.
-fn responses(mut body: &[u8]) -> Vec<ReflectionResponse> {
-    let mut responses = Vec::new();
-    while let Some((prefix, rest)) = body.split_first_chunk::<5>() {
-        assert_eq!(prefix[0], 0, "not compressed");
-        let length = u32::from_be_bytes([prefix[1], prefix[2], prefix[3], prefix[4]]) as usize;
-        let (message, rest) = rest.split_at(length);
-        responses.push(ReflectionResponse::from_bytes(message).expect("a response"));
-        body = rest;
-    }
-    assert!(body.is_empty(), "a whole number of messages");
-    responses
+fn responses(body: &[u8]) -> Vec<ReflectionResponse> {
+    let response = |(compressed, message): (bool, Vec<u8>)| {
+        assert!(!compressed);
+        ReflectionResponse::from_bytes(&message).expect("a response")
+    };
+    messages(body).into_iter().map(response).collect()
 }
 
 fn call(server: &Running, path: &str, body: Vec<u8>) -> Response {
@@ -123,33 +109,8 @@ fn reflection_is_unimplemented_unless_it_is_enabled() {
     }
 }
 
-/// Requests that are sent at times chosen by the test.
-struct Questions(mpsc::Receiver<Vec<u8>>);
-
-impl Body for Questions {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let question = self.0.poll_recv(context);
-        question.map(|question| question.map(|bytes| Ok(Frame::data(bytes.into()))))
-    }
-}
-
-/// Opens a stream and leaves it open. Returns the sender of requests and the response's body.
 async fn open(server: &Running) -> (mpsc::Sender<Vec<u8>>, hyper::body::Incoming) {
-    let (sender, questions) = mpsc::channel(1);
-    let stream = tokio::net::TcpStream::connect(server.tcp()).await;
-    let io = TokioIo::new(stream.expect("listening"));
-    let handshake = hyper::client::conn::http2::handshake(TokioExecutor::new(), io).await;
-    let (mut client, connection) = handshake.expect("connected");
-    tokio::spawn(connection);
-    let (head, _) = post(METHOD_PATHS[0], &GRPC, Vec::new()).into_parts();
-    let request = Request::from_parts(head, Questions(questions));
-    let response = client.send_request(request).await.expect("a head");
+    let (sender, response) = common::open(server, METHOD_PATHS[0], &GRPC).await;
     (sender, response.into_body())
 }
 

@@ -61,7 +61,8 @@ pub(crate) enum ServedWorkload {
     Hello,
     /// The request is short, the response has n items
     List,
-    /// The request is an id, the response one item of `list`; also as streams
+    /// The request is an id, the response one item of `list`; also streams of items, of 100 from
+    /// the server
     Items,
     /// The response is n rows of the bird strikes data
     Records,

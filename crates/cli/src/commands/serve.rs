@@ -1,10 +1,13 @@
 //! `rpcgauge serve`: runs the embedded reference server for any client.
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::str::FromStr as _;
 
-use rpcgauge_message::{CodeKind, Compression, Encoding, Workload, WorkloadSpec};
-use rpcgauge_reference::{ListenOn, ServeError, Server, ServerOptions, default_memory};
+use rpcgauge_message::{CodeKind, Compression, Encoding, MethodKind, Workload, WorkloadSpec};
+use rpcgauge_reference::{
+    DEFAULT_MESSAGES, ListenOn, ServeError, Server, ServerOptions, default_memory,
+};
 use rpcgauge_trial::Fault;
 use serde::Serialize;
 use signal_hook::iterator::Signals;
@@ -32,7 +35,7 @@ pub(crate) fn run(args: ServeArgs) -> Outcome {
     let mut signals = Signals::new(signals::ending())
         .map_err(|error| Failure::cannot(format!("cannot listen for Ctrl-C: {error}")))?;
     let server = Server::bind(&settings).map_err(failure)?;
-    announce(&server, args.json)?;
+    announce(&server, settings.streams_over_rest(), args.json)?;
     server
         .serve_until(move || {
             signals.forever().next();
@@ -48,15 +51,22 @@ struct Announcement<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     certificate: Option<&'a str>,
     grpc: &'a str,
+    /// The methods that stream, by their kind.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    streams: BTreeMap<&'a str, &'a str>,
     rest: &'a str,
     code: CodeKind,
 }
 
-fn announce(server: &Server, json: bool) -> Result<(), Failure> {
+fn announce(server: &Server, streams_over_rest: bool, json: bool) -> Result<(), Failure> {
+    let streams = server
+        .methods()
+        .filter_map(|(kind, path)| Some((kind.streams()?, path)));
     let announcement = Announcement {
         address: server.address().to_string(),
         certificate: server.certificate(),
         grpc: server.method_path(),
+        streams: streams.collect(),
         rest: server.rest_path(),
         code: server.code(),
     };
@@ -67,11 +77,35 @@ fn announce(server: &Server, json: bool) -> Result<(), Failure> {
         None => ("gRPC (h2c)", String::new()),
         Some(pem) => ("gRPC (TLS)", format!("Certificate (for --cacert):\n{pem}")),
     };
+    let methods: Vec<_> = server.methods().map(method_line).collect();
+    let over_rest = if streams_over_rest {
+        format!(
+            "              with accept: application/x-ndjson or text/event-stream, \
+             {DEFAULT_MESSAGES} messages\n"
+        )
+    } else {
+        String::new()
+    };
     print_plain(&format!(
-        "listening on {}\n  {grpc}  {}\n  Connect     POST {}\n  REST        POST {}\n{certificate}Press Ctrl-C to stop.\n",
-        announcement.address, announcement.grpc, announcement.grpc, announcement.rest
+        "listening on {}\n  {grpc}  {}\n  Connect     POST {}\n  REST        POST {}\n{over_rest}{certificate}Press Ctrl-C to stop.\n",
+        announcement.address,
+        methods.join("\n              "),
+        announcement.grpc,
+        announcement.rest
     ))
     .map(drop)
+}
+
+/// A gRPC method, and how it streams.
+fn method_line((kind, path): (MethodKind, &str)) -> String {
+    match kind {
+        MethodKind::Unary => path.to_owned(),
+        MethodKind::ServerStreaming => {
+            format!("{path} (server stream of {DEFAULT_MESSAGES} messages)")
+        }
+        MethodKind::ClientStreaming => format!("{path} (client stream)"),
+        MethodKind::Bidirectional => format!("{path} (bidirectional stream)"),
+    }
 }
 
 fn workload(args: &ServeArgs) -> Result<WorkloadSpec, Failure> {

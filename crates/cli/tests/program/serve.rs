@@ -40,6 +40,28 @@ fn the_server_answers_until_it_is_interrupted() {
 }
 
 #[test]
+fn methods_that_stream_are_announced() {
+    let place = Place::new();
+    let mut child = place.start(&["serve", "--workload", "items"]);
+    let output = BufReader::new(child.stdout.take().expect("its output"));
+    let lines = output.lines().skip(1).map(|line| line.expect("text"));
+    let shown: Vec<_> = lines
+        .take_while(|line| !line.starts_with("Press"))
+        .collect();
+    insta::assert_snapshot!(shown.join("\n"), @r"
+      gRPC (h2c)  /ItemService/GetItem
+                  /ItemService/ListItems (server stream of 100 messages)
+                  /ItemService/PutItems (client stream)
+                  /ItemService/ExchangeItems (bidirectional stream)
+      Connect     POST /ItemService/GetItem
+      REST        POST /items
+                  with accept: application/x-ndjson or text/event-stream, 100 messages
+    ");
+    interrupt(&child);
+    assert!(child.wait().expect("it ends").success());
+}
+
+#[test]
 fn what_a_served_workload_would_ignore_is_refused() {
     let place = Place::new();
     place

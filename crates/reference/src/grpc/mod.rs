@@ -1,10 +1,11 @@
-//! Unary gRPC over HTTP/2 (the gRPC project's doc/PROTOCOL-HTTP2.md and doc/compression.md), and one
-//! streaming method for server reflection.
+//! gRPC over HTTP/2 (the gRPC project's doc/PROTOCOL-HTTP2.md and doc/compression.md): unary calls here, calls
+//! with streams in `stream.rs`.
 
 mod frame;
 pub(crate) mod method;
 mod reflection;
 mod status;
+mod stream;
 mod timeout;
 
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use std::time::Duration;
 use http::header::{ALLOW, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
-use rpcgauge_message::{Compression, Encoding, content_type};
+use rpcgauge_message::{Compression, Encoding, MethodKind, content_type};
 use tokio::time::Instant;
 
 use crate::body::{BodyError, RequestBody, ResponseBody};
@@ -52,7 +53,7 @@ pub(crate) fn is_meant(service: &Service, request: &Request<Incoming>) -> bool {
 fn is_methods_alone(service: &Service, path: &str) -> bool {
     let workload = &service.workload;
     path != workload.rest_path()
-        && (path == workload.method_path() || service.methods.contains_key(path))
+        && (workload.methods().any(|(_, of)| of == path) || service.methods.contains_key(path))
 }
 
 /// Serves one call. A request that is not gRPC at all (by its content type, HTTP version or method) is
@@ -116,38 +117,30 @@ async fn serve_call(
     let timeout = timeout(&head.headers)?;
     let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     let path = head.uri.path();
-    let request_coding = request_coding(&head.headers)?;
-    let method = service.methods.get(path);
-    if method.is_none() && path != service.workload.method_path() {
-        let Some(reflected) = service
-            .reflected
-            .as_ref()
-            .filter(|_| reflection::is_at(path))
-        else {
-            return Err(unknown_method(service, path));
-        };
-        let opening = reflection::Opening {
-            encoding,
-            coding: request_coding,
-            deadline,
-            reply_type: reply_type.clone(),
-            requests: body,
-        };
-        return reflection::respond(service, reflected, opening);
-    }
     let compress_response = accepts(&head.headers, service.response_compression);
-
-    let body = read_message(service, body, deadline).await?;
-    let prefix = frame::read(body.bytes(), service.limits.max_message_bytes)?;
-    let call = Call {
-        request: &body.bytes()[PREFIX_BYTES..],
-        request_compression: message_compression(&prefix, request_coding)?,
+    let agreed = Call {
+        request: &[],
+        request_compression: request_coding(&head.headers)?,
         request_encoding: encoding,
         response_encoding: service.named_as_set(encoding),
         compress_response,
         prefix_bytes: PREFIX_BYTES,
     };
+    let method = service.methods.get(path);
     let reply_type = reply_type.clone();
+    if method.is_none() && service.workload.method_of_kind(MethodKind::Unary) != Some(path) {
+        let opening = stream::Opening {
+            agreed,
+            deadline,
+            reply_type,
+            body,
+        };
+        // Boxed so that the future of a unary call stays small.
+        return Box::pin(stream::respond(service, path, opening)).await;
+    }
+
+    let body = read_message(service, body, deadline).await?;
+    let call = only_message(service, body.bytes(), agreed)?;
     let response = match method {
         None => {
             let mut called = service.call(&call)?;
@@ -165,9 +158,15 @@ async fn serve_call(
             of_method(service, returned, compress_response, reply_type)?
         }
     };
+    check_deadline(deadline)?;
+    Ok(response)
+}
+
+/// Fails once the deadline has passed.
+fn check_deadline(deadline: Option<Instant>) -> Result<(), Status> {
     match deadline {
         Some(deadline) if Instant::now() >= deadline => Err(deadline_exceeded()),
-        _ => Ok(response),
+        _ => Ok(()),
     }
 }
 
@@ -185,10 +184,13 @@ fn timeout(headers: &HeaderMap) -> Result<Option<Duration>, Status> {
 }
 
 fn unknown_method(service: &Service, path: &str) -> Status {
-    let known = service.workload.method_path();
+    let known: Vec<&str> = service.workload.methods().map(|(_, of)| of).collect();
     Status::new(
         Code::Unimplemented,
-        format!("unknown method {path}; this server's method is {known}"),
+        format!(
+            "unknown method {path}; this server has {}",
+            known.join(", ")
+        ),
     )
 }
 
@@ -227,6 +229,30 @@ async fn read_message(
             Err(Status::new(Code::Cancelled, detail))
         }
     }
+}
+
+/// The call with the only message of a body.
+fn only_message<'a>(
+    service: &Service,
+    body: &'a [u8],
+    agreed: Call<'static>,
+) -> Result<Call<'a>, Status> {
+    let prefix = frame::read(body, service.limits.max_message_bytes)?;
+    with_message(agreed, prefix, &body[PREFIX_BYTES..])
+}
+
+/// The call with one of its messages, whose prefix was read.
+fn with_message<'a>(
+    agreed: Call<'static>,
+    prefix: Prefix,
+    request: &'a [u8],
+) -> Result<Call<'a>, Status> {
+    let request_compression = message_compression(&prefix, agreed.request_compression)?;
+    Ok(Call {
+        request,
+        request_compression,
+        ..agreed
+    })
 }
 
 fn deadline_exceeded() -> Status {
@@ -317,14 +343,19 @@ fn succeeded(
     let mut response = Response::new(ResponseBody::new(data, Some(trailers)));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, reply_type);
-    if compressed {
-        let coding = service.response_compression.coding();
-        headers.insert(GRPC_ENCODING, HeaderValue::from_static(coding));
-    }
+    insert_coding(service, compressed, headers);
     if let Some(marks) = called.marks {
         marks.insert(headers);
     }
     Ok(response)
+}
+
+/// Names the compression of the response's messages, if they are compressed.
+fn insert_coding(service: &Service, compressed: bool, headers: &mut HeaderMap) {
+    if compressed {
+        let coding = service.response_compression.coding();
+        headers.insert(GRPC_ENCODING, HeaderValue::from_static(coding));
+    }
 }
 
 /// The response of a method other than the workload's: headers, the message if there is one, and trailers
@@ -339,10 +370,7 @@ fn of_method(
     head.insert(CONTENT_TYPE, reply_type);
     let bytes = match returned.result {
         Ok(message) => {
-            if compress {
-                let coding = service.response_compression.coding();
-                head.insert(GRPC_ENCODING, HeaderValue::from_static(coding));
-            }
+            insert_coding(service, compress, &mut head);
             let mut bytes = service.compress(&message, compress, PREFIX_BYTES)?;
             frame::write(&mut bytes, compress)?;
             status::insert_ok(&mut trailers);

@@ -1,9 +1,12 @@
 //! Calls whose body is the message: REST calls, which `POST` it to a resource in the encoding's media type
-//! (RFC 9110), and unary Connect calls.
+//! (RFC 9110), and unary Connect calls. The response of a REST call can also be a stream.
 
 pub(crate) mod negotiation;
 mod problem;
 pub(crate) mod rules;
+mod stream;
+
+use std::sync::Arc;
 
 use http::header::{
     ACCEPT, ACCEPT_ENCODING, ALLOW, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, VARY,
@@ -15,15 +18,18 @@ use tokio::time::Instant;
 
 use crate::body::{BodyError, RequestBody, ResponseBody};
 use crate::service::{Call, CallError, CallResponse, Service};
+use crate::stream::Responses;
 use crate::timeouts::{Late, within};
+use negotiation::Chosen;
 use problem::Problem;
 use rules::Rules;
+use stream::{RestMessages, StreamType};
 
 /// The codings accepted for a request's body.
 const ACCEPTED_CODINGS: HeaderValue = HeaderValue::from_static("gzip, zstd");
 
 pub(crate) async fn respond(
-    service: &Service,
+    service: &Arc<Service>,
     request: Request<Incoming>,
 ) -> Response<ResponseBody> {
     let rules = Rules::of(request.headers());
@@ -34,7 +40,7 @@ pub(crate) async fn respond(
 }
 
 async fn serve_call(
-    service: &Service,
+    service: &Arc<Service>,
     rules: Rules,
     request: Request<Incoming>,
 ) -> Result<Response<ResponseBody>, Problem> {
@@ -55,7 +61,7 @@ async fn serve_call(
     let timeout = rules.timeout(&head.headers);
     let timeout = timeout.map_err(|why| Problem::new(StatusCode::BAD_REQUEST, why))?;
     let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-    let agreed = agree(service, rules, &head.headers)?;
+    let (agreed, stream_type) = agree(service, rules, &head.headers)?;
     let body = read_body(service, body, deadline).await?;
     let mut call = Call {
         request: body.bytes(),
@@ -65,6 +71,9 @@ async fn serve_call(
         // In Connect, an empty body is never compressed.
         call.request_compression = Compression::None;
     }
+    if let Some(stream_type) = stream_type {
+        return streamed(service, &call, agreed, stream_type);
+    }
     let called = service.call(&call)?;
     match deadline {
         Some(deadline) if Instant::now() >= deadline => Err(deadline_exceeded()),
@@ -72,38 +81,55 @@ async fn serve_call(
     }
 }
 
-/// Chooses encodings and codings before the body is read. On failure, the error lists the supported values.
-fn agree(service: &Service, rules: Rules, headers: &HeaderMap) -> Result<Call<'static>, Problem> {
+/// Chooses encodings and codings before the body is read, and the form of a stream if the response is one. On
+/// failure, the error lists the supported values.
+fn agree(
+    service: &Service,
+    rules: Rules,
+    headers: &HeaderMap,
+) -> Result<(Call<'static>, Option<StreamType>), Problem> {
     let request_encoding = request_encoding(rules, headers)?;
     let request_compression = request_compression(rules, headers)?;
-    let compress = negotiation::compress(headers, service.response_compression);
-    let (response_encoding, compress_response) = match rules {
-        Rules::Rest => (
-            service.accepted.encoding(headers, request_encoding),
-            compress,
-        ),
-        // The response uses the request's encoding, and uncompressed bytes are always acceptable.
-        Rules::Connect => (Some(request_encoding), compress.or(Some(false))),
+    let chosen = match rules {
+        Rules::Rest => {
+            let streams = service.streams_over_rest;
+            service.accepted.choose(headers, request_encoding, streams)
+        }
+        // The response uses the request's encoding.
+        Rules::Connect => Some(Chosen::Message(request_encoding)),
     };
-    let response_encoding = response_encoding
-        .map(|encoding| service.named_as_set(encoding))
-        .ok_or_else(|| {
-            let detail = format!("the accept header allows none of {}", media_types(rules));
-            Problem::new(StatusCode::NOT_ACCEPTABLE, detail)
-        })?;
+    let chosen = chosen.ok_or_else(|| {
+        let detail = format!("the accept header allows none of {}", media_types(rules));
+        Problem::new(StatusCode::NOT_ACCEPTABLE, detail)
+    })?;
+    let (response_encoding, stream_type) = match chosen {
+        Chosen::Message(encoding) => (encoding, None),
+        Chosen::Stream(stream_type) => (Encoding::Json, Some(stream_type)),
+    };
+    let compression = match stream_type {
+        None => service.response_compression,
+        // The body of a stream is not compressed.
+        Some(_) => Compression::None,
+    };
+    let compress_response = match rules {
+        Rules::Rest => negotiation::compress(headers, compression),
+        // Uncompressed bytes are always acceptable.
+        Rules::Connect => negotiation::compress(headers, compression).or(Some(false)),
+    };
     let compress_response = compress_response.ok_or_else(|| {
         let detail =
             "accept-encoding forbids identity, and allows no coding that this server supports";
         Problem::new(StatusCode::NOT_ACCEPTABLE, detail)
     })?;
-    Ok(Call {
+    let agreed = Call {
         request: &[],
         request_compression,
         request_encoding,
-        response_encoding,
+        response_encoding: service.named_as_set(response_encoding),
         compress_response,
-        prefix_bytes: 0,
-    })
+        prefix_bytes: stream_type.map_or(0, |form| form.framing().0.len()),
+    };
+    Ok((agreed, stream_type))
 }
 
 fn request_encoding(rules: Rules, headers: &HeaderMap) -> Result<Encoding, Problem> {
@@ -233,5 +259,22 @@ fn succeeded(
     if let Some(marks) = called.marks {
         marks.insert(headers);
     }
+    Ok(response)
+}
+
+/// The response of a call that streams.
+fn streamed(
+    service: &Arc<Service>,
+    call: &Call<'_>,
+    agreed: Call<'static>,
+    stream_type: StreamType,
+) -> Result<Response<ResponseBody>, Problem> {
+    let messages = RestMessages {
+        responses: Responses::new(service, call, agreed)?,
+        stream_type,
+    };
+    let mut response = Response::new(ResponseBody::of_messages(messages, service)?);
+    let media_type = HeaderValue::from_static(stream_type.media_type());
+    response.headers_mut().insert(CONTENT_TYPE, media_type);
     Ok(response)
 }

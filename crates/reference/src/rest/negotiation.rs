@@ -7,6 +7,8 @@ use http::HeaderMap;
 use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, HeaderName, HeaderValue};
 use rpcgauge_message::{Compression, Encoding, content_type};
 
+use super::stream::StreamType;
+
 /// The supported encodings, most widely used first. The two JSON encodings, which differ in field names,
 /// share a media type.
 pub(super) const SERVED: [Encoding; 5] = [
@@ -22,24 +24,37 @@ type Weight = u16;
 
 const FULL_WEIGHT: Weight = 1000;
 
-/// The last `accept` header and the encoding chosen for it. A client usually sends the same header with every
-/// call.
+/// The form of a response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Chosen {
+    /// One message.
+    Message(Encoding),
+    /// A stream of messages in JSON.
+    Stream(StreamType),
+}
+
+/// The last `accept` header and what was chosen for it. A client usually sends the same header with every call.
 #[derive(Default)]
-pub(crate) struct Accepted(Mutex<Option<(HeaderValue, Encoding, Option<Encoding>)>>);
+pub(crate) struct Accepted(Mutex<Option<(HeaderValue, Encoding, Option<Chosen>)>>);
 
 impl Accepted {
-    /// Like [`encoding`], but cached.
-    pub(super) fn encoding(&self, headers: &HeaderMap, request: Encoding) -> Option<Encoding> {
+    /// Like [`choose`], but cached. `streams` is the same in all calls.
+    pub(super) fn choose(
+        &self,
+        headers: &HeaderMap,
+        request: Encoding,
+        streams: bool,
+    ) -> Option<Chosen> {
         let mut values = headers.get_all(ACCEPT).iter();
         let (value, more) = (values.next(), values.next());
         let (Some(value), None) = (value, more) else {
-            return encoding(headers, request);
+            return choose(headers, request, streams);
         };
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match &*last {
             Some((same, of, chosen)) if same == value && *of == request => *chosen,
             _ => {
-                let chosen = encoding(headers, request);
+                let chosen = choose(headers, request, streams);
                 // Copied, since a slice of the received bytes would keep all of them in memory.
                 if let Ok(copy) = HeaderValue::from_bytes(value.as_bytes()) {
                     *last = Some((copy, request, chosen));
@@ -50,18 +65,31 @@ impl Accepted {
     }
 }
 
-/// Chooses the encoding of the response; `None` if `accept` allows none of the supported ones. The request's
-/// encoding wins ties, and is the default without `accept`.
-pub(super) fn encoding(headers: &HeaderMap, request: Encoding) -> Option<Encoding> {
+/// Chooses the form of the response; `None` if `accept` allows none of the supported ones. One message in the
+/// request's encoding wins ties, and is the default without `accept`. A stream must be named, and preferred to
+/// one message.
+fn choose(headers: &HeaderMap, request: Encoding, streams: bool) -> Option<Chosen> {
     if !headers.contains_key(ACCEPT) {
-        return Some(request);
+        return Some(Chosen::Message(request));
     }
     let ranges: Vec<(&str, Weight)> = weighted(headers, &ACCEPT).collect();
-    let mut best = (request, weight_of_encoding(&ranges, request));
-    for candidate in SERVED {
-        let weight = weight_of_encoding(&ranges, candidate);
-        if weight > best.1 {
-            best = (candidate, weight);
+    let of_encoding = |encoding| {
+        (
+            Chosen::Message(encoding),
+            weight_of_encoding(&ranges, encoding),
+        )
+    };
+    let of_stream = |stream: StreamType| {
+        let named = |range: &str| range.eq_ignore_ascii_case(stream.media_type());
+        let weight = weight_where(&ranges, named);
+        (Chosen::Stream(stream), weight.unwrap_or(0))
+    };
+    let stream_types = StreamType::ALL.into_iter().filter(|_| streams);
+    let candidates = SERVED.into_iter().map(of_encoding);
+    let mut best = of_encoding(request);
+    for candidate in candidates.chain(stream_types.map(of_stream)) {
+        if candidate.1 > best.1 {
+            best = candidate;
         }
     }
     (best.1 > 0).then_some(best.0)
@@ -73,17 +101,19 @@ fn weight_of_encoding(ranges: &[(&str, Weight)], encoding: Encoding) -> Weight {
         content_type::parse_rest(range).map(content_type::rest)
             == Some(content_type::rest(encoding))
     };
-    let weight_where = |covers: &dyn Fn(&str) -> bool| {
-        ranges
-            .iter()
-            .filter(|(range, _)| covers(range))
-            .map(|(_, weight)| *weight)
-            .max()
-    };
-    weight_where(&named)
-        .or_else(|| weight_where(&|range| range.eq_ignore_ascii_case("application/*")))
-        .or_else(|| weight_where(&|range| range == "*/*"))
+    weight_where(ranges, named)
+        .or_else(|| weight_where(ranges, |range| range.eq_ignore_ascii_case("application/*")))
+        .or_else(|| weight_where(ranges, |range| range == "*/*"))
         .unwrap_or(0)
+}
+
+/// The largest weight of the ranges that cover a media type.
+fn weight_where(ranges: &[(&str, Weight)], covers: impl Fn(&str) -> bool) -> Option<Weight> {
+    ranges
+        .iter()
+        .filter(|(range, _)| covers(range))
+        .map(|(_, weight)| *weight)
+        .max()
 }
 
 /// Whether to compress the response; `None` if the client accepts neither this compression nor uncompressed
@@ -225,10 +255,34 @@ mod tests {
             (&[",,;q=1,"], Json, None),
         ] {
             assert_eq!(
-                encoding(&headers(ACCEPT, accept), request),
-                want,
+                choose(&headers(ACCEPT, accept), request, true),
+                want.map(Chosen::Message),
                 "{accept:?}"
             );
+        }
+    }
+
+    #[test]
+    fn a_stream_must_be_named_and_preferred() {
+        let (json, ndjson, sse) = (
+            Some(Chosen::Message(Encoding::Json)),
+            Some(Chosen::Stream(StreamType::Ndjson)),
+            Some(Chosen::Stream(StreamType::Sse)),
+        );
+        for (accept, want) in [
+            ("application/x-ndjson", ndjson),
+            ("Text/Event-Stream; charset=utf-8", sse),
+            ("text/event-stream, application/json;q=0.9", sse),
+            ("text/event-stream, application/json", json),
+            ("text/event-stream;q=0.5, */*;q=0.1", sse),
+            ("text/event-stream;q=0", None),
+            ("text/*", None),
+            ("*/*", json),
+        ] {
+            let headers = headers(ACCEPT, &[accept]);
+            assert_eq!(choose(&headers, Encoding::Json, true), want, "{accept:?}");
+            let one = choose(&headers, Encoding::Json, false);
+            assert!(matches!(one, None | Some(Chosen::Message(_))), "{accept:?}");
         }
     }
 
@@ -311,11 +365,14 @@ mod tests {
             (&["*/*"], Encoding::Json),
             (&["text/html"], Encoding::Json),
             (&["text/html"], Encoding::Json),
+            (&["text/event-stream"], Encoding::Json),
+            (&["application/x-ndjson"], Encoding::Json),
             (&[], Encoding::Json),
         ] {
             let headers = headers(ACCEPT, accept);
-            let want = encoding(&headers, request);
-            assert_eq!(accepted.encoding(&headers, request), want, "{accept:?}");
+            let want = choose(&headers, request, true);
+            let got = accepted.choose(&headers, request, true);
+            assert_eq!(got, want, "{accept:?}");
         }
     }
 
@@ -324,7 +381,7 @@ mod tests {
         fn a_response_is_never_in_an_encoding_that_was_refused(text in "[ -~]{0,60}") {
             let headers = headers(ACCEPT, &[&text]);
             let ranges: Vec<_> = weighted(&headers, &ACCEPT).collect();
-            if let Some(chosen) = encoding(&headers, Encoding::Json) {
+            if let Some(Chosen::Message(chosen)) = choose(&headers, Encoding::Json, false) {
                 prop_assert!(weight_of_encoding(&ranges, chosen) > 0);
             }
             let _ = compress(&self::headers(ACCEPT_ENCODING, &[&text]), Compression::GZIP);

@@ -207,6 +207,83 @@ fn settings_that_cannot_be_had_are_the_users_fault() {
     );
 }
 
+/// The line of a server of streams, over HTTP/2.
+fn stream_line(workload: &str, protocol: &str, form: &str, more: &str) -> String {
+    server_line(&format!(
+        r#","stream":{{"form":"{form}","messages":3}}{more}"#
+    ))
+    .replace(r#""contract":1"#, r#""contract":2"#)
+    .replace(r#""1.1""#, r#""2""#)
+    .replace("hello", workload)
+    .replace(
+        r#""protocol":"rest""#,
+        &format!(r#""protocol":"{protocol}""#),
+    )
+}
+
+#[test]
+fn streams_of_every_form_are_served() {
+    for (protocol, form) in [
+        ("grpc", "client"),
+        ("grpc", "server"),
+        ("grpc", "bidirectional"),
+        ("rest", "ndjson"),
+        ("rest", "sse"),
+    ] {
+        let mut subject = Subject::start(&stream_line("items", protocol, form, ""));
+        subject.ready();
+        assert_eq!(subject.end(), 0);
+    }
+}
+
+#[test]
+fn streams_that_cannot_be_served_are_the_users_fault() {
+    let json = r#""encoding":"json""#;
+    for (line, want) in [
+        (
+            stream_line("items", "rest", "server", ""),
+            "a server-streaming call needs gRPC: set protocol to \"grpc\"",
+        ),
+        (
+            stream_line("items", "connect", "bidirectional", ""),
+            "a bidirectional-streaming call needs gRPC: set protocol to \"grpc\"",
+        ),
+        (
+            stream_line("items", "grpc", "ndjson", ""),
+            "an NDJSON call needs REST: set protocol to \"rest\"",
+        ),
+        (
+            stream_line("hello", "grpc", "client", ""),
+            "cannot stream: the workload of /hello.Hello/SayHello has no method for a client-streaming \
+             call; use the workload items, or your own method",
+        ),
+        (
+            stream_line("hello", "rest", "sse", ""),
+            "cannot stream: the workload of /hello.Hello/SayHello has no method for a Server-Sent Events \
+             call; use the workload items, or your own method",
+        ),
+        (
+            stream_line("items", "rest", "sse", "").replace(json, r#""encoding":"cbor""#),
+            "cannot stream: the messages of a Server-Sent Events call are JSON, not cbor; set encoding to \
+             json",
+        ),
+        (
+            stream_line(
+                "items",
+                "rest",
+                "ndjson",
+                r#","response_compression":"gzip""#,
+            ),
+            "cannot stream: this server does not compress the response to an NDJSON call; leave out \
+             response_compression",
+        ),
+    ] {
+        let (failed, code) = refused(&line);
+        assert_eq!(failed.error, want);
+        assert_eq!((failed.fault, code), (Fault::User, 2));
+    }
+}
+
 #[test]
 fn limits_that_cannot_be_kept_are_the_users_fault() {
     let deep = r#","limits":{"max_depth":100000}"#;

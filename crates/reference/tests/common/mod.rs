@@ -9,7 +9,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::pin::Pin;
-use std::sync::mpsc;
+use std::sync::mpsc as threads;
 use std::task::{Context, Poll};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -17,12 +17,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
-use hyper::body::{Body, Frame};
+use hyper::body::{Body, Frame, Incoming};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rpcgauge_contract::Address;
 use rpcgauge_message::{Compression, Compressor, Workload, WorkloadSpec};
 use rpcgauge_reference::grpc::Methods;
 use rpcgauge_reference::{ListenOn, Server, ServerOptions};
+use tokio::sync::mpsc;
 
 /// Maximum time to wait for the server. A test that reaches it fails.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -31,7 +32,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 pub(crate) struct Running {
     pub(crate) address: Address,
     pub(crate) workload: Workload,
-    stop: Option<mpsc::Sender<()>>,
+    stop: Option<threads::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -45,7 +46,7 @@ impl Running {
         let server = Server::bind_with(settings, methods).expect("the server can run");
         let workload = Workload::new(&settings.workload).expect("a workload");
         let address = server.address().clone();
-        let (stop, stopped) = mpsc::channel::<()>();
+        let (stop, stopped) = threads::channel::<()>();
         let wait = move || {
             // An error means that the sender was dropped, which also stops the server.
             let _ = stopped.recv();
@@ -257,6 +258,56 @@ pub(crate) fn framed(compressed: bool, message: &[u8]) -> Vec<u8> {
     bytes.extend_from_slice(&u32::try_from(message.len()).expect("short").to_be_bytes());
     bytes.extend_from_slice(message);
     bytes
+}
+
+/// The header fields of a gRPC call.
+pub(crate) const GRPC: [(&str, &str); 2] =
+    [("content-type", "application/grpc"), ("te", "trailers")];
+
+/// The gRPC messages in a body, each with its compressed flag.
+pub(crate) fn messages(mut body: &[u8]) -> Vec<(bool, Vec<u8>)> {
+    let mut messages = Vec::new();
+    while let Some((prefix, rest)) = body.split_first_chunk::<5>() {
+        let length = u32::from_be_bytes([prefix[1], prefix[2], prefix[3], prefix[4]]) as usize;
+        let (message, rest) = rest.split_at(length);
+        messages.push((prefix[0] == 1, message.to_vec()));
+        body = rest;
+    }
+    assert!(body.is_empty(), "a whole number of messages");
+    messages
+}
+
+/// Requests that are sent at times chosen by the test.
+struct Requests(mpsc::Receiver<Vec<u8>>);
+
+impl Body for Requests {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let request = self.0.poll_recv(context);
+        request.map(|request| request.map(|bytes| Ok(Frame::data(bytes.into()))))
+    }
+}
+
+/// Opens a stream over a new connection and leaves it open. Returns the sender of requests and the response.
+pub(crate) async fn open(
+    server: &Running,
+    path: &str,
+    headers: &[(&str, &str)],
+) -> (mpsc::Sender<Vec<u8>>, http::Response<Incoming>) {
+    let (sender, requests) = mpsc::channel(1);
+    let stream = tokio::net::TcpStream::connect(server.tcp()).await;
+    let io = TokioIo::new(stream.expect("listening"));
+    let handshake = hyper::client::conn::http2::handshake(TokioExecutor::new(), io).await;
+    let (mut client, connection) = handshake.expect("connected");
+    tokio::spawn(connection);
+    let request = post(path, headers, Bytes::new()).map(|_| Requests(requests));
+    let response = client.send_request(request).await;
+    (sender, response.expect("a response"))
 }
 
 /// A body consisting of prepared frames.

@@ -42,6 +42,54 @@ fn reflection_says_how_a_method_streams() {
 }
 
 #[test]
+fn the_embedded_server_streams_items() {
+    let place = Place::new();
+    let service = Service::start(&place, &["--workload", "items"]);
+    let (grpc, http) = (
+        format!("grpc://{}/ItemService", service.address),
+        format!("http://{}/items", service.address),
+    );
+    let ndjson = ["-H", "accept: application/x-ndjson", "--stream", "ndjson"];
+    let sse = ["-H", "accept: text/event-stream", "--stream", "sse"];
+    let json = ["-H", "content-type: application/json"];
+    for (target, more, expected, sent) in [
+        (
+            format!("{grpc}/PutItems"),
+            &["--messages", "5"][..],
+            "$.id = 7",
+            5,
+        ),
+        (format!("{grpc}/ListItems"), &[], "messages = 100", 1),
+        (
+            format!("{grpc}/ExchangeItems"),
+            &["--messages", "5"],
+            "messages = 5",
+            5,
+        ),
+        (
+            http.clone(),
+            &[&json[..], &ndjson].concat(),
+            "messages = 100",
+            1,
+        ),
+        (http, &[&json[..], &sse].concat(), "messages = 100", 1),
+    ] {
+        let common = [
+            "--data",
+            r#"{"id":7}"#,
+            "--calls",
+            "3",
+            "--expect",
+            expected,
+        ];
+        load(&place, &target, &[&common[..], more].concat()).well();
+        let messages = &figures(&report(&place.path().join("run")))["messages"];
+        assert_eq!(messages["sent"], 3 * sent, "{target}");
+        std::fs::remove_dir_all(place.path().join("run")).expect("removed");
+    }
+}
+
+#[test]
 fn a_call_ends_after_its_time_or_its_messages() {
     let place = Place::new();
     let service = Service::start(&place, &[]);
