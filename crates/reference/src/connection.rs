@@ -2,12 +2,13 @@
 
 use std::convert::Infallible;
 use std::error::Error;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::{Context, Poll};
 
 use http::{Request, Version};
-use hyper::body::Incoming;
+use hyper::body::{Body, Frame, Incoming};
 use hyper::rt::{Read, Write};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
@@ -15,7 +16,8 @@ use hyper_util::server::conn::auto;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::service::Service;
+use crate::body::{Piece, ResponseBody};
+use crate::service::{CallError, Service};
 use crate::{grpc, log, rest};
 
 /// Maximum number of calls in flight on one HTTP/2 connection. It is higher than in any study, so this
@@ -56,6 +58,34 @@ impl Calls {
     }
 }
 
+/// A response of several messages. Each of them counts like a call, because a connection on which messages are sent
+/// is not idle.
+struct Counted {
+    body: ResponseBody,
+    calls: Arc<Calls>,
+}
+
+impl Body for Counted {
+    type Data = Piece;
+    type Error = CallError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Piece>, CallError>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(context);
+        if polled.is_ready() {
+            Calls::count(&self.calls.begun);
+            Calls::count(&self.calls.ended);
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+}
+
 /// Serves one connection until it closes. When `stop` changes, calls in flight are completed, and no new ones
 /// are accepted.
 pub(crate) async fn serve<I>(
@@ -76,12 +106,16 @@ pub(crate) async fn serve<I>(
         calls.by_http1.store(by_http1, Ordering::Relaxed);
         async move {
             // The content type and path distinguish gRPC from other requests, on any connection.
-            let response = if grpc::is_meant(&service, &request) {
+            let mut response = if grpc::is_meant(&service, &request) {
                 grpc::respond(&service, request).await
             } else {
                 rest::respond(&service, request).await
             };
             Calls::count(&calls.ended);
+            if by_http1 && matches!(response.body(), ResponseBody::Streamed(_)) {
+                let counted = |body| ResponseBody::Streamed(Box::pin(Counted { body, calls }));
+                response = response.map(counted);
+            }
             Ok::<_, Infallible>(response)
         }
     });

@@ -89,16 +89,21 @@ fn a_unix_socket_is_no_less_robust() {
     assert!(read_to_close(stream).starts_with(b"HTTP/1.1 404"));
 }
 
-/// A server with short timeouts.
-fn impatient() -> Running {
+/// Settings with short timeouts.
+fn impatient_settings(workload: WorkloadSpec) -> ServerOptions {
     let soon = Duration::from_millis(150);
-    let mut settings = ServerOptions::new(WorkloadSpec::Hello {});
-    settings.timeouts = Timeouts {
-        first_request: soon,
-        request_head: soon,
-        request_body: soon,
-    };
-    Running::start(&settings)
+    ServerOptions {
+        timeouts: Timeouts {
+            first_request: soon,
+            request_head: soon,
+            request_body: soon,
+        },
+        ..ServerOptions::new(workload)
+    }
+}
+
+fn impatient() -> Running {
+    Running::start(&impatient_settings(WorkloadSpec::Hello {}))
 }
 
 #[test]
@@ -140,6 +145,18 @@ fn an_idle_connection_is_closed_after_its_last_response() {
     let server = impatient();
     let response = server.send_raw(b"GET /x HTTP/1.1\r\nhost: a\r\n\r\n");
     assert!(response.starts_with(b"HTTP/1.1 404"));
+}
+
+#[test]
+fn a_connection_on_which_a_stream_is_sent_is_not_idle() {
+    let mut settings = impatient_settings(WorkloadSpec::Items {});
+    let stream = r#"{"form":"ndjson","messages":20000}"#;
+    settings.stream = Some(serde_json::from_str(stream).expect("a stream"));
+    let server = Running::start(&settings);
+    let request = "POST /items HTTP/1.1\r\nhost: a\r\nconnection: close\r\naccept: application/x-ndjson\r\n\
+                   content-type: application/json\r\ncontent-length: 8\r\n\r\n{\"id\":1}";
+    let response = server.send_raw(request.as_bytes());
+    assert!(response.ends_with(b"\r\n0\r\n\r\n"), "it is complete");
 }
 
 /// A real request with some of its bytes changed or cut off.

@@ -49,9 +49,10 @@ fn the_embedded_server_streams_items() {
         format!("grpc://{}/ItemService", service.address),
         format!("http://{}/items", service.address),
     );
+    let json = ["-H", "content-type: application/json"];
     let ndjson = ["-H", "accept: application/x-ndjson", "--stream", "ndjson"];
     let sse = ["-H", "accept: text/event-stream", "--stream", "sse"];
-    let json = ["-H", "content-type: application/json"];
+    let (ndjson, sse) = ([&json[..], &ndjson].concat(), [&json[..], &sse].concat());
     for (target, more, expected, sent) in [
         (
             format!("{grpc}/PutItems"),
@@ -66,13 +67,8 @@ fn the_embedded_server_streams_items() {
             "messages = 5",
             5,
         ),
-        (
-            http.clone(),
-            &[&json[..], &ndjson].concat(),
-            "messages = 100",
-            1,
-        ),
-        (http, &[&json[..], &sse].concat(), "messages = 100", 1),
+        (http.clone(), &ndjson, "messages = 100", 1),
+        (http, &sse, "messages = 100", 1),
     ] {
         let common = [
             "--data",
