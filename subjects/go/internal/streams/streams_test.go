@@ -228,7 +228,7 @@ func TestAClientWithoutRequestsIsRefused(t *testing.T) {
 	}
 }
 
-// deaf accepts no more requests, and sends no responses.
+// deaf is a call whose responses cannot be read.
 type deaf struct{ *open }
 
 func (deaf) Receive() (any, error) { return nil, errors.New("no response can be read") }
