@@ -20,7 +20,10 @@ export function hybridType<H>(library: Making<H>): Type<object> {
   };
 }
 
-/** Returns the name of a method of the given form and its definition for grpc-js, like those that ts-proto generates for its own messages. */
+/**
+ * Returns the method's name and its definition for grpc-js, like those that ts-proto generates for its own messages.
+ * `form` is the form of its stream, if it streams.
+ */
 export function hybridMethod(
   library: TsProto,
   path: string,

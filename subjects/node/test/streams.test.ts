@@ -191,9 +191,9 @@ for (const [stack, invalid, late] of [
 }
 
 test("a method streams only in its own form", async () => {
-  const folder = join(CONTRACT, "proto");
-  const own = generated(folder, "list.proto");
-  const workload = { name: "own", descriptor_set: "", method: "ItemService/ListItems", request: {}, response: { id: 3 } };
+  const own = generated(join(CONTRACT, "proto"), "list.proto");
+  const sample = { request: {}, response: { id: 3 } };
+  const workload = { name: "own", descriptor_set: "", method: "ItemService/ListItems", ...sample };
   const server = { ...GRPC, role: "server", workload, listen: { transport: "tcp" } };
   const stream = (form: string) => ({ contract: 2, stream: { form, messages: 2 } });
   for (const stack of ["grpc-js", "connect-node"]) {

@@ -16,7 +16,7 @@ type Bidirectional = (options: grpc.CallOptions) => grpc.ClientDuplexStream<obje
 /** Makes a call with the given messages. */
 type Call = (service: Service, options: grpc.CallOptions, messages: Messages) => void;
 
-/** Returns how to call the method with a stream. */
+/** Returns how to call the method with the given name, which has the form of the stream. */
 export function streaming({ form, in_turn }: Stream, name: string): Call {
   const methodOf = <T>(service: Service): T => (service[name] as Function).bind(service) as T;
   switch (form) {
@@ -51,7 +51,7 @@ function send(call: grpc.ClientWritableStream<object>, messages: Messages): void
   if (!messages.hasSentAll) call.once("drain", () => send(call, messages));
 }
 
-/** Sends the next request, and ends the client's side with the last one. Returns whether the library accepts another. */
+/** Sends the next request, and ends the client's side after the last one. Returns whether to send another now. */
 function sendNext(call: grpc.ClientWritableStream<object>, messages: Messages): boolean {
   const request = messages.next();
   if (request === undefined) return false;
