@@ -76,7 +76,7 @@ def play(conversation: Conversation) -> None:
 
 def open_records(settings: ClientSettings | CodecSettings, files: ExitStack) -> slices.Records:
     calls = files.enter_context(Path(settings.records).open("wb"))
-    if isinstance(settings, CodecSettings) or settings.stream is None:
+    if isinstance(settings, CodecSettings) or settings.message_records is None:
         return slices.Records(calls)
     from subject.stream_records import StreamRecords
 

@@ -120,11 +120,11 @@ class ClientSettings(CallSettings):
     channels: int = 1
     style: str = ""
     in_flight: int = 1
-    message_records: str = ""
+    message_records: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if (self.stream is None) == bool(self.message_records):
+        if (self.stream is None) != (self.message_records is None):
             raise Refused("a stream must have message_records, and unary calls none", "instrument")
 
 
@@ -183,7 +183,7 @@ def parse_settings(line: bytes) -> tuple[str, list[Any]]:
     version = settings.get("contract")
     if version not in VERSIONS:
         known = " and ".join(map(str, VERSIONS))
-        error = f"the settings line has contract version {version}; this subject supports {known}"
+        error = f"the settings line has contract version {version!r}; this subject supports {known}"
         raise Refused(error, "instrument")
     role, parts = parse_role(settings)
     if version < WITH_STREAMS and any(getattr(part, "stream", None) for part in parts):

@@ -118,7 +118,6 @@ def wants(stack: Stack, settings: Settings) -> list[tuple[str, Any, Any]]:
         ("protocol", settings.protocol, (stack.protocol,)),
         ("HTTP version", settings.http, (stack.http,)),
         ("compression", settings.response_compression, stack.compressions),
-        *wants_of_stream(stack, settings),
     ]
     if isinstance(settings, ServerSettings):
         asked += [
@@ -136,7 +135,7 @@ def wants(stack: Stack, settings: Settings) -> list[tuple[str, Any, Any]]:
             ("channels", settings.channels, range(1, channels + 1)),
             ("calls in flight", settings.in_flight, range(1, stack.in_flight + 1)),
         ]
-    return asked
+    return asked + wants_of_stream(stack, settings)
 
 
 def wants_of_stream(stack: Stack, settings: CallSettings) -> list[tuple[str, Any, Any]]:
@@ -148,6 +147,6 @@ def wants_of_stream(stack: Stack, settings: CallSettings) -> list[tuple[str, Any
         ("streams of the workload", settings.workload.get("name"), STREAMED),
     ]
     if isinstance(settings, ClientSettings) and settings.style == "future":
-        # The library returns a future only for calls with one response.
-        asked.append(("form of calls in the style future", form, ("unary", "client")))
+        # The library has futures only for calls with one response.
+        asked.append(("future for calls of the form", form, ("unary", "client")))
     return asked

@@ -5,7 +5,7 @@ import subprocess
 import unittest
 
 from subject.stacks import STACKS
-from tests.harness import BUILT, SERVERS, SOURCES, TOML, SubjectTest, build
+from tests.harness import BUILT, GRPC, SERVERS, SOURCES, TOML, SubjectTest, build
 
 setUpModule = build
 
@@ -17,6 +17,9 @@ SERVER = {
     "encoding": "json",
     "listen": {"transport": "tcp"},
 }
+IN_2 = {"contract": 2}
+STREAM = {"form": "server", "messages": 5}
+STREAMING = {**SERVER, **GRPC, **IN_2, "workload": {"name": "items"}, "stream": STREAM}
 
 # Prints the entries in site-packages of the given packages and of those that they require.
 PACKAGES = """
@@ -51,6 +54,7 @@ class Declared(unittest.TestCase):
                 self.assertEqual(toml.get("protocols", {}), protocols)
                 self.assertLessEqual(set(toml["compressions"]), set(stack.compressions))
                 self.assertEqual(toml.get("styles", []), list(stack.styles))
+                self.assertEqual(toml.get("streams", []), list(stack.streams))
                 transports = list(stack.transports) if stack.protocol else []
                 self.assertEqual(toml.get("transports", []), transports)
                 self.assertEqual(toml.get("threads", 1), stack.threads)
@@ -91,7 +95,18 @@ class Refusals(SubjectTest):
     def test_lines_that_break_the_contract_are_the_instruments_fault(self) -> None:
         without = {key: value for key, value in SERVER.items() if key != "listen"}
         for changed, want in [
-            ({"contract": 7}, "contract version 7"),
+            ({"contract": 7}, "contract version 7; this subject supports 1 and 2"),
+            ({"stream": STREAM}, "a stream requires contract version 2"),
+            (IN_2 | {"stream": {**STREAM, "messages": 0}}, "has 0 messages, not 1 to 1000000"),
+            (IN_2 | {"stream": {**STREAM, "messages": 1_000_001}}, "has 1000001 messages"),
+            (IN_2 | {"stream": {**STREAM, "messages": True}}, "messages cannot be True"),
+            (IN_2 | {"stream": {**STREAM, "form": "up"}}, "form cannot be 'up'"),
+            (IN_2 | {"stream": {**STREAM, "in_turn": True}}, "form server cannot be in turn"),
+            (IN_2 | {"stream": {**STREAM, "pace": 1}}, "stream has an unknown key 'pace'"),
+            (IN_2 | {"stream": {"form": "server"}}, "stream lacks 'messages'"),
+            (IN_2 | {"stream": None}, "stream cannot be None"),
+            (IN_2 | {"stream": STREAM, "marks": True}, "there are no marks in streams"),
+            (IN_2 | {"message_records": "/x"}, "unknown key 'message_records'"),
             ({"role": "chorus"}, "unknown role 'chorus'"),
             ({"colour": "red"}, "unknown key 'colour'"),
             ({"role": ["server"]}, "unknown role"),
@@ -109,6 +124,20 @@ class Refusals(SubjectTest):
         error, _ = self.refused(**without)
         self.assertIn("lacks 'listen'", error)
 
+    def test_a_client_has_a_file_for_messages_if_it_streams(self) -> None:
+        client = {key: value for key, value in STREAMING.items() if key != "listen"}
+        client |= {"role": "client", "address": "127.0.0.1:1", "requests": [{}], "deadline_ms": 1}
+        client |= {"records": str(self.records)}
+        file = {"message_records": str(self.records)}
+        unary = {key: value for key, value in client.items() if key != "stream"}
+        for settings in (client, unary | file):
+            error, fault = self.refused(**settings)
+            self.assertIn("a stream must have message_records, and unary calls none", error)
+            self.assertEqual(fault, "instrument")
+        error, fault = self.refused(**client | file | {"style": "future"})
+        self.assertIn("no future for calls of the form 'server', only unary, client", error)
+        self.assertEqual(fault, "user")
+
     def test_parts_have_the_settings_of_one_without_its_role(self) -> None:
         part = {key: value for key, value in SERVER.items() if key != "role"}
         for line, want in [
@@ -122,6 +151,7 @@ class Refusals(SubjectTest):
             ({"parts": [part, part], "role": "clients"}, "part 0 has an unknown key 'listen'"),
             ({"parts": [part, part], "role": "server"}, "unknown key 'parts'"),
             ({"parts": [part, part], "role": "codecs"}, "unknown role 'codecs'"),
+            ({"parts": [part, {**part, "stream": STREAM}]}, "a stream requires contract version 2"),
         ]:
             with self.subTest(want):
                 error, fault = self.refused(**{"role": "servers", **line})
@@ -140,6 +170,9 @@ class Refusals(SubjectTest):
             ({"limits": {"max_depth": 9}}, "no limit max_depth 9, only its own"),
             ({"workload": {"name": "records", "n": 8}}, "no workload 'records', only echo"),
             ({"workload": {"name": "siesta"}}, "no workload 'siesta'"),
+            (IN_2 | {"stream": STREAM}, "the stack http has no form of calls 'server', only unary"),
+            (STREAMING | {"stream": {**STREAM, "form": "sse"}}, "has no form of calls 'sse', only"),
+            (STREAMING | {"workload": {"name": "hello"}}, "no streams of the workload 'hello'"),
         ]:
             with self.subTest(want):
                 error, fault = self.refused(**SERVER | changed)
