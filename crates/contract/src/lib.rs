@@ -34,7 +34,9 @@ pub use event::{EventKind, MAX_DETAIL_CHARS, RuntimeEvent};
 pub use record::{RECORD_BYTES, Record, RecordError};
 pub use reply::{Failed, MAX_VERSION_CHARS, MAX_VERSIONS, Ready, ReadyPart, Reply, check_versions};
 pub use slice::{Answer, Ask, Asked, JsonText, SliceAsk, SliceBounds, SliceDone, Until, Verified};
-pub use stream::{MAX_STREAM_MESSAGES, MESSAGE_RECORD_BYTES, MessageRecord, Stream};
+pub use stream::{
+    MAX_STREAM_MESSAGES, MAX_VERIFIED_MESSAGES, MESSAGE_RECORD_BYTES, MessageRecord, Stream,
+};
 
 /// The contract's newest version, which added streams. Settings without a stream, and all replies, have version 1, so
 /// that subjects of that version still work for them.

@@ -32,7 +32,7 @@ pub struct Record {
     pub response_bytes: Option<u32>,
     /// Whether the call failed.
     pub failed: bool,
-    /// 1 for a call; for a batch, its number of operations.
+    /// 1 for a call; for a batch, its number of operations; for a stream, its number of message records.
     pub operations: u32,
 }
 
@@ -123,7 +123,8 @@ impl Record {
                 other => return wrong("status", other),
             },
             operations: match word(3) {
-                0 => return wrong("operations", 0),
+                // A stream can fail before its first message.
+                0 if word(2) == 0 => return wrong("operations", 0),
                 operations => operations,
             },
         };

@@ -9,6 +9,9 @@ use crate::RecordError;
 /// Maximum number of messages that a side sends in a call.
 pub const MAX_STREAM_MESSAGES: u32 = 1_000_000;
 
+/// Maximum number of messages with which a client answers a request to verify.
+pub const MAX_VERIFIED_MESSAGES: u32 = 1_000;
+
 /// Size of the record of a message in bytes.
 pub const MESSAGE_RECORD_BYTES: usize = 16;
 

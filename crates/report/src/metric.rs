@@ -9,7 +9,7 @@ use rpcgauge_study::record::{Cpu, Histogram, Stage, StreamForm, TrialFigures};
 use rpcgauge_study::settings::{Operation, Timing};
 use rpcgauge_study::words::Named as _;
 
-use crate::findings::{Figures, supported};
+use crate::findings::{Figures, MessageFindings, supported};
 use crate::units;
 
 /// The row of a metric in the table.
@@ -268,15 +268,16 @@ static TABLE: [Row; Metric::NAMES.len()] = [
             let measured = trial.measured;
             let calls = measured.sent_calls();
             let messages = measured.messages.as_deref();
-            let messages = messages.map_or(calls, |all| streamed(all.form, all.sent, all.received));
+            let messages = messages.map_or(calls, |all| {
+                of_streaming_side(all.form, all.sent, all.received)
+            });
             let both = &measured.cpu;
             let per_call = cpu(trial, both.client)? + cpu(trial, both.server)?;
             (messages > 0).then(|| per_call * calls as f64 / messages as f64)
         },
         of_cell: |cell| {
             let calls = cell.calls.sent();
-            let messages = cell.messages.as_deref();
-            let messages = messages.map_or(calls, |all| streamed(all.form, all.sent, all.received));
+            let messages = cell.messages.as_deref().map_or(calls, streamed);
             let per_call = cell.cpu.both_ns()?;
             (messages > 0).then(|| per_call * calls as f64 / messages as f64)
         },
@@ -284,7 +285,11 @@ static TABLE: [Row; Metric::NAMES.len()] = [
 ];
 
 /// How many messages the streaming side sent; the client, if both stream.
-fn streamed(form: StreamForm, sent: u64, received: u64) -> u64 {
+pub(crate) fn streamed(messages: &MessageFindings) -> u64 {
+    of_streaming_side(messages.form, messages.sent, messages.received)
+}
+
+fn of_streaming_side(form: StreamForm, sent: u64, received: u64) -> u64 {
     if form.client_streams() {
         sent
     } else {

@@ -12,6 +12,7 @@ mod figures;
 mod groups;
 mod links;
 mod live;
+mod messages;
 mod parts;
 mod processes;
 mod run;
@@ -299,6 +300,7 @@ impl Document {
         sections.extend(spikes::sections(findings));
         if !is_single_load {
             sections.extend(figures::sections(findings));
+            sections.extend(messages::sections(findings));
             sections.extend(parts::sections(findings));
         }
         sections.push(processes::section(findings));

@@ -50,10 +50,18 @@ func NewClient(asked *settings.Client, workload *bind.Workload, channels Channel
 // Reopen reopens lost connections.
 func (c *Client) Reopen() (int, error) { return c.channels.Reopen() }
 
+// mostVerified is how many messages the lab wants to see of a call.
+const mostVerified = 1000
+
 // Verify makes a call, starting with the first request.
 func (c *Client) Verify() (any, error) {
 	var responses []any
-	err := c.exchange(0, measure.NewMessages(c.stream), func(response any) { responses = append(responses, response) })
+	seen := func(response any) {
+		if len(responses) < mostVerified {
+			responses = append(responses, response)
+		}
+	}
+	err := c.exchange(0, measure.NewMessages(c.stream), seen)
 	if err != nil {
 		return nil, settings.Refuse(settings.Subject, "%v", err)
 	}

@@ -80,7 +80,7 @@ class VerifiedMessages(stream: Stream, requests: Requests) : StreamMessages(stre
     private val kept = ArrayList<Any>()
 
     override fun received(response: Any) {
-        kept.add(response)
+        if (kept.size < MOST_VERIFIED) kept.add(response)
         super.received(response)
     }
 
@@ -88,6 +88,9 @@ class VerifiedMessages(stream: Stream, requests: Requests) : StreamMessages(stre
     fun verified(format: Format): JsonObject =
         json("stream" to JsonArray().apply { kept.forEach { add(format.verified(it)) } })
 }
+
+/** How many messages the lab wants to see of a call. */
+private const val MOST_VERIFIED = 1000
 
 /** Writes the records of the messages of streams, in the order of their calls. */
 internal fun writeMessages(calls: List<Record>, file: FileChannel) {
