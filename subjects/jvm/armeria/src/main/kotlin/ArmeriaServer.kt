@@ -41,7 +41,7 @@ class ArmeriaServer(private val asked: ServerSettings, workload: Workload) : Ser
         server = Armeria.builder()
             .http(address)
             .workerGroup(asked.threads)
-            .maxRequestLength(asked.limits.messageBytes.toLong())
+            .maxRequestLength(asked.calling.bodyBytes(asked.limits))
             // Connections stay open between slices, and a call has the client's deadline.
             .idleTimeoutMillis(0)
             .requestTimeoutMillis(0)

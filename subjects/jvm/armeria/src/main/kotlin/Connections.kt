@@ -11,11 +11,16 @@ import io.netty.util.AttributeMap
 import java.net.InetSocketAddress
 import java.nio.file.Path
 import java.util.concurrent.atomic.AtomicInteger
+import rpcgauge.Calling
 import rpcgauge.ClientSettings
+import rpcgauge.Limits
 import rpcgauge.Slice
 import rpcgauge.Tally
 
 internal const val UNIX = "unix:"
+
+/** The limit on a whole body; 0 is none. The body of a stream has any length, and its messages have their own limit. */
+internal fun Calling.bodyBytes(limits: Limits): Long = if (stream == null) limits.messageBytes.toLong() else 0
 
 /** The library's connections to a server, and the options that both clients use. */
 internal class Connections(private val asked: ClientSettings) {
@@ -42,7 +47,7 @@ internal class Connections(private val asked: ClientSettings) {
     fun set(client: AbstractClientOptionsBuilder) {
         client.factory(factory)
             .responseTimeoutMillis(asked.deadlineMs)
-            .maxResponseLength(asked.limits.messageBytes.toLong())
+            .maxResponseLength(asked.calling.bodyBytes(asked.limits))
         // Not every server accepts the name of a socket file as the authority.
         if (asked.address.startsWith(UNIX)) client.setHeader(HttpHeaderNames.AUTHORITY, "localhost")
     }

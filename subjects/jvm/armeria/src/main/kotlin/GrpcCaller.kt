@@ -6,23 +6,32 @@ import io.grpc.Channel
 import io.grpc.ClientCall
 import io.grpc.MethodDescriptor
 import io.grpc.stub.AbstractStub
+import rpcgauge.Caller
 import rpcgauge.ClientSettings
 import rpcgauge.Protobuf
 import rpcgauge.Tally
 import rpcgauge.Workload
 import rpcgauge.grpc.Channels
 import rpcgauge.grpc.GZIP
+import rpcgauge.grpc.StreamClient
+import rpcgauge.grpc.StubMethod
 import rpcgauge.grpc.UnaryClient
 import rpcgauge.grpc.compressors
 import rpcgauge.grpc.decompressors
 import rpcgauge.grpc.methodOf
+import rpcgauge.grpc.streamMethodOf
 
 /** Calls with the stubs of protoc-gen-grpc-java on Armeria's client, which does not expose the times within a call. */
-class GrpcCaller(asked: ClientSettings, workload: Workload) :
-    UnaryClient(asked, workload, Protobuf(workload), ArmeriaChannel(asked, workload))
+fun callGrpc(asked: ClientSettings, workload: Workload): Caller {
+    val format = Protobuf(workload)
+    if (asked.calling.stream == null) {
+        return UnaryClient(asked, workload, format, ArmeriaChannel(asked, methodOf(workload, format)))
+    }
+    return StreamClient(asked, workload, format, ArmeriaChannel(asked, streamMethodOf(workload, format)))
+}
 
 /** Armeria creates a channel for a class of stubs; all stubs of the method share it. */
-private class ArmeriaChannel(asked: ClientSettings, workload: Workload) : Channels {
+private class ArmeriaChannel(asked: ClientSettings, method: StubMethod) : Channels {
     private val connections = Connections(asked)
 
     override val kept: Channel
@@ -34,7 +43,7 @@ private class ArmeriaChannel(asked: ClientSettings, workload: Workload) : Channe
         val gzip = compressors(asked.requestCompression).lookupCompressor(GZIP)
         if (asked.requestCompression.isGzip) builder.compressor(checkNotNull(gzip))
         decompressors(asked)?.let(builder::decompressorRegistry)
-        kept = builder.build(methodOf(workload, Protobuf(workload)).blockingStub(NoChannel).javaClass).channel
+        kept = builder.build(method.asyncStub(NoChannel).javaClass).channel
     }
 
     override fun perCall() = throw UnsupportedOperationException()

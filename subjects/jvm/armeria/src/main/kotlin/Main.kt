@@ -1,5 +1,6 @@
 package rpcgauge.armeria
 
+import rpcgauge.Form
 import rpcgauge.Stack
 
 fun main(args: Array<String>) = rpcgauge.main(
@@ -9,8 +10,10 @@ fun main(args: Array<String>) = rpcgauge.main(
         protocols = mapOf("grpc" to listOf("2")),
         encodings = listOf("protobuf"),
         styles = listOf("blocking", "future", "async"),
+        streams = Form.GRPC,
+        streamStyles = listOf("blocking", "async"),
         serve = ::ArmeriaServer,
-        call = ::GrpcCaller,
+        call = ::callGrpc,
     ),
     Stack(
         name = "armeria-rest",

@@ -21,6 +21,9 @@ interface Format {
     /** The reply to "verify" for a decoded message. */
     fun verified(message: Any): JsonObject = json("message" to parsed(write(message)))
 
+    /** The same in the shortest form, because a stream can have many messages. */
+    fun verifiedBriefly(message: Any): JsonObject = verified(message)
+
     /** The service for these types. */
     fun handler(): Handler
 
@@ -49,10 +52,11 @@ class Protobuf(workload: Workload) : ProtoFormat(workload) {
     override fun decode(body: ByteArray, sample: Sample): Any =
         parsers[sample.ordinal].parseFrom(body, workload.method.extensions)
 
-    override fun verified(message: Any): JsonObject {
-        if (!workload.inBytes) return super.verified(message)
-        return json("protobuf" to Base64.getEncoder().encodeToString(encode(message)))
-    }
+    override fun verified(message: Any): JsonObject =
+        if (workload.inBytes) verifiedBriefly(message) else super.verified(message)
+
+    override fun verifiedBriefly(message: Any): JsonObject =
+        json("protobuf" to Base64.getEncoder().encodeToString(encode(message)))
 }
 
 /** protobuf's JsonFormat, which writes and reads text. */

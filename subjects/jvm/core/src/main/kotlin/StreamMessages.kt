@@ -75,18 +75,17 @@ open class StreamMessages(private val stream: Stream, private val requests: Requ
     }
 }
 
-/** The messages of the call of `verify`, which keeps the responses. */
-class VerifiedMessages(stream: Stream, requests: Requests) : StreamMessages(stream, requests) {
-    private val kept = ArrayList<Any>()
-
-    override fun received(response: Any) {
-        if (kept.size < MOST_VERIFIED) kept.add(response)
-        super.received(response)
-    }
+/** The messages of the call of `verify`, which keeps the responses in the form of the reply. */
+class VerifiedMessages(stream: Stream, requests: Requests, private val format: Format) : StreamMessages(stream, requests) {
+    private val responses = JsonArray()
 
     /** The reply to "verify". */
-    fun verified(format: Format): JsonObject =
-        json("stream" to JsonArray().apply { kept.forEach { add(format.verified(it)) } })
+    val verified: JsonObject get() = json("stream" to responses)
+
+    override fun received(response: Any) {
+        if (responses.size() < MOST_VERIFIED) responses.add(format.verifiedBriefly(response))
+        super.received(response)
+    }
 }
 
 /** How many messages the lab wants to see of a call. */

@@ -45,7 +45,7 @@ class ContractTest {
     @Test
     fun `what is not understood is refused and never skipped`() {
         for ((from, to, fault) in listOf(
-            Triple("\"contract\":1", "\"contract\":2", Fault.INSTRUMENT),
+            Triple("\"contract\":1", "\"contract\":3", Fault.INSTRUMENT),
             Triple("\"contract\":1", "\"contract\":\"1\"", Fault.INSTRUMENT),
             Triple("\"role\":\"server\"", "\"role\":\"waiter\"", Fault.INSTRUMENT),
             Triple("\"http\":\"2\"", "\"http\":\"2\",\"pace\":1", Fault.INSTRUMENT),
@@ -218,7 +218,7 @@ class SlicesTest {
             ).joinToString("\n")
             val out = ByteArrayOutputStream()
             val file = folder.resolve("records")
-            Measured("$file") { Counter(style) }.use { answer(Conversation(lines.byteInputStream(), out), listOf(it), false) }
+            Measured("$file", null) { Counter(style) }.use { answer(Conversation(lines.byteInputStream(), out), listOf(it), false) }
             val (verified, slice, timed) = out.toString().lines()
             assertEquals("""{"verified":{"message":"verified"}}""", verified)
             for (part in listOf("\"records\":7", "\"error\":\"every third\"", "\"reopened\":2")) assertTrue(part in slice, "$name: $slice")
@@ -243,7 +243,7 @@ class SlicesTest {
         val out = ByteArrayOutputStream()
         val files = listOf("first", "second").map(folder::resolve)
         val blocking = Blocking(1)
-        val parts = files.map { file -> Measured("$file") { Counter { tally, call -> blocking.run(tally, call) } } }
+        val parts = files.map { file -> Measured("$file", null) { Counter { tally, call -> blocking.run(tally, call) } } }
         val refused = assertThrows(Refused::class.java) { answer(Conversation(lines.byteInputStream(), out), parts, false) }
         parts.forEach { it.close() }
         assertEquals(Fault.INSTRUMENT, refused.fault)

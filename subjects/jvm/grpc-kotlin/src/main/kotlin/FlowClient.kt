@@ -20,9 +20,9 @@ internal class FlowClient(asked: ClientSettings, format: Format, private val met
     private val stream = checkNotNull(asked.calling.stream)
 
     override fun verified(requests: Requests): JsonObject {
-        val messages = VerifiedMessages(stream, requests)
+        val messages = VerifiedMessages(stream, requests, format)
         runBlocking { call(Record(), messages) }
-        return messages.verified(format)
+        return messages.verified
     }
 
     override suspend fun call(record: Record) = call(record, StreamMessages(stream, requests).also { record.messages = it })

@@ -21,7 +21,7 @@ class StreamClient private constructor(asked: ClientSettings, format: Format, ch
         this(asked, format, channels, streamMethodOf(workload, format))
 
     override fun verified(requests: Requests): JsonObject {
-        val messages = VerifiedMessages(stream, requests)
+        val messages = VerifiedMessages(stream, requests, format)
         if (isBlocking) {
             call(Record(), messages)
         } else {
@@ -29,7 +29,7 @@ class StreamClient private constructor(asked: ClientSettings, format: Format, ch
             start(Record(), messages, outcome::complete)
             outcome.get()?.let { throw it }
         }
-        return messages.verified(format)
+        return messages.verified
     }
 
     override fun run(tally: Tally) {

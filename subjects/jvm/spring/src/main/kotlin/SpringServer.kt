@@ -9,6 +9,7 @@ import org.springframework.boot.autoconfigure.EnableAutoConfiguration
 import org.springframework.context.ApplicationContextInitializer
 import org.springframework.context.ConfigurableApplicationContext
 import org.springframework.context.support.GenericApplicationContext
+import rpcgauge.Form
 import rpcgauge.Handler
 import rpcgauge.Protobuf
 import rpcgauge.Server
@@ -36,12 +37,13 @@ typealias Mapper = (GenericApplicationContext, Workload, ServerSettings) -> Hand
 
 /** The stacks of a program with a starter, and with MVC if it has a mapper. */
 class Program(private val starter: Starter, private val mapper: Mapper? = null) {
-    /** `around` wraps the service's handler. */
-    fun grpc(name: String, around: (Handler) -> Handler = { it }) = Stack(
+    /** `around` wraps the service's handler, which it cannot do for streams. */
+    fun grpc(name: String, around: ((Handler) -> Handler)? = null) = Stack(
         name = name,
         protocols = mapOf("grpc" to listOf("2")),
         encodings = listOf("protobuf"),
-        serve = { asked, workload -> SpringServer(asked, workload, starter, mapper, around) },
+        streams = if (around == null) Form.GRPC else emptyList(),
+        serve = { asked, workload -> SpringServer(asked, workload, starter, mapper, around ?: { it }) },
     )
 
     fun mvc(name: String, vararg encodings: String) = Stack(
