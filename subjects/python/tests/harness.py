@@ -80,7 +80,7 @@ def build() -> None:
     methods = [case["method"].removeprefix("/") for case in golden()]
     methods += [f"ItemService/{name}" for name in ("ListItems", "PutItems", "ExchangeItems")]
     generate(BUILTIN, CONTRACT / "proto", methods)
-    generate(ODD, SOURCES / "tests" / "protos", ["Odd/Do", "Odd/Text"])
+    generate(ODD, SOURCES / "tests" / "protos", ["Odd/Do", "Odd/Text", "Odd/Talk"])
     mark.write_text(digest)
 
 
