@@ -14,7 +14,7 @@ from subject.stream_records import Streamed, Times
 
 
 class StreamCall:
-    """A stream on its way through the library, and the iterator of its requests."""
+    """A stream on its way through the library, which takes the requests from it as from any iterator."""
 
     def __init__(self, stream: Stream, turns: Iterator[Any], begin: int, recorded: bool) -> None:
         self.turns = turns
@@ -24,7 +24,7 @@ class StreamCall:
         self.requests = stream.messages if stream.form != "server" else 1
         self.responses = stream.messages if self.lists else 1
         self.sent = self.received = 0
-        # In the order of the messages' records, for all of them, because it is filled during the call.
+        # Allocated for the records of all messages, so that only a number is written for each during the call.
         self.times = array("Q", bytes(16 * stream.messages))
 
     def __iter__(self) -> Iterator[Any]:
@@ -39,9 +39,9 @@ class StreamCall:
         return message
 
     def receive(self, message: Any) -> None:
-        """Note a response that has just been decoded."""
+        """Record when a response was decoded, which is now."""
         if message is None:
-            # From coroutines; the synchronous API raises an error.
+            # The coroutine API returns None for invalid bytes; the synchronous API raises an error.
             raise wrong("a response cannot be decoded")
         if self.received == self.responses:
             raise wrong(f"the server sent more than {self.responses} messages")
@@ -49,7 +49,7 @@ class StreamCall:
         self.received += 1
 
     def check(self) -> None:
-        """Refuse a stream that ended successfully but too early."""
+        """Raise an error if the call ended with success but without some of its messages."""
         if self.sent < self.requests:
             raise wrong(f"the call ended after {self.sent} of {self.requests} requests")
         if self.received < self.responses:
@@ -60,9 +60,9 @@ class StreamCall:
         return Streamed(self.times_until(end), self.times, None)
 
     def failed(self, error: Exception) -> Streamed:
-        # A record has at least one message, even that of a call that failed before it sent any.
+        # The contract requires at least one message, even if the call failed before it sent any.
         messages = self.times[: 2 * max(self.sent, self.received)] or array("Q", (self.begin, 0))
-        # After the copy, because the library's thread may still take requests.
+        # Read after the copy, because the library's thread may take more requests until then.
         end = monotonic_ns()
         return Streamed(self.times_until(end), messages, error)
 
@@ -98,7 +98,7 @@ class StreamCalls(Calls):
         self.stream = settings.stream
 
     def stub(self, channel: Any) -> Any:
-        # Messages are stamped when they are passed to the library and returned by it.
+        # Without stamps in the encoder and the decoder: only passing messages to the library and back is timed.
         return self.messages.method.stub(channel)
 
     def next(self, begin: int, recorded: bool = True) -> Any:

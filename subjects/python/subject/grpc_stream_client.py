@@ -1,10 +1,10 @@
 """Stack `grpcio`, client: streams of the synchronous API.
 
-The library takes requests from an iterator in a thread of its own. It takes the next one after it has sent the one
-before.
+A thread of the library takes the requests from an iterator. It takes the next request after it has sent the previous
+one.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any
 
@@ -57,7 +57,7 @@ class StreamClient(Client):
         receive_all(method(call, **self.how), call)
 
     def exchange_in_turn(self, method: Any, call: StreamCall) -> None:
-        # The library waits for requests at the queue, so a request in the queue has been passed to it.
+        # The library's thread waits at the queue, so putting a request there is what passes it to the library.
         requests: SimpleQueue[Any] = SimpleQueue()
         responses = method(iter(requests.get, END), **self.how)
         try:
@@ -67,7 +67,7 @@ class StreamClient(Client):
                     return
                 call.receive(response)
         finally:
-            # Otherwise the library's thread would wait forever.
+            # Otherwise the library's thread would wait for a request forever.
             requests.put(END)
         receive_all(responses, call)
 

@@ -1,6 +1,6 @@
 """The streaming methods of the grpcio servers, in the form that the generated code calls.
 
-The library takes the next response only after it has sent the one before, so none are queued here.
+The library takes the next response only after it has sent the previous one, so responses do not accumulate in memory.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterator

@@ -15,7 +15,7 @@ from subject.workloads import BUILTIN, OWN
 
 EVERY_LEVEL = ("none", "gzip", *(f"gzip:{level}" for level in range(1, 10)))
 EVERY_WORKLOAD = (*(workload.name for workload in BUILTIN), OWN)
-# The workloads whose calls can be streams.
+# Workloads whose calls can be streams.
 STREAMED = ("items", OWN)
 SERVED = tuple(name for name in EVERY_WORKLOAD if name != "records")
 

@@ -8,7 +8,7 @@ from subject.slices import FAILED, NOT_KNOWN, SUCCEEDED, Record, Records, Slice,
 
 
 class Times(NamedTuple):
-    """The times of a stream's record; 0 if it has none."""
+    """The times of a stream's record; 0 for messages that were not sent or received."""
 
     begin: int
     sent: int
@@ -29,7 +29,7 @@ class Streamed(NamedTuple):
     def record(self) -> Record:
         begin, sent, first, received, end = self.times
         if first and sent > first:
-            # Both sides sent at the same time, but the times of a record must not decrease.
+            # The server responded before the client had sent everything, but a record's times must not decrease.
             sent = 0
         status = FAILED if self.error else SUCCEEDED
         operations = len(self.messages) // 2

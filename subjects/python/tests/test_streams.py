@@ -89,7 +89,7 @@ class StreamTest(SubjectTest):
             del all_messages[: record.operations]
             for times in zip(*messages, strict=True):
                 happened = [time for time in times if time]
-                # Those that did not happen are the last.
+                # Only the last messages can lack a time.
                 self.assertEqual(list(times[: len(happened)]), happened)
                 inside = [record.begin, *happened, record.end]
                 self.assertEqual(inside, sorted(inside))
