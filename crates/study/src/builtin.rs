@@ -25,7 +25,7 @@ macro_rules! built_in {
 }
 
 /// All built-in studies, beginning with the one to try first.
-pub static ALL: [BuiltIn; 13] = [
+pub static ALL: [BuiltIn; 14] = [
     built_in!("quickstart"),
     built_in!("several"),
     built_in!("list"),
@@ -38,6 +38,7 @@ pub static ALL: [BuiltIn; 13] = [
     built_in!("python"),
     built_in!("stacks"),
     built_in!("styles"),
+    built_in!("streaming"),
     built_in!("libraries"),
 ];
 
