@@ -94,7 +94,8 @@ impl ServerOptions {
         if !is_served {
             let path = workload.method_path();
             return Err(format!(
-                "the workload of {path} has no method for {call}; use the workload items, or your own method"
+                "the workload of {path} has no method for {call}; use the workload items, or your own method of \
+                 this kind"
             ));
         }
         if form.is_grpc() {

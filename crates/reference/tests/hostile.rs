@@ -150,7 +150,7 @@ fn an_idle_connection_is_closed_after_its_last_response() {
 #[test]
 fn a_connection_on_which_a_stream_is_sent_is_not_idle() {
     let mut settings = impatient_settings(WorkloadSpec::Items {});
-    let stream = r#"{"form":"ndjson","messages":20000}"#;
+    let stream = r#"{"form":"ndjson","messages":60000}"#;
     settings.stream = Some(serde_json::from_str(stream).expect("a stream"));
     let server = Running::start(&settings);
     let request = "POST /items HTTP/1.1\r\nhost: a\r\nconnection: close\r\naccept: application/x-ndjson\r\n\

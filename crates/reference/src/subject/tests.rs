@@ -255,12 +255,12 @@ fn streams_that_cannot_be_served_are_the_users_fault() {
         (
             stream_line("hello", "grpc", "client", ""),
             "cannot stream: the workload of /hello.Hello/SayHello has no method for a client-streaming \
-             call; use the workload items, or your own method",
+             call; use the workload items, or your own method of this kind",
         ),
         (
             stream_line("hello", "rest", "sse", ""),
             "cannot stream: the workload of /hello.Hello/SayHello has no method for a Server-Sent Events \
-             call; use the workload items, or your own method",
+             call; use the workload items, or your own method of this kind",
         ),
         (
             stream_line("items", "rest", "sse", "").replace(json, r#""encoding":"cbor""#),

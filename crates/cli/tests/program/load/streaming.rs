@@ -79,7 +79,7 @@ fn the_embedded_server_streams_items() {
             expected,
         ];
         load(&place, &target, &[&common[..], more].concat()).well();
-        let messages = &figures(&report(&place.path().join("run")))["messages"];
+        let messages = figures(&report(&place.path().join("run")))["messages"].clone();
         assert_eq!(messages["sent"], 3 * sent, "{target}");
         std::fs::remove_dir_all(place.path().join("run")).expect("removed");
     }
