@@ -13,9 +13,7 @@ use rpcgauge_message::reflection::{
     FetchError, Files, ReflectionError, ReflectionRequest, ReflectionResponse, ReflectionServer,
     fetch_schema,
 };
-use rpcgauge_message::{
-    DecodeError, Encoding, Limits, MessageType, Schema, first_difference,
-};
+use rpcgauge_message::{DecodeError, Encoding, Limits, MessageType, Schema, first_difference};
 
 use self::responses::{Responses, answer_error, answer_files, importing};
 pub use self::responses::{bit, option, step};
