@@ -350,7 +350,7 @@ fn impossible_workloads_are_refused() {
         "response sample: $.placedAt: invalid value: integer `5`, expected a time such as \
          \"2026-11-20T12:00:00.5Z\" (RFC 3339)"
     );
-    assert!(broken(|own| own.method = "shop.Orders/List".to_owned()).contains("server-streaming"));
+    assert!(broken(|own| own.method = "shop.Orders/Lst".to_owned()).contains("no method"));
     assert!(broken(|own| own.descriptor_set = "*".to_owned()).contains("not base64"));
     assert!(broken(|own| own.descriptor_set = "AAAA".to_owned()).contains("descriptor set"));
 }

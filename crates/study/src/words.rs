@@ -50,7 +50,7 @@ words!(ConnectionUse, "connection use": "reuse" => Reuse, "per-call" => PerCall)
 words! { Style, "style":
     "blocking" => Blocking, "future" => Future, "coroutine" => Coroutine, "async" => Async,
 }
-words! { StreamForm, "form of stream":
+words! { StreamForm, "stream":
     "client" => Client, "server" => Server, "bidirectional" => Bidirectional,
     "ndjson" => Ndjson, "sse" => Sse,
 }

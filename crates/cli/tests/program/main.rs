@@ -28,6 +28,7 @@ mod run;
 mod serve;
 mod shared;
 mod size;
+mod streams;
 mod studies;
 mod subjects;
 mod tls;

@@ -27,6 +27,7 @@ fn every_built_in_study_is_listed_shown_and_planned() {
             "python",
             "stacks",
             "styles",
+            "streaming",
             "libraries"
         ]
     );

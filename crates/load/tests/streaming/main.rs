@@ -9,11 +9,11 @@ mod server;
 use std::time::Duration;
 
 use rpcgauge_load::{
-    Body, CallStyle, Checked, CodecError, Measurement, MessageFigures, Protocol, ResponseCheck,
-    Trial, measure_with,
+    Bodies, Body, CallStyle, Checked, CodecError, Measurement, MessageFigures, Protocol,
+    ResponseCheck, Trial, measure_with,
 };
 use rpcgauge_trial::{FailureKind, Pace, Schedule, Stop, StreamForm, Streaming};
-use support::{assert_answered, assert_sums_hold, failures, hooks, prepared, run, trial};
+use support::{Echo, assert_answered, assert_sums_hold, failures, hooks, prepared, run, trial};
 
 /// A trial of calls of a method of the test server.
 fn streaming(method: &str, streaming: Streaming) -> Trial {
@@ -150,6 +150,18 @@ fn the_messages_of_calls_follow_each_other_in_the_order_of_the_bodies() {
     let bodies = prepared(&[b"a", b"b", b"c"]);
     measure_with(&trial, bodies, hooks, &false.into()).unwrap();
     assert_eq!(seen[0], b"ab", "of {seen:?}");
+}
+
+#[test]
+fn a_codec_encodes_and_decodes_each_message_and_verifies_the_last() {
+    let trial = streaming("Echo", bidirectional(5));
+    let mut codec = Echo::default();
+    let bodies = Bodies::PerCall(&mut codec);
+    let measurement = measure_with(&trial, bodies, hooks(), &false.into()).unwrap();
+    assert_answered(&measurement, 3);
+    assert_exchanged(&measurement, 15, 15);
+    assert_eq!(codec.verified, [14], "the last of messages 0 to 14");
+    assert_eq!(codec.decoded, b"call 14");
 }
 
 #[test]

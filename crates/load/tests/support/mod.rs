@@ -365,9 +365,9 @@ impl Codec for Echo {
         }
     }
 
-    fn verify(&mut self, call: u64, _: u64) -> Result<(), CodecError> {
-        self.verified.push(call);
-        let right = format!("call {call}");
+    fn verify(&mut self, call: u64, message: u64) -> Result<(), CodecError> {
+        self.verified.push(call + message);
+        let right = format!("call {}", call + message);
         if self.decoded != right.as_bytes() {
             return Err(CodecError(format!("expected {right:?}")));
         }

@@ -183,7 +183,7 @@ impl<'r, 'a> Check<'r, 'a> {
             )?;
             if !stream.form().is_grpc() && !call.options.response_compression.is_none() {
                 let message =
-                    "a stream of text is not compressed; leave \"response-compression\" out";
+                    "a stream of text is not compressed; leave the compression of responses out";
                 return Err(self.error(Some(Key::Stream), message));
             }
         }

@@ -136,7 +136,11 @@ impl Resolver<'_> {
             is(kinds[0]),
             is(needed),
         );
-        let place = one.merged.layer.span(Key::Stream);
+        let method = || match one.merged.workload {
+            Some(WorkloadWritten::Own(_, own)) => Some(own.method.span()),
+            _ => None,
+        };
+        let place = one.merged.layer.span(Key::Stream).or_else(method);
         Err(self
             .source
             .error(place.unwrap_or_else(|| one.span.clone()), message))

@@ -487,7 +487,10 @@ fn workload_words(workload: &WorkloadSpec) -> String {
 fn missing<T: Named>(has: &[T], needed: T) -> Option<String> {
     let words: Vec<&str> = has.iter().map(|value| value.as_str()).collect();
     (!has.contains(&needed)).then(|| {
-        let (what, needed) = (T::KIND, needed.as_str());
-        format!("has no {what} \"{needed}\" (it has: {})", words.join(", "))
+        let lacks = format!("has no {} \"{}\"", T::KIND, needed.as_str());
+        match &words[..] {
+            [] => lacks,
+            _ => format!("{lacks} (it has: {})", words.join(", ")),
+        }
     })
 }

@@ -375,7 +375,11 @@ impl StackCheck<'_> {
                 "workload",
                 json!({"name": "siesta"}),
             ),
-            ("refuses another contract", "contract", json!(2)),
+            (
+                "refuses another contract",
+                "contract",
+                json!(contract::VERSION + 1),
+            ),
         ] {
             let mut line = line.clone();
             line[key] = value;

@@ -8,6 +8,7 @@ mod mix;
 mod processes;
 mod refused;
 mod resolved;
+mod streams;
 
 use super::*;
 use crate::features::{Adjustable, CompressionKind, Role, embedded_only};

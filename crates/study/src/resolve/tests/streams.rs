@@ -1,0 +1,64 @@
+//! Calls of subjects that stream.
+
+use insta::assert_snapshot;
+use rpcgauge_contract::Stream;
+use rpcgauge_trial::StreamForm;
+
+use super::*;
+
+fn items(settings: &str) -> String {
+    format!("# Is it fast?\n[workload]\nname = \"items\"\n[base]\n{settings}")
+}
+
+#[test]
+fn a_stream_has_as_many_messages_as_the_study_says() {
+    let stream = |settings: &str| {
+        let plan = resolve(&items(settings)).unwrap();
+        call(&plan, "base").stream
+    };
+    let new = |form, messages, in_turn| Stream::new(form, messages, in_turn).ok();
+    let grpc = |rest: &str| stream(&format!("protocol = \"grpc\"\n{rest}"));
+    assert_eq!(grpc(""), None);
+    assert_eq!(
+        grpc("stream = \"server\""),
+        new(StreamForm::Server, 100, false)
+    );
+    assert_eq!(
+        grpc("in-turn = true\nmessages = 7\nstream = \"bidirectional\""),
+        new(StreamForm::Bidirectional, 7, true)
+    );
+    assert_eq!(
+        stream("protocol = \"rest\"\nstream = \"sse\"\nmessages = 2"),
+        new(StreamForm::Sse, 2, false)
+    );
+}
+
+#[test]
+fn a_stream_that_nothing_carries_is_refused() {
+    let refused = |settings: &str| refused(&items(settings));
+    assert_snapshot!(refused("protocol = \"rest\"\nstream = \"server\""), @r#"my.toml:6:10: variant "base": client, server and bidirectional streams are gRPC; write protocol = "grpc", or stream = "ndjson" or "sse""#);
+    assert_snapshot!(refused("protocol = \"grpc\"\nstream = \"sse\""), @r#"my.toml:6:10: variant "base": streams of text are REST with JSON; write protocol = "rest" and encoding = "json""#);
+    assert_snapshot!(refused("protocol = \"rest\"\nencoding = \"msgpack\"\nstream = \"ndjson\""), @r#"my.toml:7:10: variant "base": streams of text are REST with JSON; write protocol = "rest" and encoding = "json""#);
+    assert_snapshot!(refused("protocol = \"grpc\"\nmessages = 3"), @r#"my.toml:6:12: variant "base": "messages" is for streams, and the calls are unary; write stream = "server", or leave it out"#);
+    assert_snapshot!(refused("protocol = \"grpc\"\nstream = \"server\"\nin-turn = true"), @r#"my.toml:7:11: variant "base": a stream has 1 to 1,000,000 messages, and only those of a bidirectional stream are sent in turn"#);
+    assert_snapshot!(refused("protocol = \"grpc\"\nstream = \"server\"\ncold-calls = 5"), @r#"my.toml:7:14: variant "base": "cold-calls" times the first unary calls; leave it out for streams"#);
+    assert_snapshot!(refused("protocol = \"rest\"\nstream = \"sse\"\ncompression = \"gzip\""), @r#"my.toml:6:10: variant "base": a stream of text is not compressed; leave the compression of responses out"#);
+}
+
+#[test]
+fn a_workload_streams_only_as_its_methods_do() {
+    assert_snapshot!(one_with("protocol = \"grpc\"\nstream = \"server\""), @r#"my.toml:6:10: variant "base": hello.Hello/SayHello is unary and not server-streaming; leave "stream" out, or stream "items" or a method of your own"#);
+}
+
+#[test]
+fn a_metric_that_a_stream_does_not_have_is_refused() {
+    let two = |metric: &str| {
+        refused(&items(&format!(
+            "protocol = \"grpc\"\n[[variants]]\nname = \"up\"\nstream = \"client\"\n[[variants]]\nname = \"call\"\n\
+             [[pairs]]\nof = \"up\"\nagainst = \"call\"\nmetric = \"{metric}\""
+        )))
+    };
+    assert_snapshot!(two("message-latency"), @r#"my.toml:12:6: message-latency does not exist for a client stream, which "up" is; use another metric"#);
+    assert_snapshot!(two("first-message"), @r#"my.toml:12:6: first-message does not exist for a client stream, which "up" is; use another metric"#);
+    assert_snapshot!(two("decode-time"), @r#"my.toml:12:6: decode-time exists only with one unary call in flight, and "up" streams, has more or a rate; use another metric, or in-flight = 1"#);
+}
