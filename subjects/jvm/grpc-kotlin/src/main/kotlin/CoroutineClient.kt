@@ -27,8 +27,8 @@ abstract class CoroutineClient(asked: ClientSettings, format: Format, private va
     GrpcClient(asked, format, ManagedChannels(asked, NettyChannels()::to)) {
     private val stub = channel?.let(stubs)
 
-    /** Makes a recorded call. */
-    protected abstract suspend fun call(record: Record)
+    /** Makes a recorded call; its result is not used. */
+    protected abstract suspend fun call(record: Record): Any
 
     override fun run(tally: Tally) = runBlocking(Dispatchers.Default) {
         repeat(asked.inFlight) {

@@ -25,7 +25,7 @@ internal class FlowClient(asked: ClientSettings, format: Format, private val met
         return messages.verified
     }
 
-    override suspend fun call(record: Record) = call(record, StreamMessages(stream, requests).also { record.messages = it })
+    override suspend fun call(record: Record): Any = call(record, StreamMessages(stream, requests).also { record.messages = it })
 
     private suspend fun call(record: Record, messages: StreamMessages) = withStub(record) { stub ->
         when {

@@ -14,9 +14,7 @@ internal class UnaryClient(asked: ClientSettings, format: Format, private val me
     override fun verified(requests: Requests): JsonObject =
         format.verified(runBlocking { call(requests.next(), Record()) })
 
-    override suspend fun call(record: Record) {
-        call(requests.next(), record)
-    }
+    override suspend fun call(record: Record): Any = call(requests.next(), record)
 
     private suspend fun call(request: Any, record: Record): Any =
         withStub(record) { stub -> method.call(stub, request).also { record.end = now() } }
