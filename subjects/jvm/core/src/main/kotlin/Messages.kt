@@ -109,7 +109,7 @@ class Workload(settings: Settings, folder: Path) {
         val methods = parsed(Files.readString(list)).asJsonArray.map { Method(it.asJsonObject) }
         method = methods.find { it.path == path } ?: throw instrument("$list has no method $path")
         if (settings.calling?.protocol == "grpc" && method.form != form) {
-            throw user("the kind of $path is ${kind(method.form)}, but calls are to be ${kind(form)}")
+            throw user("the method $path has the form \"${kind(method.form)}\", not \"${kind(form)}\"")
         }
         restPath = rest
         val known = TypeRegistry.newBuilder()
