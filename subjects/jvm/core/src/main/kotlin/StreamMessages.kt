@@ -57,7 +57,8 @@ open class StreamMessages(private val stream: Stream, private val requests: Requ
             record.first = received.first()
             record.received = received.last()
         }
-        // A record's times do not decrease, but if both sides stream, the last request is sent after the first response.
+        // The times of a record do not decrease. If both sides stream, the last request may be sent after the first
+        // response, so only the record of the message has its time.
         if (!stream.form.serverStreams || !stream.form.clientStreams) record.sent = sent.last()
     }
 
