@@ -26,7 +26,9 @@ pub(super) fn metrics(before: &Findings, after: &Findings, margin: f64) -> Vec<M
                     placement,
                     metric,
                 };
+                let streams = was.messages.is_some();
                 let changes = Metric::all()
+                    .filter(|metric| streams || !metric.is_of_messages())
                     .filter_map(|metric| change(figure(metric), [before, after], [was, is]));
                 open.extend(changes);
             }

@@ -133,6 +133,14 @@ impl Metric {
         self.row().0 == Has::Stages
     }
 
+    /// Whether the figure is about the messages of streams. For unary calls, another metric says the same.
+    pub fn is_of_messages(self) -> bool {
+        matches!(
+            self,
+            Self::FirstMessage | Self::MessageLatency | Self::MessageCpu
+        )
+    }
+
     /// Whether calls that stream in this form have the figure.
     pub fn is_of_stream(self, form: StreamForm) -> bool {
         match self {
