@@ -86,7 +86,7 @@ fn a_comparison_of_streams_runs_to_a_report() {
         "12s",
     ];
     let ran = compare(&place, "Read", &[&what[..], &["--out", "run"]].concat()).well();
-    assert!(ran.contains("Messages on two cores"), "{ran}");
+    assert!(ran.contains("Messages, on two cores"), "{ran}");
     let findings = report(&place.path().join("run"));
     assert_eq!(findings["progress"]["failed"], 0, "{findings}");
     for variant in findings["variants"].as_array().expect("variants") {

@@ -159,7 +159,7 @@ impl Candidates<'_> {
         Some(Decision {
             group: self.all.first()?.findings.group.clone(),
             headline: self.headline,
-            called: plan.variants[self.base as usize].settings.target.called(),
+            called: self.called(plan),
             variants: names(&measured),
             left_out: names(&left_out),
             placements,
@@ -168,6 +168,15 @@ impl Candidates<'_> {
                 .filter_map(|(what, is_so)| is_so.then_some(what))
                 .collect(),
         })
+    }
+
+    /// What they call and, of streams, with how many messages.
+    fn called(&self, plan: &Plan) -> String {
+        let called = plan.variants[self.base as usize].settings.target.called();
+        match self.all.first().and_then(|one| one.call.stream) {
+            None => called,
+            Some(stream) => format!("{called}, {} messages per call", stream.messages()),
+        }
     }
 
     /// The variants that have a latency under a placement.

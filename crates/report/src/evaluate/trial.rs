@@ -78,7 +78,8 @@ impl TrialRow {
             rate: record.rate,
             elapsed_ns: measured.elapsed_ns,
             settled: measured.warmup.settled,
-            client_bound: client_share(measured) > Some(CLIENT_BOUND_SHARE),
+            client_bound: client_share(measured) > Some(CLIENT_BOUND_SHARE)
+                && !includes_client(measured),
             link_not_held: !is_link_held(record, measured),
             link: measured.link,
             client_share: client_share(measured),
@@ -110,6 +111,13 @@ impl TrialRow {
             figures: RowFigures::of(measured),
         }
     }
+}
+
+/// Whether calls are streams whose messages the engine encodes and decodes, one call at a time. As if stages were timed,
+/// the work of the client is then part of what is measured.
+fn includes_client(measured: &TrialFigures) -> bool {
+    // The code is known only if the engine encodes and decodes.
+    measured.messages.is_some() && measured.code.is_some() && measured.most_in_flight == Some(1)
 }
 
 impl SendDelay {
