@@ -166,12 +166,17 @@ impl MessageRecord {
         Ok(record)
     }
 
-    /// Checks the messages of one call that began at `begin` and ended at `end`, in order.
+    /// Checks the messages of one call of a stream that began at `begin` and ended at `end`, in order.
     ///
     /// # Errors
     /// A message is missing before a later one, or a time is before that of an earlier message or outside of the
-    /// call. One line, without the subject.
-    pub fn check_call(messages: &[Self], (begin, end): (u64, u64)) -> Result<(), String> {
+    /// call. A response came before its request, or a request before the response that it should have waited for. One
+    /// line, without the subject.
+    pub fn check_call(
+        messages: &[Self],
+        stream: &Stream,
+        (begin, end): (u64, u64),
+    ) -> Result<(), String> {
         type Time = fn(&MessageRecord) -> Option<u64>;
         let sides: [(&str, Time); 2] = [
             ("sent", |message| message.sent),
@@ -196,7 +201,26 @@ impl MessageRecord {
                 };
             }
         }
-        Ok(())
+        for (number, message) in messages.iter().enumerate() {
+            if message
+                .received
+                .is_some_and(|at| message.sent.is_some_and(|sent| at < sent))
+            {
+                return Err(format!("message {number} was received before it was sent"));
+            }
+        }
+        let waits = |pair: &[Self]| {
+            pair[1]
+                .sent
+                .is_none_or(|sent| pair[0].received <= Some(sent))
+        };
+        match messages.windows(2).position(|pair| !waits(pair)) {
+            Some(number) if stream.in_turn => Err(format!(
+                "message {} was sent before the response to message {number}",
+                number + 1
+            )),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -225,12 +249,13 @@ mod tests {
 
     #[test]
     fn messages_are_in_order_and_within_their_call() {
-        let check = |messages: &[(u64, u64)]| {
+        let check = |in_turn, messages: &[(u64, u64)]| {
             let messages: Vec<_> = messages
                 .iter()
                 .map(|(sent, got)| message(*sent, *got))
                 .collect();
-            MessageRecord::check_call(&messages, (10, 20))
+            let stream = Stream::new(StreamForm::Bidirectional, 3, in_turn).unwrap();
+            MessageRecord::check_call(&messages, &stream, (10, 20))
         };
         for right in [
             &[][..],
@@ -238,7 +263,7 @@ mod tests {
             &[(10, 15), (11, 15), (0, 16)],
             &[(10, 0), (11, 0)],
         ] {
-            assert_eq!(check(right), Ok(()), "{right:?}");
+            assert_eq!(check(false, right), Ok(()), "{right:?}");
         }
         for (wrong, why) in [
             (
@@ -258,8 +283,32 @@ mod tests {
                 "message 1 was received, but not the one before it",
             ),
         ] {
-            assert_eq!(check(wrong), Err(why.to_owned()), "{wrong:?}");
+            assert_eq!(check(false, wrong), Err(why.to_owned()), "{wrong:?}");
         }
+    }
+
+    #[test]
+    fn a_response_follows_its_request_and_in_turn_is_waited_for() {
+        let check = |in_turn, messages: &[(u64, u64)]| {
+            let messages: Vec<_> = messages
+                .iter()
+                .map(|(sent, got)| message(*sent, *got))
+                .collect();
+            let stream = Stream::new(StreamForm::Bidirectional, 2, in_turn).unwrap();
+            MessageRecord::check_call(&messages, &stream, (10, 20))
+        };
+        let error = |why: &str| Err(why.to_owned());
+        assert_eq!(
+            check(false, &[(12, 11)]),
+            error("message 0 was received before it was sent")
+        );
+        assert_eq!(check(true, &[(10, 12), (12, 13)]), Ok(()));
+        let early = [(10, 12), (11, 13)];
+        assert_eq!(check(false, &early), Ok(()));
+        assert_eq!(
+            check(true, &early),
+            error("message 1 was sent before the response to message 0")
+        );
     }
 
     #[test]

@@ -143,6 +143,7 @@ pub enum Bodies<'a> {
     /// [`Bodies::Prepared`]; otherwise one thread generates all of them, as for [`Bodies::Streamed`].
     Mixed(Vec<MixBodies>),
     /// Each call encodes and decodes, and both are timed. The first response of the warm-up is verified, as
-    /// is the last response of each slice and of the trial. Of streaming calls, only the latter are.
+    /// is the last response of each slice and of the trial. For streaming calls, the first one is
+    /// not.
     PerCall(&'a mut dyn Codec),
 }

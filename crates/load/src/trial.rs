@@ -109,6 +109,8 @@ pub struct Expect {
     pub encoding: Option<String>,
     /// The required number of messages, if the server streams; `None` accepts any.
     pub messages: Option<u64>,
+    /// Whether a streaming call fails if the server ends it before all of its messages are sent.
+    pub all_sent: bool,
     /// Maximum size of a response's message as carried, bytes. A larger one fails its call.
     pub max_response_bytes: u32,
 }
@@ -122,6 +124,7 @@ impl Default for Expect {
             content_type: None,
             encoding: None,
             messages: None,
+            all_sent: false,
             max_response_bytes: 64 << 20,
         }
     }

@@ -250,6 +250,7 @@ static TABLE: [Row; Metric::NAMES.len()] = [
         verb: "responds to a message",
         phrase: "per message (mean)",
         of_trial: |trial| match &trial.measured.messages {
+            Some(messages) if messages.unpaired > 0 || messages.paired == 0 => None,
             Some(messages) => Some(filled(messages.latency.as_ref()?)?.mean()),
             None => Some(trial.latency.as_ref()?.mean()),
         },
@@ -397,7 +398,9 @@ pub(crate) fn depends_on_speed(metric: Metric) -> bool {
 pub(crate) fn is_latency(metric: Metric) -> bool {
     match row(metric).kind {
         Kind::Quantile(_) => true,
-        Kind::Mean { is_latency } => is_latency,
+        Kind::Mean { is_latency } => {
+            is_latency || matches!(metric, Metric::FirstMessage | Metric::MessageLatency)
+        }
         Kind::Goodput | Kind::Bytes(_) | Kind::Cpu(_) | Kind::Memory => false,
     }
 }

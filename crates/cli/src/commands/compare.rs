@@ -170,6 +170,13 @@ fn study(
             text.optional("messages", messages.map(i64::from));
         }
         let base = size.ways.iter().find(|way| way.name == against);
+        let others = || size.ways.iter().filter(|way| way.name != against);
+        if others().all(|way| metrics(size, way, base).is_empty()) {
+            return Err(Failure::input(format!(
+                "--link: streams and calls for each message are compared by CPU, which is not measured over a link, or by \
+                 the latency of messages in turn; leave it out, or choose other variants than \"{against}\" with --against"
+            )));
+        }
         for way in size.ways.iter().filter(|way| way.name != against) {
             let metrics = metrics(size, way, base);
             if metrics.is_empty() {
@@ -207,9 +214,10 @@ fn metrics(size: &Size, way: &Way, base: Option<&Way>) -> Vec<&'static str> {
         }
         [Some(_), Some(_)] => {
             let first = streams.iter().flatten().all(|form| form.server_streams());
+            let is_alike = base.is_some_and(|base| base.is_in_turn() == way.is_in_turn());
             vec![
                 first.then_some(Metric::FirstMessage),
-                Some(Metric::LatencyP50),
+                is_alike.then_some(Metric::LatencyP50),
                 has_cpu.then_some(Metric::MessageCpu),
             ]
         }

@@ -43,6 +43,10 @@ impl MessageSum {
                 continue;
             };
             self.received += 1;
+            // As for latency, failed calls have no times.
+            if call.failed {
+                continue;
+            }
             match before {
                 None => self.first.add_each(at - call.begin, 1),
                 Some(before) => self.gap.add_each(at - before, 1),
@@ -55,7 +59,7 @@ impl MessageSum {
                 };
                 // Without one, the server sent more messages than it received, and the call failed.
                 due.iter()
-                    .for_each(|due| self.latency.add_each(at.saturating_sub(*due), 1));
+                    .for_each(|due| self.latency.add_each(at - due, 1));
             }
             before = Some(at);
         }

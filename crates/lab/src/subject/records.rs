@@ -119,7 +119,7 @@ fn messages_of(
         let of_call: Vec<_> = all.by_ref().take(call.operations as usize).collect();
         call.operations = 1;
         let wrong = |what| SubjectError::Contract(format!("in call {index}, {what}"));
-        MessageRecord::check_call(&of_call, (call.begin, call.end)).map_err(wrong)?;
+        MessageRecord::check_call(&of_call, stream, (call.begin, call.end)).map_err(wrong)?;
         let count = |has: fn(&MessageRecord) -> bool| of_call.iter().filter(|one| has(one)).count();
         let (sent, received) = (
             count(|one| one.sent.is_some()),

@@ -142,6 +142,7 @@ pub(crate) fn expect(
     load::Expect {
         status: None,
         messages: None,
+        all_sent: false,
         content_type: media_type.map(str::to_owned),
         encoding: (!compression.is_none()).then(|| compression.coding().to_owned()),
         max_response_bytes: u32::try_from(limits.max_message_bytes).unwrap_or(u32::MAX),

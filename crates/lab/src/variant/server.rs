@@ -234,11 +234,14 @@ impl Server {
                     ..
                 } = &mut **up;
                 let code = Some(workload_calls.workload.code());
-                let streams = workload_calls.responses().stream().is_some();
+                let decodes = match target {
+                    Target::Call(call) => call.is_beside_or_stream(),
+                    Target::Codec(_) | Target::Live(_) => false,
+                };
                 let (response_size, bodies) = match timing {
                     Timing::Stages => (None, load::Bodies::PerCall(workload_calls)),
-                    // As with stages, the engine does the work of an application's client.
-                    Timing::Load if streams => (None, load::Bodies::PerCall(workload_calls)),
+                    // As if stages were timed, the engine does the work of an application's client.
+                    Timing::Load if decodes => (None, load::Bodies::PerCall(workload_calls)),
                     Timing::Load => {
                         let size = workload_calls.response_size();
                         let bodies = load::Bodies::Prepared {

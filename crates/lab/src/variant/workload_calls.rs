@@ -111,6 +111,7 @@ impl WorkloadCalls {
                 .stream()
                 .filter(|stream| stream.form().server_streams())
                 .map(|stream| stream.responses().into()),
+            all_sent: true,
             ..expect(compression, self.response_type(), self.limits)
         }
     }

@@ -256,6 +256,10 @@ fn a_server_that_ends_a_call_early_is_counted() {
     assert_answered(&measurement, 3);
     let messages = messages(&measurement);
     assert_eq!((messages.ended_early, messages.unpaired), (3, 3));
+    let mut strict = streaming("Early", settings);
+    strict.expect.all_sent = true;
+    let measurement = run(&strict, &[b"a"]);
+    assert_eq!(failures(&measurement), [("check".to_owned(), 3)]);
     assert!(messages.sent < 3 * 1_000, "{} messages", messages.sent);
 }
 

@@ -132,10 +132,16 @@ pub(super) fn table(groups: &[Group<'_>]) -> Table {
     let letters = table.cautions.iter().map(|labels| &*labels.letters);
     table.legend = words::caution::legend(&letters.collect::<String>());
     let has = |title| shown.iter().any(|(column, _)| column.title == title);
-    // Clients of subjects encode and decode messages, and so does rpcgauge's own for streams.
+    // Clients of subjects encode and decode messages, and so does rpcgauge's own for streams and what is compared with
+    // them, which has one call in flight.
     let is_load = |(variant, cell): &Member<'_>| {
         let figures = cell.figures.as_deref();
-        let leaves_out = |f: &Figures| f.client_share.is_some() && f.messages.is_none();
+        let is_one = variant
+            .how
+            .settings
+            .get("in-flight")
+            .is_some_and(|calls| calls == "1");
+        let leaves_out = |f: &Figures| f.client_share.is_some() && f.messages.is_none() && !is_one;
         variant.timing == Timing::Load && !variant.is_live() && figures.is_some_and(leaves_out)
     };
     let load = format!("the figures under load leave out {LEFT_OUT}");

@@ -58,7 +58,7 @@ pub(super) fn decisions(
         let messages = one
             .call
             .stream
-            .map(|stream| (stream.requests(), stream.responses()));
+            .map(|stream| (stream.requests(), stream.responses(), stream.is_in_turn()));
         let call = (
             &one.call.workload,
             messages,

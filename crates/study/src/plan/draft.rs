@@ -140,6 +140,7 @@ impl Draft {
             first.headline = true;
         }
         self.number_twins();
+        self.mark_beside_streams();
         if self.variants.is_empty() {
             return Err(DraftError::Empty);
         }
@@ -158,6 +159,33 @@ impl Draft {
             trials,
             ..self.plan
         })
+    }
+
+    /// Marks the unary calls that are compared with streams, directly or by way of other unary calls.
+    fn mark_beside_streams(&mut self) {
+        let Plan { pairs, claims, .. } = &self.plan;
+        let call = |variant: &Variant| match &variant.settings.target {
+            Target::Call(call) => call.is_beside_or_stream(),
+            Target::Codec(_) | Target::Live(_) => false,
+        };
+        let streams = self.variants.iter().filter(|(variant, _)| call(variant));
+        let mut beside: BTreeSet<String> =
+            streams.map(|(variant, _)| variant.name.clone()).collect();
+        let mut before = 0;
+        while beside.len() > before {
+            before = beside.len();
+            for names in compared(pairs, claims) {
+                let names = <[&str; 2]>::from(names);
+                if names.iter().any(|name| beside.contains(*name)) {
+                    beside.extend(names.map(str::to_owned));
+                }
+            }
+        }
+        for (variant, _) in &mut self.variants {
+            if let Target::Call(call) = &mut variant.settings.target {
+                call.beside_streams = call.stream.is_none() && beside.contains(&variant.name);
+            }
+        }
     }
 
     /// Numbers pairs that would otherwise have the same name: two questions may be about the same two variants.

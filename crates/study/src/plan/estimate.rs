@@ -348,6 +348,18 @@ fn guess_bytes(target: &Target) -> f64 {
     let Some(workload) = target.workload() else {
         return guess::SMALL_BYTES;
     };
+    let each = guess_message_bytes(workload);
+    match target {
+        Target::Call(call) => {
+            let stream = call.stream.map(|stream| stream.messages());
+            each * f64::from(stream.unwrap_or(1))
+        }
+        Target::Codec(_) | Target::Live(_) => each,
+    }
+}
+
+/// The same for a request and its response.
+fn guess_message_bytes(workload: &WorkloadSpec) -> f64 {
     match workload {
         WorkloadSpec::Echo { n } => f64::from(*n) * guess::ECHO_BYTES,
         WorkloadSpec::List { n } => f64::from(*n) * guess::LIST_BYTES,

@@ -5,12 +5,11 @@
 //! (docs/method.md).
 
 use std::collections::BTreeMap;
-use std::mem;
 
 pub use rpcgauge_trial::Slice;
 
 use super::{Claim, Pair, Plan, Variant};
-use crate::settings::{ConnectionUse, Settings, Target};
+use crate::settings::{ConnectionUse, Settings, Target, Timing};
 
 /// The default length of a slice, µs: short compared with changes of the machine's speed, which last 0.1 to 2 s, and
 /// long compared with the disturbance from a change of variant.
@@ -64,10 +63,10 @@ impl Settings {
         })
     }
 
-    /// Only variants of the same kind take turns: calls of subjects, operations of codecs or calls of live services, with
-    /// the same number in flight.
-    fn kind(&self) -> Option<(mem::Discriminant<Target>, u32)> {
-        Some((mem::discriminant(&self.target), self.target.in_flight()?))
+    /// Only variants of the same kind take turns. Codecs are a separate kind because their operations are not calls.
+    fn kind(&self) -> Option<(Timing, u32, bool)> {
+        let is_codec = matches!(self.target, Target::Codec(_));
+        Some((self.timing(), self.target.in_flight()?, is_codec))
     }
 }
 

@@ -229,9 +229,12 @@ impl<'v> Names<'v> {
                     format!("does not exist for {form}, which \"{name}\" is; use another metric")
                 }
                 Target::Call(call) if call.timing() == Timing::Load && metric.needs_stages() => {
+                    let (why, instead) = match call.stream {
+                        Some(_) => ("streams", "use another metric"),
+                        None => ("has more or a rate", "use another metric, or in-flight = 1"),
+                    };
                     format!(
-                        "exists only with one unary call in flight, and \"{name}\" streams, has more or a rate; \
-                         use another metric, or in-flight = 1"
+                        "exists only with one unary call in flight, and \"{name}\" {why}; {instead}"
                     )
                 }
                 Target::Call(_) | Target::Codec(_) | Target::Live(_) => continue,

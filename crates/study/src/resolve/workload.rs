@@ -102,7 +102,7 @@ impl Resolver<'_> {
         one: &Wanted<'_>,
         call: &SubjectCall,
     ) -> Result<(), StudyError> {
-        let needed = match &call.stream {
+        let kind = match &call.stream {
             None if call.wire.protocol() == Protocol::Rest => return Ok(()),
             None => MethodKind::Unary,
             Some(stream) => match stream.method_kind() {
@@ -114,12 +114,12 @@ impl Resolver<'_> {
         let Ok(workload) = once(&mut self.made, call.workload.clone(), Workload::new) else {
             return Ok(());
         };
-        if workload.method_of_kind(needed).is_some() {
+        if workload.method_of_kind(kind).is_some() {
             return Ok(());
         }
-        let is = |kind: MethodKind| match kind.streams() {
-            None => "unary".to_owned(),
-            Some(side) => format!("{side}-streaming"),
+        let needed = match call.stream {
+            None => "a unary method",
+            Some(stream) => stream.form().article_and_title(),
         };
         let path = workload.method_path().trim_start_matches('/');
         let kinds: Vec<MethodKind> = workload.methods().map(|(kind, _)| kind).collect();
@@ -130,12 +130,13 @@ impl Resolver<'_> {
             },
             _ => "leave \"stream\" out, or stream \"items\" or a method of your own".to_owned(),
         };
-        let message = format!(
-            "variant \"{}\": {path} is {} and not {}; {instead}",
-            one.name,
-            is(kinds[0]),
-            is(needed),
-        );
+        let is = match kinds[0].streams() {
+            None => "is unary".to_owned(),
+            Some(side) => format!("has a {side} stream"),
+        };
+        let name = one.name;
+        let message =
+            format!("variant \"{name}\": {path} {is}, but the variant needs {needed}; {instead}");
         let method = || match one.merged.workload {
             Some(WorkloadWritten::Own(_, own)) => Some(own.method.span()),
             _ => None,

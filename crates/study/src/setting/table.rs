@@ -117,9 +117,6 @@ const NO_RATE: Misfit =
 const NO_STREAM: Misfit = Misfit::Absent(
     "is for streams, and the calls are unary; write stream = \"server\", or leave it out",
 );
-const NOT_A_STREAM: Misfit = Misfit::Refused(
-    "a stream has 1 to 1,000,000 messages, and only those of a bidirectional stream are sent in turn",
-);
 const NO_CLIENT: Misfit = Misfit::Absent(
     "applies to client subjects, but rpcgauge's engine makes the calls here; write client = \"…\"",
 );
@@ -805,9 +802,9 @@ fn set_http(settings: &mut Settings, http: HttpVersion) -> Result<(), Misfit> {
 }
 
 /// Puts a stream into a call whose protocol and encoding are already set.
-fn set_stream(settings: &mut Settings, stream: Result<Stream, &str>) -> Result<(), Misfit> {
+fn set_stream(settings: &mut Settings, stream: Result<Stream, &'static str>) -> Result<(), Misfit> {
     let call = call_mut(settings)?;
-    let stream = stream.map_err(|_| NOT_A_STREAM)?;
+    let stream = stream.map_err(Misfit::Refused)?;
     call.wire.check_stream(&stream).map_err(Misfit::Refused)?;
     put(&mut call.stream, Ok(Some(stream)))
 }

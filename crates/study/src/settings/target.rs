@@ -34,6 +34,9 @@ pub struct SubjectCall {
     pub wire: Wire,
     /// How messages are exchanged; `None` for unary calls. [`Wire::check_stream`] says what fits.
     pub stream: Option<Stream>,
+    /// Whether a plan compares it with streams, whose stages are not timed. Its own are then not timed either: the
+    /// server's marks and the client's time stamps would be in the figures of one side only.
+    pub beside_streams: bool,
     /// How calls are sent.
     pub options: CallOptions,
     /// The number of threads, or processes, that serve.
@@ -110,6 +113,7 @@ impl SubjectCall {
             workload,
             wire: Wire::default_for(protocol),
             stream: None,
+            beside_streams: false,
             options: CallOptions::default(),
             threads: 1,
             transport: Transport::Tcp,
@@ -138,12 +142,19 @@ impl SubjectCall {
         .count()
     }
 
-    /// Stages need a closed loop with one unary call in flight; everything else is timed as load.
+    /// Stages need a closed loop with one unary call in flight, and no comparison with streams; everything else is timed
+    /// as load.
     pub fn timing(&self) -> Timing {
         match self.options.schedule {
-            Schedule::Closed { in_flight: 1 } if self.stream.is_none() => Timing::Stages,
+            Schedule::Closed { in_flight: 1 } if !self.is_beside_or_stream() => Timing::Stages,
             _ => Timing::Load,
         }
+    }
+
+    /// Whether it streams or is compared with streams: rpcgauge's own client then encodes and decodes within the call
+    /// without timing either.
+    pub fn is_beside_or_stream(&self) -> bool {
+        self.beside_streams || self.stream.is_some()
     }
 
     /// The number of channels of a client subject: one per connection if a connection carries many calls, otherwise 1.

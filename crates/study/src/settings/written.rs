@@ -23,6 +23,8 @@ pub(super) struct Written {
     encoding: Option<Encoding>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     stream: Option<Stream>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    beside_streams: bool,
     request_compression: Compression,
     response_compression: Compression,
     #[serde(default = "one_thread", skip_serializing_if = "is_one_thread")]
@@ -87,6 +89,7 @@ impl From<Settings> for Written {
                     workload,
                     wire,
                     stream,
+                    beside_streams,
                     options,
                     threads,
                     transport,
@@ -103,6 +106,7 @@ impl From<Settings> for Written {
                 let encoding = Some(wire.encoding());
                 Self {
                     stream,
+                    beside_streams,
                     threads,
                     transport,
                     tls,
@@ -186,6 +190,7 @@ impl Written {
             http,
             encoding,
             stream: None,
+            beside_streams: false,
             request_compression,
             response_compression,
             threads: 1,
@@ -242,6 +247,7 @@ impl TryFrom<Written> for Settings {
                     workload,
                     wire,
                     stream: written.stream,
+                    beside_streams: written.beside_streams,
                     options,
                     threads: written.threads,
                     transport: written.transport,

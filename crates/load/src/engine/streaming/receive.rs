@@ -287,20 +287,24 @@ impl Engine<'_, '_, '_> {
             return Ok(());
         };
         stream.is_complete = !has_enough;
-        if !streams.settings.form.server_streams() {
+        let is_short = self.trial.expect.all_sent && stream.was_ended_early();
+        if !streams.settings.form.server_streams() && !is_short {
             return self.complete(token, read_at);
         }
         let outcome = stream.reader.as_mut().and_then(StreamReader::finish);
         if let Some(outcome) = outcome.filter(|_| !has_enough) {
             call.response.finish_stream(&outcome);
         }
-        let received = stream.received;
+        let (sent, received) = (stream.sent, stream.received);
         self.pool.note_response(call.connection);
         let read_at = self.messages.decoded_at(read_at);
         if call.is_out_of_time(read_at) {
             self.end_call(token, read_at, Err(TOO_LATE));
         } else if let Err(kind) = call.response.finish() {
             self.fail_response(token, read_at, kind);
+        } else if is_short {
+            let text = format!("the server ended the call after {sent} of its messages");
+            self.end_call(token, read_at, Err((FailureKind::Check, &text)));
         } else if let Some(expected) = self.trial.expect.messages.filter(|n| *n != received) {
             let text = format!("the number of messages is {received} instead of {expected}");
             self.end_call(token, read_at, Err((FailureKind::Check, &text)));

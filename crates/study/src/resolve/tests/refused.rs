@@ -30,7 +30,7 @@ fn stage_times_of_many_calls_in_flight() {
         "protocol = \"rest\"\nin-flight = 4\nconnections = 4",
     );
     let pair = "[[pairs]]\nof = \"grpc\"\nagainst = \"rest-json\"\nmetric = \"decode-time\"";
-    assert_snapshot!(refused(&format!("question = \"Is it?\"\n{busy}\n{pair}")), @r#"my.toml:17:6: decode-time exists only with one unary call in flight, and "rest-json" streams, has more or a rate; use another metric, or in-flight = 1"#);
+    assert_snapshot!(refused(&format!("question = \"Is it?\"\n{busy}\n{pair}")), @r#"my.toml:17:6: decode-time exists only with one unary call in flight, and "rest-json" has more or a rate; use another metric, or in-flight = 1"#);
 }
 
 #[test]

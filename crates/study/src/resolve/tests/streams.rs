@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 use rpcgauge_contract::Stream;
-use rpcgauge_trial::StreamForm;
+use rpcgauge_trial::{StreamForm, Timing};
 
 use super::*;
 
@@ -40,14 +40,14 @@ fn a_stream_that_nothing_carries_is_refused() {
     assert_snapshot!(refused("protocol = \"grpc\"\nstream = \"sse\""), @r#"my.toml:6:10: variant "base": streams of text are REST with JSON; write protocol = "rest" and encoding = "json""#);
     assert_snapshot!(refused("protocol = \"rest\"\nencoding = \"msgpack\"\nstream = \"ndjson\""), @r#"my.toml:7:10: variant "base": streams of text are REST with JSON; write protocol = "rest" and encoding = "json""#);
     assert_snapshot!(refused("protocol = \"grpc\"\nmessages = 3"), @r#"my.toml:6:12: variant "base": "messages" is for streams, and the calls are unary; write stream = "server", or leave it out"#);
-    assert_snapshot!(refused("protocol = \"grpc\"\nstream = \"server\"\nin-turn = true"), @r#"my.toml:7:11: variant "base": a stream has 1 to 1,000,000 messages, and only those of a bidirectional stream are sent in turn"#);
+    assert_snapshot!(refused("protocol = \"grpc\"\nstream = \"server\"\nin-turn = true"), @r#"my.toml:7:11: variant "base": only the messages of a bidirectional stream can be sent in turn"#);
     assert_snapshot!(refused("protocol = \"grpc\"\nstream = \"server\"\ncold-calls = 5"), @r#"my.toml:7:14: variant "base": "cold-calls" times the first unary calls; leave it out for streams"#);
     assert_snapshot!(refused("protocol = \"rest\"\nstream = \"sse\"\ncompression = \"gzip\""), @r#"my.toml:6:10: variant "base": a stream of text is not compressed; leave the compression of responses out"#);
 }
 
 #[test]
 fn a_workload_streams_only_as_its_methods_do() {
-    assert_snapshot!(one_with("protocol = \"grpc\"\nstream = \"server\""), @r#"my.toml:6:10: variant "base": hello.Hello/SayHello is unary and not server-streaming; leave "stream" out, or stream "items" or a method of your own"#);
+    assert_snapshot!(one_with("protocol = \"grpc\"\nstream = \"server\""), @r#"my.toml:6:10: variant "base": hello.Hello/SayHello is unary, but the variant needs a server stream; leave "stream" out, or stream "items" or a method of your own"#);
 }
 
 #[test]
@@ -60,5 +60,23 @@ fn a_metric_that_a_stream_does_not_have_is_refused() {
     };
     assert_snapshot!(two("message-latency"), @r#"my.toml:12:6: message-latency does not exist for a client stream, which "up" is; use another metric"#);
     assert_snapshot!(two("first-message"), @r#"my.toml:12:6: first-message does not exist for a client stream, which "up" is; use another metric"#);
-    assert_snapshot!(two("decode-time"), @r#"my.toml:12:6: decode-time exists only with one unary call in flight, and "up" streams, has more or a rate; use another metric, or in-flight = 1"#);
+    assert_snapshot!(two("decode-time"), @r#"my.toml:12:6: decode-time exists only with one unary call in flight, and "up" streams; use another metric"#);
+}
+
+#[test]
+fn calls_that_are_compared_with_streams_are_timed_as_they_are() {
+    let plan = resolve(&items(
+        "protocol = \"grpc\"\n[[variants]]\nname = \"stream\"\nstream = \"server\"\n[[variants]]\nname = \"call\"\n\
+         [[variants]]\nname = \"far\"\nhttp = \"2\"\n[[variants]]\nname = \"apart\"\n[[variants]]\nname = \"other\"\n\
+         [[pairs]]\nof = \"stream\"\nagainst = \"call\"\n[[pairs]]\nof = \"far\"\nagainst = \"call\"\n\
+         [[pairs]]\nof = \"other\"\nagainst = \"apart\"",
+    ))
+    .unwrap();
+    let timing = |name: &str| call(&plan, name).timing();
+    for name in ["stream", "call", "far", "call-again"] {
+        assert_eq!(timing(name), Timing::Load, "{name}");
+    }
+    for name in ["apart", "other"] {
+        assert_eq!(timing(name), Timing::Stages, "{name}");
+    }
 }
