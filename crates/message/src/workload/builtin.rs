@@ -1,6 +1,7 @@
 //! The workloads with synthetic data.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use buffa::MessageField;
 
@@ -95,6 +96,8 @@ pub(super) fn list(n: u32) -> Result<Workload, WorkloadError> {
 
 /// `items`: a short request, and the item with its id or, in a server's stream, that item and those after it.
 pub(super) fn items() -> Workload {
+    // Built here, before the first call.
+    let kept: &'static [Message] = &KEPT;
     Workload::with_methods::<ExampleRequest, ExampleResponse1>(
         &[
             (MethodKind::Unary, "/ItemService/GetItem"),
@@ -111,7 +114,7 @@ pub(super) fn items() -> Workload {
                 ..ExampleRequest::default()
             })
         }),
-        |request, number| {
+        move |request, number| {
             let first = generated_request::<ExampleRequest>(request)?.id;
             if !(1..=MAX_ITEMS as i32).contains(&first) {
                 return Err(BadRequest(format!(
@@ -119,13 +122,21 @@ pub(super) fn items() -> Workload {
                 )));
             }
             let number = i32::try_from(number).unwrap_or(i32::MAX);
-            Ok(generated(item(first.saturating_add(number))))
+            let id = first.saturating_add(number);
+            let one = kept.get(id as usize - 1).cloned();
+            Ok(one.unwrap_or_else(|| generated(item(id))))
         },
     )
 }
 
 /// Requests cycle through this many ids, from 1.
 const ITEM_IDS: u64 = 1_000;
+
+/// The items from 1 that every `items` workload of this process keeps: those of streams of 1,000 messages or fewer.
+static KEPT: LazyLock<Vec<Message>> =
+    LazyLock::new(|| (1..=KEPT_ITEMS).map(|id| generated(item(id))).collect());
+
+const KEPT_ITEMS: i32 = 2_000;
 
 fn item_list(n: i32) -> Message {
     let response = (1..=n).map(item).collect();
@@ -227,4 +238,26 @@ pub(super) fn followers(n: u32) -> Result<Workload, WorkloadError> {
         },
     );
     Ok(workload)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_of_items_keeps_the_first_ones_and_builds_the_others() {
+        let workload = items();
+        let request = workload.request(ITEM_IDS - 1);
+        let response = |number| workload.respond_nth(&request, number).expect("an item");
+        let kept = u64::from(KEPT_ITEMS.unsigned_abs());
+        for (id, is_kept) in [(ITEM_IDS, true), (kept, true), (kept + 1, false)] {
+            let [one, again] = [(); 2].map(|()| response(id - ITEM_IDS));
+            let [one, again] = [&one, &again].map(|message| {
+                let item: &ExampleResponse1 = message.downcast().expect("an item");
+                item
+            });
+            assert_eq!(u64::try_from(one.id), Ok(id));
+            assert_eq!(std::ptr::eq(one, again), is_kept, "{id}");
+        }
+    }
 }
