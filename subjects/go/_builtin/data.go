@@ -14,6 +14,7 @@ import (
 
 const (
 	mostItems     = 100_000
+	keptItems     = 2_000
 	firstFollower = 10_000
 	rowsFile      = "contract/data/birdstrikes.csv"
 	columns       = 14

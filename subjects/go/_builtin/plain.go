@@ -35,17 +35,26 @@ func listPlain(n int) (bind.PlainHandler, error) {
 }
 
 func itemsPlain(int) (bind.PlainHandler, error) {
-	return func(request any) (any, error) { return itemSeriesPlain(request, 0) }, nil
+	series := itemSeriesPlain()
+	return func(request any) (any, error) { return series(request, 0) }, nil
 }
 
-// itemSeriesPlain returns the item with the id of the request, or the k-th one after it.
-func itemSeriesPlain(request any, k int) (any, error) {
-	asked := int(request.(*plain.ExampleRequest).Id)
-	if err := within("id", asked, 1, mostItems); err != nil {
-		return nil, err
+// itemSeriesPlain returns a function that returns the item with the id of the request, or the k-th one after it. The
+// first items are built once.
+func itemSeriesPlain() bind.PlainSeries {
+	items := itemListPlain(keptItems).Response
+	return func(request any, k int) (any, error) {
+		asked := int(request.(*plain.ExampleRequest).Id)
+		if err := within("id", asked, 1, mostItems); err != nil {
+			return nil, err
+		}
+		number := asked + k
+		if number > len(items) {
+			item := itemPlain(number)
+			return &item, nil
+		}
+		return &items[number-1], nil
 	}
-	item := itemPlain(asked + k)
-	return &item, nil
 }
 
 func itemListPlain(n int) *plain.ExampleResponse1Array {

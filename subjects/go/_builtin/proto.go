@@ -61,16 +61,25 @@ func listProto(n int) (bind.ProtoHandler, error) {
 }
 
 func itemsProto(int) (bind.ProtoHandler, error) {
-	return func(request proto.Message) (proto.Message, error) { return itemSeriesProto(request, 0) }, nil
+	series := itemSeriesProto()
+	return func(request proto.Message) (proto.Message, error) { return series(request, 0) }, nil
 }
 
-// itemSeriesProto returns the item with the id of the request, or the k-th one after it.
-func itemSeriesProto(request proto.Message, k int) (proto.Message, error) {
-	asked := int(request.(*listpb.ExampleRequest).GetId())
-	if err := within("id", asked, 1, mostItems); err != nil {
-		return nil, err
+// itemSeriesProto returns a function that returns the item with the id of the request, or the k-th one after it. The
+// first items are built once.
+func itemSeriesProto() bind.ProtoSeries {
+	items := itemListProto(keptItems).GetResponse()
+	return func(request proto.Message, k int) (proto.Message, error) {
+		asked := int(request.(*listpb.ExampleRequest).GetId())
+		if err := within("id", asked, 1, mostItems); err != nil {
+			return nil, err
+		}
+		number := asked + k
+		if number > len(items) {
+			return itemProto(number), nil
+		}
+		return items[number-1], nil
 	}
-	return itemProto(asked + k), nil
 }
 
 func itemListProto(n int) *listpb.ExampleResponse1Array {

@@ -41,8 +41,8 @@ type Service struct {
 
 	// Streams has the methods that stream, by their form; empty if the workload has none.
 	Streams     map[string]string
-	ProtoSeries ProtoSeries
-	PlainSeries PlainSeries
+	ProtoSeries func() ProtoSeries
+	PlainSeries func() PlainSeries
 }
 
 // ProtoHandler responds to a request using the messages of protoc-gen-go. An error means that the request is at fault.

@@ -55,8 +55,8 @@ func (s *Set) Find(asked *settings.Workload, form string) (*Workload, error) {
 		}
 		found.Proto = func() (ProtoHandler, error) { return service.Proto(asked.Count()) }
 		found.Plain = func() (PlainHandler, error) { return service.Plain(asked.Count()) }
-		found.ProtoSeries = func() (ProtoSeries, error) { return service.ProtoSeries, nil }
-		found.PlainSeries = func() (PlainSeries, error) { return service.PlainSeries, nil }
+		found.ProtoSeries = func() (ProtoSeries, error) { return service.ProtoSeries(), nil }
+		found.PlainSeries = func() (PlainSeries, error) { return service.PlainSeries(), nil }
 		return found, nil
 	}
 	return nil, settings.Refuse(settings.Instrument, "the set of messages was generated without %s", path)

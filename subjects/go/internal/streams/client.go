@@ -61,7 +61,7 @@ func (c *Client) Verify() (any, error) {
 			responses = append(responses, response)
 		}
 	}
-	err := c.exchange(0, measure.NewMessages(c.stream), seen)
+	_, err := c.exchange(0, measure.NewMessages(c.stream), seen)
 	if err != nil {
 		return nil, settings.Refuse(settings.Subject, "%v", err)
 	}
@@ -78,10 +78,11 @@ func (c *Client) Verify() (any, error) {
 
 // Stream makes a call with the next requests.
 func (c *Client) Stream(record *measure.Record, messages *measure.Messages) error {
-	if err := c.exchange(c.calls.Add(1)-1, messages, func(any) {}); err != nil {
+	end, err := c.exchange(c.calls.Add(1)-1, messages, func(any) {})
+	if err != nil {
 		return err
 	}
-	record.End = measure.Now()
+	record.End = end
 	sent, received := messages.Sent, messages.Received
 	if c.stream.Form != settings.FromClient {
 		record.First, record.Received = received[0], received[len(received)-1]
@@ -93,23 +94,25 @@ func (c *Client) Stream(record *measure.Record, messages *measure.Messages) erro
 	return nil
 }
 
-// exchange makes a call. Calls take the next requests in the order of their numbers.
-func (c *Client) exchange(number uint64, messages *measure.Messages, decoded func(response any)) error {
+// exchange makes a call, and returns when it had ended, before its own connection is closed. Calls take the next
+// requests in the order of their numbers.
+func (c *Client) exchange(number uint64, messages *measure.Messages, decoded func(response any)) (int64, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), c.deadline)
 	defer cancel()
 	caller, own, err := c.channels.Caller(number)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if own != nil {
 		// The call has ended, so nothing can be lost.
 		defer own.Close()
 	}
 	first := number * uint64(c.stream.Requests())
-	return caller.exchange(ctx, cancel, &call{
+	err = caller.exchange(ctx, cancel, &call{
 		stream:   c.stream,
 		request:  func(k int) any { return c.requests[(first+uint64(k))%uint64(len(c.requests))] },
 		messages: messages,
 		decoded:  decoded,
 	})
+	return measure.Now(), err
 }
