@@ -15,6 +15,8 @@ import { isObject, type Json } from "./shape.js";
 import type { Workload } from "./workloads.js";
 
 export const MAX_ITEMS = 100_000;
+/** How many items a server builds once. */
+export const KEPT_ITEMS = 2_000;
 export const FIRST_FOLLOWER = 10_000;
 
 /** A request that cannot be answered; the caller is at fault. */
@@ -56,8 +58,13 @@ export function handler(workload: Workload): Handler<Json> {
         return asked === n ? kept : { response: items(within("id", asked, MAX_ITEMS)) };
       };
     }
-    case "items":
-      return (request, number = 0) => item(idOfItem(whole(request, "id")) + number);
+    case "items": {
+      const kept = items(KEPT_ITEMS);
+      return (request, number = 0) => {
+        const i = idOfItem(whole(request, "id")) + number;
+        return kept[i - 1] ?? item(i);
+      };
+    }
     case "records": {
       const all = rows();
       const first = (count: number) => ({ records: all.slice(0, within("count", count, all.length)) });

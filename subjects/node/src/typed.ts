@@ -1,7 +1,7 @@
 /** Services for messages of generated code, in which 64-bit integers are bigint. */
 
 import {
-  FIRST_FOLLOWER, type Handler, idOfItem, type Item, item, items, MAX_ITEMS, rows, within,
+  FIRST_FOLLOWER, type Handler, idOfItem, type Item, item, items, KEPT_ITEMS, MAX_ITEMS, rows, within,
 } from "./plain.js";
 import type { Workload } from "./workloads.js";
 
@@ -36,9 +36,13 @@ export function handler<M extends object>(
       return (request) => make({ message: `Hello, ${(request as unknown as Fields).name}.` });
     case "list":
       return sized("id", MAX_ITEMS, (count) => ({ response: items(count).map(typedItem) }));
-    case "items":
-      return (request, number = 0) =>
-        make(typedItem(item(idOfItem((request as unknown as Fields).id) + number)));
+    case "items": {
+      const kept = items(KEPT_ITEMS).map((each) => make(typedItem(each)));
+      return (request, number = 0) => {
+        const i = idOfItem((request as unknown as Fields).id) + number;
+        return kept[i - 1] ?? make(typedItem(item(i)));
+      };
+    }
     case "records": {
       const all = rows();
       return sized("count", all.length, (count) => ({ records: all.slice(0, count) }));
