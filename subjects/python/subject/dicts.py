@@ -6,6 +6,7 @@ models are for FastAPI, in `models.py`.
 """
 
 import json
+from collections.abc import Callable
 from itertools import repeat
 from typing import Any
 
@@ -15,6 +16,7 @@ from subject.workloads import Workload
 
 MAX_ITEMS = range(100_001)
 ITEM_IDS = range(1, 100_001)
+KEPT_ITEMS = range(1, 2_001)
 FIRST_FOLLOWER = 10_000
 INT32 = range(-(2**31), 2**31)
 INT64 = range(-(2**63), 2**63)
@@ -68,9 +70,11 @@ class Dicts:
         if self.workload.is_own:
             return lambda request: repeat(self.workload.response, messages)
 
+        numbered = keeping(item)
+
         def items_from(request: Any) -> Any:
             first = integer(request, "id", ITEM_IDS)
-            return map(item, range(first, first + messages))
+            return map(numbered, range(first, first + messages))
 
         return items_from
 
@@ -101,7 +105,8 @@ def answerer(workload: Workload) -> Service:
                 kept if (asked := integer(request, "id", MAX_ITEMS)) == n else items(asked)
             )
         case "items":
-            return lambda request: item(integer(request, "id", ITEM_IDS))
+            numbered = keeping(item)
+            return lambda request: numbered(integer(request, "id", ITEM_IDS))
         case "profile":
             return profile
         case "followers":
@@ -165,6 +170,12 @@ def item(i: int) -> Json:
         },
         "description": f"description{i}",
     }
+
+
+def keeping(make: Callable[[int], Any]) -> Callable[[int], Any]:
+    """Return a function that returns the item with a number. The first items are made once."""
+    kept = [make(i) for i in KEPT_ITEMS]
+    return lambda i: kept[i - 1] if i in KEPT_ITEMS else make(i)
 
 
 def profile(request: Json) -> Json:

@@ -16,9 +16,8 @@ from subject.stream_records import Streamed, Times
 class StreamCall:
     """A stream on its way through the library, which takes the requests from it as from any iterator."""
 
-    def __init__(self, stream: Stream, turns: Iterator[Any], begin: int, recorded: bool) -> None:
+    def __init__(self, stream: Stream, turns: Iterator[Any], recorded: bool) -> None:
         self.turns = turns
-        self.begin = begin
         self.recorded = recorded
         self.lists = stream.form != "client"
         self.requests = stream.messages if stream.form != "server" else 1
@@ -26,6 +25,8 @@ class StreamCall:
         self.sent = self.received = 0
         # Allocated for the records of all messages, so that only a number is written for each during the call.
         self.times = array("Q", bytes(16 * stream.messages))
+        # Read last, because the allocation is not part of the call.
+        self.begin = monotonic_ns()
 
     def __iter__(self) -> Iterator[Any]:
         return self
@@ -57,17 +58,17 @@ class StreamCall:
 
     def succeeded(self) -> Streamed:
         end = monotonic_ns()
-        return Streamed(self.times_until(end), self.times, None)
+        return Streamed(self.times_until(end, self.requests), self.times, None)
 
     def failed(self, error: Exception) -> Streamed:
-        # The contract requires at least one message, even if the call failed before it sent any.
-        messages = self.times[: 2 * max(self.sent, self.received)] or array("Q", (self.begin, 0))
-        # Read after the copy, because the library's thread may take more requests until then.
+        # The library's thread may still take requests, so their number is read once, and `end` after the copy.
+        requests = self.sent
+        messages = self.times[: 2 * max(requests, self.received)]
         end = monotonic_ns()
-        return Streamed(self.times_until(end), messages, error)
+        return Streamed(self.times_until(end, requests), messages, error)
 
-    def times_until(self, end: int) -> Times:
-        sent = self.times[2 * self.sent - 2] if self.sent else 0
+    def times_until(self, end: int, requests: int) -> Times:
+        sent = self.times[2 * requests - 2] if requests else 0
         first = last = 0
         if self.lists and self.received:
             first, last = self.times[1], self.times[2 * self.received - 1]
@@ -82,7 +83,7 @@ class VerifiedCall(StreamCall):
     """Keeps the first responses."""
 
     def __init__(self, stream: Stream, turns: Iterator[Any]) -> None:
-        super().__init__(stream, turns, monotonic_ns(), False)
+        super().__init__(stream, turns, False)
         self.kept: list[Any] = []
 
     def receive(self, message: Any) -> None:
@@ -102,7 +103,8 @@ class StreamCalls(Calls):
         return self.messages.method.stub(channel)
 
     def next(self, begin: int, recorded: bool = True) -> Any:
-        return StreamCall(self.stream, self.turns, begin, recorded)
+        # A stream reads its own begin.
+        return StreamCall(self.stream, self.turns, recorded)
 
     def first(self) -> Any:
         return VerifiedCall(self.stream, cycle(self.requests))

@@ -1,5 +1,6 @@
 """Services for messages that are objects: protobuf's messages and pydantic's models."""
 
+from collections.abc import Callable
 from itertools import repeat
 from typing import Any, Protocol
 
@@ -32,7 +33,8 @@ def answerer(workload: Workload, types: Types) -> Service:
         case "hello":
             return lambda request: answer(message=f"Hello, {request.name}.")
         case "items":
-            return lambda request: answer(**dicts.item(item_id(request)))
+            numbered = typed_items(answer)
+            return lambda request: numbered(item_id(request))
         case "profile":
             return profiles(answer, types.named("GetMemberProfileInfo"))
         case "followers":
@@ -45,13 +47,17 @@ def lister(workload: Workload, types: Types, messages: int) -> Listing:
     if workload.is_own:
         kept = types.from_json("response", workload.response)
         return lambda request: repeat(kept, messages)
-    answer = types.kind("response")
+    numbered = typed_items(types.kind("response"))
 
     def items_from(request: Any) -> Any:
         first = item_id(request)
-        return (answer(**dicts.item(i)) for i in range(first, first + messages))
+        return map(numbered, range(first, first + messages))
 
     return items_from
+
+
+def typed_items(answer: Any) -> Callable[[int], Any]:
+    return dicts.keeping(lambda i: answer(**dicts.item(i)))
 
 
 def items(n: int, types: Types) -> Service:
