@@ -12,6 +12,7 @@ import rpcgauge.Services
 import rpcgauge.user
 
 private const val MAX_ITEMS = 100_000
+private const val KEPT_ITEMS = 2_000
 private const val FIRST_FOLLOWER = 10_000L
 private const val ROWS = "contract/data/birdstrikes.csv"
 
@@ -24,7 +25,7 @@ class BuiltIn : Services {
         "echo" -> { request -> request }
         "hello" -> ::helloProto
         "list" -> listProto(n)
-        "items" -> { request -> itemsProto(request, 0) }
+        "items" -> first(protoItems)
         "records" -> recordsProto(n)
         "profile" -> ::profileProto
         "followers" -> { request -> followersProto(request, n) }
@@ -35,16 +36,18 @@ class BuiltIn : Services {
         "echo" -> { request -> request }
         "hello" -> ::helloPlain
         "list" -> listPlain(n)
-        "items" -> { request -> itemsPlain(request, 0) }
+        "items" -> first(plainItems)
         "records" -> recordsPlain(n)
         "profile" -> ::profilePlain
         "followers" -> { request -> followersPlain(request, n) }
         else -> throw user("there is no workload \"$workload\"")
     }
 
-    override val protoItems = Series(::itemsProto)
+    override val protoItems: Series by lazy(::itemsProto)
 
-    override val plainItems = Series(::itemsPlain)
+    override val plainItems: Series by lazy(::itemsPlain)
+
+    private fun first(items: Series): Handler = { request -> items.respond(request, 0) }
 }
 
 /** Responds with the requested number of elements. The usual response is built once. */
@@ -62,10 +65,14 @@ internal fun sized(n: Int, most: Int, field: String, asked: (Any) -> Int, first:
 
 internal fun listed(n: Int, asked: (Any) -> Int, first: (Int) -> Any) = sized(n, MAX_ITEMS, "id", asked, first)
 
-/** The number of an item: that of the first item that was requested, and those after it in a stream. */
-internal fun itemNumber(first: Int, number: Int): Int {
-    if (first !in 1..MAX_ITEMS) throw InvalidRequest("id is $first: it must be 1 to $MAX_ITEMS")
-    return first + number
+/** Responds with the item that was requested, and in a stream with those after it. The first items are built once. */
+internal fun items(asked: (Any) -> Int, item: (Int) -> Any): Series {
+    val kept = List(KEPT_ITEMS) { item(it + 1) }
+    return Series { request, number ->
+        val first = asked(request)
+        if (first !in 1..MAX_ITEMS) throw InvalidRequest("id is $first: it must be 1 to $MAX_ITEMS")
+        kept.getOrNull(first + number - 1) ?: item(first + number)
+    }
 }
 
 internal fun followers(user: Long, n: Int): List<Long> {

@@ -1,6 +1,7 @@
 package rpcgauge.builtin
 
 import rpcgauge.Handler
+import rpcgauge.Series
 import rpcgauge.messages.plain.ExampleCommonMessage
 import rpcgauge.messages.plain.ExampleEnum
 import rpcgauge.messages.plain.ExampleMessage
@@ -24,8 +25,7 @@ internal fun listPlain(n: Int): Handler = listed(n, { (it as ExampleRequest).id 
     ExampleResponse1Array(List(count) { itemPlain(it + 1) })
 }
 
-internal fun itemsPlain(request: Any, number: Int): Any =
-    itemPlain(itemNumber((request as ExampleRequest).id, number))
+internal fun itemsPlain(): Series = items({ (it as ExampleRequest).id }, ::itemPlain)
 
 private fun itemPlain(number: Int) = ExampleResponse1(
     id = number,

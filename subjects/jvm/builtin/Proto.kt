@@ -1,6 +1,7 @@
 package rpcgauge.builtin
 
 import rpcgauge.Handler
+import rpcgauge.Series
 import rpcgauge.messages.followerspb.GetFollowerRequest
 import rpcgauge.messages.followerspb.GetFollowerResponse
 import rpcgauge.messages.hellopb.HelloReply
@@ -25,8 +26,7 @@ internal fun listProto(n: Int): Handler = listed(n, { (it as ExampleRequest).id 
     ExampleResponse1Array.newBuilder().apply { repeat(count) { addResponse(itemProto(it + 1)) } }.build()
 }
 
-internal fun itemsProto(request: Any, number: Int): Any =
-    itemProto(itemNumber((request as ExampleRequest).id, number))
+internal fun itemsProto(): Series = items({ (it as ExampleRequest).id }, ::itemProto)
 
 private fun itemProto(number: Int): ExampleResponse1 = ExampleResponse1.newBuilder()
     .setId(number)

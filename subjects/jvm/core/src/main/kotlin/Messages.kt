@@ -143,14 +143,14 @@ class Workload(settings: Settings, folder: Path) {
     }
 
     fun protoHandler(): Handler {
-        if (asked.own == null) return services().proto(asked.name, asked.n)
+        if (asked.own == null) return services.proto(asked.name, asked.n)
         val response = proto(Sample.RESPONSE, samples.single())
         return { response }
     }
 
     /** `read` creates an object of a class from JSON. */
     fun plainHandler(read: (String, Class<*>) -> Any): Handler {
-        if (asked.own == null) return services().plain(asked.name, asked.n)
+        if (asked.own == null) return services.plain(asked.name, asked.n)
         // A server that is called over gRPC may have the REST resource too, but JSON may not support its messages.
         if (inBytes) return { throw InvalidRequest("this server was started for gRPC") }
         val response = read(plainJson(Sample.RESPONSE, samples.single()), method.plain(Sample.RESPONSE))
@@ -159,13 +159,13 @@ class Workload(settings: Settings, folder: Path) {
 
     /** The responses of a stream. Those of a user's own method are all the same. */
     fun protoSeries(): Series {
-        if (asked.own == null) return services().protoItems
+        if (asked.own == null) return services.protoItems
         val handler = protoHandler()
         return Series { request, _ -> handler(request) }
     }
 
     fun plainSeries(read: (String, Class<*>) -> Any): Series {
-        if (asked.own == null) return services().plainItems
+        if (asked.own == null) return services.plainItems
         val handler = plainHandler(read)
         return Series { request, _ -> handler(request) }
     }
@@ -175,5 +175,6 @@ class Workload(settings: Settings, folder: Path) {
         return STREAMS_OF_ITEMS[form] ?: throw user("no method of \"${asked.name}\" has the form \"${form.word}\"")
     }
 
-    private fun services() = Class.forName(SERVICES).getDeclaredConstructor().newInstance() as Services
+    /** The same for all forms of a server's calls, which share what it keeps. */
+    private val services by lazy { Class.forName(SERVICES).getDeclaredConstructor().newInstance() as Services }
 }

@@ -76,6 +76,13 @@ open class StreamMessages(private val stream: Stream, private val requests: Requ
     }
 }
 
+/** Returns the messages of a recorded call, which begins now, because allocating their arrays is not part of it. */
+fun begun(record: Record, stream: Stream, requests: Requests): StreamMessages =
+    StreamMessages(stream, requests).also {
+        record.messages = it
+        record.begin = now()
+    }
+
 /** The messages of the call of `verify`, which keeps the responses in the form of the reply. */
 class VerifiedMessages(stream: Stream, requests: Requests, private val format: Format) : StreamMessages(stream, requests) {
     private val responses = JsonArray()

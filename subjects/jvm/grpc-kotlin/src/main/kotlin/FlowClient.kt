@@ -13,6 +13,7 @@ import rpcgauge.Record
 import rpcgauge.Requests
 import rpcgauge.StreamMessages
 import rpcgauge.VerifiedMessages
+import rpcgauge.begun
 
 /** Streams with the coroutine stub, whose messages are flows. */
 internal class FlowClient(asked: ClientSettings, format: Format, private val method: FlowMethod) :
@@ -25,7 +26,7 @@ internal class FlowClient(asked: ClientSettings, format: Format, private val met
         return messages.verified
     }
 
-    override suspend fun call(record: Record): Any = call(record, StreamMessages(stream, requests).also { record.messages = it })
+    override suspend fun call(record: Record): Any = call(record, begun(record, stream, requests))
 
     private suspend fun call(record: Record, messages: StreamMessages) = withStub(record) { stub ->
         when {

@@ -10,6 +10,7 @@ import rpcgauge.StreamMessages
 import rpcgauge.Tally
 import rpcgauge.VerifiedMessages
 import rpcgauge.Workload
+import rpcgauge.begun
 
 /** Streams with the stubs of protoc-gen-grpc-java: the blocking one, or the one that takes observers. */
 class StreamClient private constructor(asked: ClientSettings, format: Format, channels: Channels, private val method: StreamMethod) :
@@ -33,11 +34,9 @@ class StreamClient private constructor(asked: ClientSettings, format: Format, ch
     }
 
     override fun run(tally: Tally) {
-        if (isBlocking) blocking.run(tally) { record -> call(record, begun(record)) }
-        else overlapping.run(tally) { record, end -> start(record, begun(record), end) }
+        if (isBlocking) blocking.run(tally) { record -> call(record, begun(record, stream, requests)) }
+        else overlapping.run(tally) { record, end -> start(record, begun(record, stream, requests), end) }
     }
-
-    private fun begun(record: Record) = StreamMessages(stream, requests).also { record.messages = it }
 
     private fun call(record: Record, messages: StreamMessages) = block(record) { stub ->
         exchange.run(stub, messages)
