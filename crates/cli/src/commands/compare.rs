@@ -86,7 +86,10 @@ pub(crate) fn run(args: CompareArgs) -> Outcome {
     let variants = resolved.plan.variants.iter();
     let is_call = |one: &&Variant| matches!(one.settings.target, Target::Call(_));
     let ways = variants.filter(|one| one.repeats.is_none()).filter(is_call);
-    let can_run = ways.filter(|one| one.settings.target.stacks().all(|stack| stacks.has(stack)));
+    let can_run = ways.filter(|one| {
+        let mut programs = resolved.plan.programs_of(one);
+        programs.all(|(_, program)| stacks.has(program))
+    });
     if can_run.count() < 2 {
         return Err(Failure::input(
             "nothing is left to compare, because stacks could not be built (see above)",

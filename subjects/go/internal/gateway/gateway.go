@@ -67,7 +67,13 @@ func named(name string, serve func(*settings.Server, *bind.Workload) (stack.Serv
 		},
 		BoundsInflation: true,
 		Generated:       stack.Always,
-		Serve:           serve,
+		Serve: func(asked *settings.Server, workload *bind.Workload) (stack.Server, error) {
+			// It calls the method itself, unlike other servers of REST.
+			if err := workload.CanCall(""); err != nil {
+				return nil, err
+			}
+			return serve(asked, workload)
+		},
 	}
 }
 

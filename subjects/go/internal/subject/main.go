@@ -56,7 +56,7 @@ func serve(lab *settings.Conversation, set *bind.Set, stacks []*stack.Stack, ask
 	}
 	runtime.GOMAXPROCS(asked[0].Threads)
 	for _, part := range asked {
-		chosen, workload, err := chooseCall(set, stacks, part, &part.Workload, part.StreamForm())
+		chosen, workload, err := chooseCall(set, stacks, part, &part.Workload, &part.Call)
 		if err != nil {
 			return err
 		}
@@ -79,7 +79,7 @@ func call(lab *settings.Conversation, set *bind.Set, stacks []*stack.Stack, aske
 	var ready readyLine
 	var parts []measure.Part
 	for _, part := range asked {
-		chosen, workload, err := chooseCall(set, stacks, part, &part.Workload, part.StreamForm())
+		chosen, workload, err := chooseCall(set, stacks, part, &part.Workload, &part.Call)
 		if err != nil {
 			return err
 		}
@@ -114,13 +114,14 @@ func code(lab *settings.Conversation, set *bind.Set, stacks []*stack.Stack, aske
 	return measure.Answer(lab, ready.Ready, parts, true)
 }
 
-// chooseCall chooses for calls, whose form must be that of the method. A codec needs only the method's messages.
+// chooseCall chooses for calls, whose form must be that of the method. REST and codecs use only the method's messages.
 func chooseCall(
-	set *bind.Set, stacks []*stack.Stack, asked any, workload *settings.Workload, form string,
+	set *bind.Set, stacks []*stack.Stack, asked any, workload *settings.Workload, call *settings.Call,
 ) (*stack.Stack, *bind.Workload, error) {
+	form := call.StreamForm()
 	chosen, found, err := choose(set, stacks, asked, workload, form)
-	if err != nil {
-		return nil, nil, err
+	if err != nil || call.Protocol == "rest" {
+		return chosen, found, err
 	}
 	return chosen, found, found.CanCall(form)
 }
