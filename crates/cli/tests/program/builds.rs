@@ -306,6 +306,28 @@ fn a_comparison_with_a_single_way_that_can_run_stops() {
     assert!(!place.path().join("compared").exists());
 }
 
+/// The programs of single stacks are then not built.
+#[test]
+fn stacks_that_run_in_one_program_can_be_compared() {
+    let place = two_programs();
+    let manifest = place.path().join("mine/made/subject.toml");
+    let text = fs::read_to_string(&manifest).expect("a manifest");
+    let text = text.replacen("run = [", "parts = true\nrun = [", 1);
+    let together = "[[programs]]\nname = \"together\"\nstacks = [\"http\", \"other\"]\n";
+    fs::write(manifest, format!("{text}\n{together}")).expect("written");
+    #[rustfmt::skip]
+    let compared = command(&place, &[
+        "compare", "--proto", "shop.proto", "--method", "shop.Orders/Get", "--request", "request.json",
+        "--response", "response.json", "--stack", "made/http", "--stack", "made/other",
+        "--subjects", "mine", "--budget", "20s", "--out", "compared",
+    ]);
+    assert!(
+        cached(&place, "serve-together.py").is_some(),
+        "{compared:?}"
+    );
+    assert!(place.path().join("compared").exists(), "{compared:?}");
+}
+
 #[test]
 fn a_program_that_cannot_be_made_is_tried_once_for_its_stacks() {
     let place = two_programs();
