@@ -76,7 +76,7 @@ class StreamCall:
 
 
 # How many messages the lab wants to see of a call.
-MOST_VERIFIED = 1000
+MAX_VERIFIED = 1000
 
 
 class VerifiedCall(StreamCall):
@@ -88,7 +88,7 @@ class VerifiedCall(StreamCall):
 
     def receive(self, message: Any) -> None:
         super().receive(message)
-        if len(self.kept) < MOST_VERIFIED:
+        if len(self.kept) < MAX_VERIFIED:
             self.kept.append(message)
 
 

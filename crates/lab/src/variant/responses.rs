@@ -29,12 +29,12 @@ impl Responses {
         self.stream.as_ref()
     }
 
-    /// How many responses a call has.
+    /// The number of responses per call.
     pub(crate) fn per_call(&self) -> u64 {
         self.stream.map_or(1, |stream| stream.responses().into())
     }
 
-    /// How many requests a call has.
+    /// The number of requests per call.
     pub(crate) fn requests_per_call(&self) -> u64 {
         self.stream.map_or(1, |stream| stream.requests().into())
     }

@@ -50,14 +50,14 @@ func NewClient(asked *settings.Client, workload *bind.Workload, channels Channel
 // Reopen reopens lost connections.
 func (c *Client) Reopen() (int, error) { return c.channels.Reopen() }
 
-// mostVerified is how many messages the lab wants to see of a call.
-const mostVerified = 1000
+// maxVerified is how many messages the lab wants to see of a call.
+const maxVerified = 1000
 
 // Verify makes a call, starting with the first request.
 func (c *Client) Verify() (any, error) {
 	var responses []any
 	seen := func(response any) {
-		if len(responses) < mostVerified {
+		if len(responses) < maxVerified {
 			responses = append(responses, response)
 		}
 	}

@@ -10,7 +10,7 @@ import { Cycle } from "./cycle.js";
 import { Exchange, type Plan, planOf } from "./exchange.js";
 
 /** How many messages the lab wants to see of a call. */
-const MOST_VERIFIED = 1000;
+const MAX_VERIFIED = 1000;
 
 export class StreamCalls<M> implements Calls {
   private readonly plan: Plan;
@@ -37,7 +37,7 @@ export class StreamCalls<M> implements Calls {
         verified({ stream });
       };
       const seen = (response: M): void => {
-        if (responses.length < MOST_VERIFIED) responses.push(response);
+        if (responses.length < MAX_VERIFIED) responses.push(response);
       };
       this.library.exchange(new Exchange(this.plan, requests, this.freshTimes(), ended, seen));
     });

@@ -91,13 +91,13 @@ class VerifiedMessages(stream: Stream, requests: Requests, private val format: F
     val verified: JsonObject get() = json("stream" to responses)
 
     override fun received(response: Any) {
-        if (responses.size() < MOST_VERIFIED) responses.add(format.verifiedBriefly(response))
+        if (responses.size() < MAX_VERIFIED) responses.add(format.verifiedBriefly(response))
         super.received(response)
     }
 }
 
 /** How many messages the lab wants to see of a call. */
-private const val MOST_VERIFIED = 1000
+private const val MAX_VERIFIED = 1000
 
 /** Writes the records of the messages of streams, in the order of their calls. */
 internal fun writeMessages(calls: List<Record>, file: FileChannel) {
