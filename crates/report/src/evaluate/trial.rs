@@ -114,10 +114,11 @@ impl TrialRow {
 }
 
 /// Whether the work of the client is part of what is measured, as it is if stages are timed: one call at a time is in
-/// flight, to a subject. Such a load is a stream, or is compared with one.
+/// flight to a subject, in a closed loop. Such a load is a stream, or is compared with one.
 fn includes_client(measured: &TrialFigures) -> bool {
-    // The code of messages is unknown for a live service.
-    measured.code.is_some() && measured.most_in_flight == Some(1)
+    // The code of messages is unknown for a live service, and calls at a rate are not measured in slices: a client that is
+    // late for them delays them.
+    measured.code.is_some() && measured.slices.is_some() && measured.most_in_flight == Some(1)
 }
 
 impl SendDelay {
@@ -135,5 +136,51 @@ impl RowFigures {
         let trial = UnpackedTrial::of(measured);
         let figures = Metric::all().filter_map(|metric| Some((metric, trial.figure(metric)?)));
         Self(figures.collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rpcgauge_study::plan::Slice;
+    use rpcgauge_study::record::{CodeKind, Slices};
+
+    use super::*;
+
+    #[test]
+    fn only_a_closed_loop_of_one_call_to_a_subject_includes_its_client() {
+        let closed = TrialFigures {
+            code: Some(CodeKind::Generated),
+            most_in_flight: Some(1),
+            slices: Some(Slices {
+                count: 1,
+                each: Slice {
+                    skip_calls: 1,
+                    skip_us: 0,
+                    least_calls: 1,
+                    time_us: 1,
+                },
+                skipped: 0,
+                skipped_failed: 0,
+                skipped_never_sent: 0,
+            }),
+            ..TrialFigures::default()
+        };
+        assert!(includes_client(&closed));
+        for other in [
+            TrialFigures {
+                code: None,
+                ..closed.clone()
+            },
+            TrialFigures {
+                slices: None,
+                ..closed.clone()
+            },
+            TrialFigures {
+                most_in_flight: Some(2),
+                ..closed
+            },
+        ] {
+            assert!(!includes_client(&other));
+        }
     }
 }
