@@ -61,18 +61,19 @@ func TestAMethodThatStreamsIsGeneratedForAllPrograms(t *testing.T) {
 	if got := compact(t, reply.Verified.Message); got != `{"chan":"a"}` {
 		t.Errorf("a codec made %s", got)
 	}
-	for program, call := range map[string]map[string]any{
-		"grpcgo":  {"protocol": "grpc", "encoding": "protobuf"},
-		"gateway": {"protocol": "rest", "encoding": "protojson"},
-		"nethttp": {"protocol": "rest", "encoding": "json"},
+	const refused = "the method /select/stream has bidirectional streams, and the calls have no streams"
+	for _, serves := range []struct{ program, protocol, encoding, want string }{
+		{"grpcgo", "grpc", "protobuf", refused},
+		{"gateway", "rest", "protojson", refused},
+		// REST carries the method's messages, one in each call.
+		{"nethttp", "rest", "json", ""},
 	} {
-		settings := map[string]any{"contract": 1, "role": "server", "workload": own("select/stream", "{}"), "http": "2",
-			"listen": map[string]any{"transport": "tcp"}}
-		maps.Copy(settings, call)
-		said := startSubject(t, filepath.Join(folder, program), settings)
-		const want = "the method /select/stream has bidirectional streams, and the calls have no streams"
-		if said.ready.Error != want {
-			t.Errorf("%s: %q, and not %q", program, said.ready.Error, want)
+		said := startSubject(t, filepath.Join(folder, serves.program), map[string]any{
+			"contract": 1, "role": "server", "workload": own("select/stream", "{}"), "http": "2",
+			"protocol": serves.protocol, "encoding": serves.encoding, "listen": map[string]any{"transport": "tcp"},
+		})
+		if said.ready.Error != serves.want {
+			t.Errorf("%s: %q, and not %q", serves.program, said.ready.Error, serves.want)
 		}
 	}
 }
