@@ -8,6 +8,7 @@ use super::order::{GroupMember, PlacementGroup, Rounds, trials};
 use super::slices::{compared, rotations};
 use super::{Claim, Metric, Pair, Plan, Variant};
 use crate::settings::{Placement, Target};
+use crate::words::Named as _;
 
 /// A plan whose trials have not been generated yet.
 #[derive(Debug, Clone)]
@@ -45,6 +46,27 @@ pub(crate) enum DraftError {
     /// A variant has the name that the A/A copy needs.
     #[error("the name \"{0}\" is taken by the A/A pair; rename this variant")]
     Taken(String),
+    /// A pair or claim is about stages of a unary call that another one compares with streams.
+    #[error(
+        "{} does not exist for \"{variant}\", which is also compared with streams and so timed as they are; \
+         compare the two in different studies, or use another metric", metric.as_str()
+    )]
+    NoStages {
+        /// The name of the variant.
+        variant: String,
+        /// The metric.
+        metric: Metric,
+    },
+}
+
+impl DraftError {
+    /// The variant that it is about, if it is about one.
+    pub(crate) fn variant(&self) -> Option<&str> {
+        match self {
+            Self::Empty => None,
+            Self::Taken(variant) | Self::NoStages { variant, .. } => Some(variant),
+        }
+    }
 }
 
 /// The suffix of the name of a variant's second copy.
@@ -141,6 +163,7 @@ impl Draft {
         }
         self.number_twins();
         self.mark_beside_streams();
+        self.check_stages()?;
         if self.variants.is_empty() {
             return Err(DraftError::Empty);
         }
@@ -186,6 +209,32 @@ impl Draft {
                 call.beside_streams = call.stream.is_none() && beside.contains(&variant.name);
             }
         }
+    }
+
+    /// Refuses metrics of stages for the calls that are not timed in stages because of another comparison.
+    fn check_stages(&self) -> Result<(), DraftError> {
+        let Plan { pairs, claims, .. } = &self.plan;
+        let pairs = pairs
+            .iter()
+            .map(|pair| (pair.metric, [&pair.of, &pair.against]));
+        let claims = claims
+            .iter()
+            .map(|claim| (claim.metric, [&claim.of, &claim.against]));
+        let stages = pairs
+            .chain(claims)
+            .filter(|(metric, _)| metric.needs_stages());
+        for (metric, names) in stages {
+            let beside = self.variants.iter().find(|(variant, _)| {
+                let call =
+                    matches!(&variant.settings.target, Target::Call(call) if call.beside_streams);
+                call && names.contains(&&variant.name)
+            });
+            if let Some((variant, _)) = beside {
+                let variant = variant.name.clone();
+                return Err(DraftError::NoStages { variant, metric });
+            }
+        }
+        Ok(())
     }
 
     /// Numbers pairs that would otherwise have the same name: two questions may be about the same two variants.

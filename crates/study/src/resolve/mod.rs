@@ -38,7 +38,7 @@ use crate::file::{Layer, Part, ServiceWritten, StudyFile};
 use crate::objective::Objective;
 use crate::only;
 use crate::plan::check::MAX_TRIALS;
-use crate::plan::draft::{Control, Draft, DraftError};
+use crate::plan::draft::{Control, Draft};
 use crate::plan::order::Rounds;
 use crate::plan::{Plan, SLICE_US, StackNeeds, Variant};
 use crate::read::{Time, value};
@@ -304,8 +304,10 @@ impl Resolver<'_> {
             )));
         }
         let plan = draft.finish().map_err(|error| {
-            let is_taken = |one: &&Combined| matches!(&error, DraftError::Taken(name) if one.variant.name == *name);
-            let place = combined.iter().find(is_taken).map(|one| one.span.clone());
+            let variant = combined
+                .iter()
+                .find(|one| error.variant() == Some(&*one.variant.name));
+            let place = variant.map(|one| one.span.clone());
             self.at(place, error.to_string())
         });
         plan.map(|mut plan| {

@@ -13,7 +13,7 @@ use crate::scale;
 use crate::setting::{Key, Misfit};
 use crate::settings::{
     CallOptions, CodecWork, ConnectionUse, HttpVersion, LiveCall, Protocol, Schedule, Settings,
-    Stop, SubjectCall, Target, Transport,
+    Stop, Style, SubjectCall, Target, Transport,
 };
 use crate::words::{Named as _, format_time};
 
@@ -202,6 +202,14 @@ impl<'r, 'a> Check<'r, 'a> {
             // A stack without styles is not a client, and is refused later for that reason.
             let first = styles.first().filter(|_| !self.says(Key::Style));
             client.style = first.copied().unwrap_or(client.style);
+            let server_streams = call
+                .stream
+                .is_some_and(|stream| stream.form().server_streams());
+            if server_streams && client.style == Style::Future {
+                let message =
+                    "a future has one response, and the stream has many; write another style";
+                return Err(self.error(Some(Key::Style), message));
+            }
         }
         Ok(())
     }

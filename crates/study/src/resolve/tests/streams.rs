@@ -43,6 +43,9 @@ fn a_stream_that_nothing_carries_is_refused() {
     assert_snapshot!(refused("protocol = \"grpc\"\nstream = \"server\"\nin-turn = true"), @r#"my.toml:7:11: variant "base": only the messages of a bidirectional stream can be sent in turn"#);
     assert_snapshot!(refused("protocol = \"grpc\"\nstream = \"server\"\ncold-calls = 5"), @r#"my.toml:7:14: variant "base": "cold-calls" times the first unary calls; leave it out for streams"#);
     assert_snapshot!(refused("protocol = \"rest\"\nstream = \"sse\"\ncompression = \"gzip\""), @r#"my.toml:6:10: variant "base": a stream of text is not compressed; leave the compression of responses out"#);
+    let by_future =
+        "client = \"python/http\"\nprotocol = \"grpc\"\nstream = \"server\"\nstyle = \"future\"";
+    assert_snapshot!(refused(by_future), @r#"my.toml:8:9: variant "base": a future has one response, and the stream has many; write another style"#);
 }
 
 #[test]
@@ -61,6 +64,17 @@ fn a_metric_that_a_stream_does_not_have_is_refused() {
     assert_snapshot!(two("message-latency"), @r#"my.toml:12:6: message-latency does not exist for a client stream, which "up" is; use another metric"#);
     assert_snapshot!(two("first-message"), @r#"my.toml:12:6: first-message does not exist for a client stream, which "up" is; use another metric"#);
     assert_snapshot!(two("decode-time"), @r#"my.toml:12:6: decode-time exists only with one unary call in flight, and "up" streams; use another metric"#);
+}
+
+#[test]
+fn stages_of_a_call_that_is_compared_with_streams_are_refused() {
+    let asked = refused(&items(
+        "protocol = \"grpc\"\n[[variants]]\nname = \"stream\"\nstream = \"server\"\n[[variants]]\nname = \"call\"\n\
+         [[variants]]\nname = \"far\"\n\
+         [[pairs]]\nof = \"stream\"\nagainst = \"call\"\n\
+         [[pairs]]\nof = \"far\"\nagainst = \"call\"\nmetric = \"decode-time\"",
+    ));
+    assert_snapshot!(asked, @r#"my.toml:10:8: decode-time does not exist for "call", which is also compared with streams and so timed as they are; compare the two in different studies, or use another metric"#);
 }
 
 #[test]
