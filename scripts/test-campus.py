@@ -20,7 +20,7 @@ WINDOW = "[60s]"
 # Users log in and begin their first tasks before rpcgauge starts to count. Prometheus includes these requests and their
 # waits, which are the longest of all, because the connection pools are still being filled; the usual mean is microseconds.
 # Prometheus extrapolates by up to half a scrape at each end, and differently for a sum and a count near zero.
-TOLERANCE = [("Requests per second", 0.8, 1.2), ("Waiting for ", 0.67, 10), ("", 0.95, 1.05)]
+TOLERANCE = [("Requests per second", 0.8, 1.2), ("Waiting for ", 0.67, 10), ("", 0.9, 1.1)]
 
 RATE = re.compile(r"rate\((?P<metric>\w+?)(?P<what>_sum|_count|)\{job=\"(?P<job>\w+)\"")
 UNITS = {"ns": 1e-9, "µs": 1e-6, "ms": 1e-3, "s": 1, "B": 1, "kB": 1e3}
