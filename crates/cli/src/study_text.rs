@@ -20,8 +20,12 @@ pub(crate) struct StudyText {
 }
 
 /// Keys whose names differ from their options, with the option's name; empty if the key has no
-/// option.
-const OPTIONS: [(&str, &str); 22] = [
+/// option. A dotted key is that of the second target.
+const OPTIONS: [(&str, &str); 26] = [
+    ("service.data", "--vs-data"),
+    ("service.rows", "--vs-rows"),
+    ("service.proto", "--vs-proto"),
+    ("service.http-method", "--vs-request-method"),
     ("command", "--call"),
     ("question", ""),
     ("server", "--stack"),
@@ -137,8 +141,10 @@ impl StudyText {
         let before: String = line.chars().take(place.column - 1).collect();
         // In an inline table or list, the key is the last one before the error's position.
         let key = before.rsplit_once(" = ").map_or("", |(keys, _)| keys);
-        let key = key.rsplit([' ', '{', '.']).next().unwrap_or_default();
-        let known = OPTIONS.iter().find(|(known, _)| *known == key);
+        let dotted = key.rsplit([' ', '{']).next().unwrap_or_default();
+        let key = dotted.rsplit('.').next().unwrap_or_default();
+        let known = |name: &str| OPTIONS.iter().find(|(known, _)| *known == name);
+        let known = known(dotted).or_else(|| known(key));
         let is_ramp = key == "rate" && line.contains('"');
         let option = match known {
             _ if is_ramp => "--ramp".to_owned(),
@@ -191,6 +197,8 @@ mod tests {
         assert_eq!(shown(&[("protocol", "grpc")]), "it is wrong");
         assert_eq!(shown(&[("compression", "gzip")]), "it is wrong");
         assert_eq!(shown(&[("deadline", "1s")]), "--deadline: it is wrong");
+        assert_eq!(shown(&[("data", "@x")]), "--data: it is wrong");
+        assert_eq!(shown(&[("service.data", "@x")]), "--vs-data: it is wrong");
     }
 
     #[test]
