@@ -9,7 +9,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// The sibling crates that each crate's own code may use. Tests may use more.
-const ALLOWED: [(&str, &[&str]); 14] = [
+const ALLOWED: [(&str, &[&str]); 15] = [
     ("rpcgauge-contract", &["rpcgauge-message", "rpcgauge-trial"]),
     ("rpcgauge-message", &[]),
     ("rpcgauge-wire", &[]),
@@ -38,7 +38,11 @@ const ALLOWED: [(&str, &[&str]); 14] = [
             "rpcgauge-trial",
         ],
     ),
-    ("rpcgauge-report", &["rpcgauge-study", "rpcgauge-stats"]),
+    ("rpcgauge-model", &["rpcgauge-trial"]),
+    (
+        "rpcgauge-report",
+        &["rpcgauge-model", "rpcgauge-study", "rpcgauge-stats"],
+    ),
     (
         "rpcgauge-conformance",
         &[

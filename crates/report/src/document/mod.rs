@@ -13,6 +13,7 @@ mod groups;
 mod links;
 mod live;
 mod messages;
+mod networks;
 mod parts;
 mod processes;
 mod run;
@@ -284,6 +285,7 @@ impl Document {
     pub(crate) fn of(findings: &Findings) -> Self {
         let is_single_load = findings.live().count() == 1;
         let mut sections = decision::sections(findings);
+        sections.extend(networks::sections(findings));
         sections.extend(live::listings(findings));
         sections.push(live::objectives(findings));
         if !is_single_load {

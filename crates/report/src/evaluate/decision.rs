@@ -7,11 +7,13 @@ use rpcgauge_study::record::CodeKind;
 use rpcgauge_study::settings::{Placement, REFERENCE, Schedule, SubjectCall, Target, Transport};
 
 use super::compare::Blocks;
+use super::network::{Computable, networks};
 use crate::by_key;
 use crate::findings::VariantFindings;
 use crate::findings::decision::{
     Best, Decision, MetricVerdict, NotShown, PlacementDecision, Saving,
 };
+use crate::findings::network::PaysBelow;
 use crate::findings::verdict::{Outcome, PlacementVerdict, Withheld};
 use crate::metric;
 
@@ -129,7 +131,6 @@ impl Candidates<'_> {
         let others = others
             .iter()
             .filter_map(|place| self.under(&measured, *place));
-        let placements = std::iter::once(own).chain(others).collect();
         let calls = || self.all.iter().map(|one| one.call);
         let one_at_a_time =
             |call: &SubjectCall| matches!(call.options.schedule, Schedule::Closed { in_flight: 1 });
@@ -156,18 +157,48 @@ impl Candidates<'_> {
         let names = |all: &[Candidate<'_>]| all.iter().map(Candidate::name).collect();
         let is_left_out = |one: &&Candidate<'_>| measured.iter().all(|m| m.index != one.index);
         let left_out: Vec<_> = self.all.iter().filter(is_left_out).copied().collect();
+        let computable = measured.iter().filter_map(|one| {
+            let figures = one.findings.figures(own.placement)?;
+            let computable = Computable::new(&one.findings.name, one.call, figures)?;
+            Some((*one, computable))
+        });
+        let computable: Vec<_> = computable.collect();
+        let pays_below = self.pays_below(&computable, &own);
+        let computable: Vec<_> = computable.into_iter().map(|(_, one)| one).collect();
         Some(Decision {
             group: self.all.first()?.findings.group.clone(),
             headline: self.headline,
             called: self.called(plan),
             variants: names(&measured),
             left_out: names(&left_out),
-            placements,
+            placements: std::iter::once(own).chain(others).collect(),
             not_shown: not_shown
                 .into_iter()
                 .filter_map(|(what, is_so)| is_so.then_some(what))
                 .collect(),
+            networks: networks(&computable),
+            pays_below,
         })
+    }
+
+    /// Where variants that move fewer bytes than the choice take less time.
+    fn pays_below(
+        &self,
+        all: &[(Candidate<'_>, Computable<'_>)],
+        own: &PlacementDecision,
+    ) -> Vec<PaysBelow> {
+        let is_choice = |one: &Candidate<'_>| own.choice.as_ref() == Some(&one.findings.name);
+        let Some((choice, computed)) = all.iter().find(|(one, _)| is_choice(one)) else {
+            return Vec::new();
+        };
+        let others = all.iter().filter(|(one, _)| !is_choice(one));
+        let below = others.filter_map(|(one, other)| {
+            let verdict = self.judge(one, choice, Metric::LatencyP50, own.placement);
+            let is_judged = !matches!(verdict.outcome, Outcome::NoVerdict { .. });
+            let estimate = verdict.estimate.filter(|_| is_judged);
+            other.pays_below(computed, estimate.as_ref())
+        });
+        below.collect()
     }
 
     /// What they call and, of streams, with how many messages.

@@ -16,6 +16,7 @@ mod compare;
 mod decision;
 mod heat_map;
 mod link;
+mod network;
 mod objective;
 mod parts;
 mod processes;

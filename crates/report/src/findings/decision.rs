@@ -4,6 +4,7 @@ use rpcgauge_study::plan::Metric;
 use rpcgauge_study::settings::Placement;
 use serde::Serialize;
 
+use super::network::{NetworkFindings, PaysBelow};
 use super::verdict::PlacementVerdict;
 
 /// A decision among variants that make the same calls in different ways.
@@ -25,6 +26,13 @@ pub struct Decision {
     pub placements: Vec<PlacementDecision>,
     /// What this run does not show, although it could change the decision.
     pub not_shown: Vec<NotShown>,
+    /// How long the calls would take over networks that the run does not have. Computed, not measured; empty unless
+    /// at least two variants made unary calls over TCP on loopback, one at a time over connections that are kept.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub networks: Vec<NetworkFindings>,
+    /// Where variants that move fewer bytes take less time than the choice. Computed, not measured.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pays_below: Vec<PaysBelow>,
 }
 
 /// A decision under one placement.

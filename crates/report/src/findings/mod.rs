@@ -9,6 +9,7 @@ pub mod decision;
 pub mod describe;
 mod figures;
 mod link;
+pub mod network;
 pub mod objective;
 pub mod processes;
 pub mod spikes;

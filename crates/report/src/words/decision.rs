@@ -192,11 +192,13 @@ fn saving(saving: &Saving) -> Vec<String> {
     sentences
 }
 
-/// The variant with the fewest bytes, if that is not the choice: over a slow network, it may be the better one.
+/// The variant with the fewest bytes, if that is not the choice: over a slow network, which the report does not compute, it
+/// may be the better one.
 fn fewest_bytes(decision: &Decision, under: &PlacementDecision) -> Option<String> {
     let best = under.best.last().filter(|best| {
         matches!(best.metric, Metric::CallBytes | Metric::ResponseBytes)
             && decision.not_shown.contains(&NotShown::Network)
+            && decision.networks.is_empty()
     })?;
     let is_other = under
         .choice

@@ -1,0 +1,152 @@
+//! The computed times of a decision's calls over other networks.
+
+use super::{Block, Column, Item, Section, Shown, Table, with_head};
+use crate::findings::Findings;
+use crate::findings::decision::Decision;
+use crate::findings::network::{ComputedTimes, NetworkFindings, PaysBelow};
+use crate::units;
+
+/// The networks of the only decision. Of several, none: their tables would be longer than the rest of the report.
+pub(super) fn sections(findings: &Findings) -> Vec<Section> {
+    let [decision] = &findings.decisions[..] else {
+        return Vec::new();
+    };
+    let rows = decision
+        .networks
+        .first()
+        .map_or(&[][..], |network| &network.variants);
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let sentences = decision.pays_below.iter();
+    let sentences = sentences.filter_map(|one| Some(Item::plain(sentence(decision, one)?.into())));
+    let kept = table(
+        decision,
+        rows,
+        |of| Some(of.kept_ns),
+        &[HOW_TO_READ.to_owned(), legend(decision)],
+    );
+    let new = table(decision, rows, |of| of.new_ns, &[NEW_CONNECTION.to_owned()]);
+    let section = |id, title, shown, blocks| Section::new(id, title, shown, blocks);
+    vec![
+        section(
+            "networks",
+            "Over other networks (computed, not measured)",
+            Shown::Always,
+            [kept]
+                .into_iter()
+                .chain(Block::list(sentences))
+                .collect::<Vec<_>>(),
+        ),
+        section(
+            "new-connections",
+            "Over other networks with a new connection for each call (computed, not measured)",
+            Shown::InFiles,
+            vec![new],
+        ),
+    ]
+}
+
+fn table(
+    decision: &Decision,
+    rows: &[ComputedTimes],
+    time: fn(&ComputedTimes) -> Option<f64>,
+    notes: &[String],
+) -> Block {
+    let networks = (0..).zip(&decision.networks);
+    let columns = networks.map(|(rank, network)| Column {
+        title: network.name.clone().into(),
+        ..Column::number("", rank)
+    });
+    let mut table = Table {
+        columns: [Column::text("variant", 0)]
+            .into_iter()
+            .chain(columns)
+            .collect(),
+        notes: notes.to_vec(),
+        ..Table::default()
+    };
+    table.add_group(rows.iter().map(|ComputedTimes { variant, .. }| {
+        let times = decision.networks.iter().map(|network| {
+            let of = network.variants.iter().find(|one| one.variant == *variant);
+            of.and_then(time).map_or_else(units::none, units::time)
+        });
+        with_head(variant.clone(), times)
+    }));
+    Block::Table(table)
+}
+
+const HOW_TO_READ: &str = "computed from the median over loopback and the bytes of a call, by the model in docs/map.md: a \
+    connection that has carried such calls before, without losses";
+
+const NEW_CONNECTION: &str = "TCP's handshake, that of TLS if calls use it, and slow start; without the CPU time of opening a \
+    connection. –: a queue of the network would overflow, which the model leaves out";
+
+/// What the networks are, and how to measure over them.
+fn legend(decision: &Decision) -> String {
+    let networks = decision.networks.iter().map(|network| {
+        format!(
+            "{}: {}, round trip {} (--link {})",
+            network.name,
+            rate(network),
+            round_trip(network),
+            network.link
+        )
+    });
+    crate::words::joined(networks, "; ")
+}
+
+fn round_trip(network: &NetworkFindings) -> String {
+    units::round_time(network.round_trip_ns as f64)
+}
+
+fn rate(network: &NetworkFindings) -> String {
+    let mbit = network.bits_per_second / 1_000_000;
+    if mbit < 1_000 {
+        format!("{mbit} Mbit/s")
+    } else {
+        format!("{} Gbit/s", mbit / 1_000)
+    }
+}
+
+/// Where a variant pays; `None` if it is not slower over loopback.
+fn sentence(decision: &Decision, pays: &PaysBelow) -> Option<String> {
+    let choice = decision.placements.first()?.choice.as_ref()?;
+    let mbit = |bits: f64| units::number(bits / 1e6);
+    let interval = pays.interval.map(|(low, high)| {
+        let high = high.map_or_else(|| "no limit".to_owned(), mbit);
+        format!(" [{}, {high}]", mbit(low))
+    });
+    Some(format!(
+        "Below {} Mbit/s{}, {} takes less time than {choice}.",
+        mbit(pays.rate?),
+        interval.unwrap_or_default(),
+        pays.variant
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_decision_shows_its_calls_over_other_networks() {
+        let findings = crate::fixture::findings(&crate::fixture::two(2.0).build());
+        let mut decision = findings.decisions[0].clone();
+        assert_eq!(decision.networks.len(), 4);
+        let texts: Vec<String> = decision.networks.iter().map(rate).collect();
+        assert_eq!(texts, ["10 Gbit/s", "1 Gbit/s", "100 Mbit/s", "20 Mbit/s"]);
+        decision.pays_below = vec![PaysBelow {
+            variant: "gzip".to_owned(),
+            rate: Some(1.5e8),
+            interval: Some((1.2e8, None)),
+        }];
+        let said = sentence(&decision, &decision.pays_below[0]);
+        assert_eq!(
+            said.as_deref(),
+            Some("Below 150 Mbit/s [120, no limit], gzip takes less time than grpc.")
+        );
+        decision.pays_below[0].rate = None;
+        assert_eq!(sentence(&decision, &decision.pays_below[0]), None);
+    }
+}

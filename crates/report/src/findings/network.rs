@@ -1,0 +1,45 @@
+//! The types of computed times: how long a decision's calls would take over other networks.
+
+use serde::Serialize;
+
+/// How long calls would take over a network. This is computed from what they take over loopback, the bytes that they move
+/// and a model of the network (docs/map.md), and not measured.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct NetworkFindings {
+    /// What it is like.
+    pub name: String,
+    /// The network in the notation of `--link`, which measures over it.
+    pub link: String,
+    /// Its rate in each direction, bit/s.
+    pub bits_per_second: u64,
+    /// Its round trip, ns.
+    pub round_trip_ns: u64,
+    /// The time of each of the decision's variants that can use a network.
+    pub variants: Vec<ComputedTimes>,
+}
+
+/// The times of one variant's calls over a network.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ComputedTimes {
+    /// Its name.
+    pub variant: String,
+    /// The median time of a call over a connection that has carried such calls before, ns.
+    pub kept_ns: f64,
+    /// The median time of a call that opens its connection, without the CPU time of opening it, ns. Absent if a queue of the
+    /// network overflows, so that it cannot be computed.
+    pub new_ns: Option<f64>,
+}
+
+/// Below which rate a variant that moves fewer bytes takes less time than the choice, over connections that are kept.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct PaysBelow {
+    /// The variant.
+    pub variant: String,
+    /// The rate in bit/s at which both take the same time; absent if the variant is not slower over loopback.
+    pub rate: Option<f64>,
+    /// The rates that the interval of the latencies' ratio allows, bit/s; the second one is absent if there is no limit.
+    pub interval: Option<(f64, Option<f64>)>,
+}
