@@ -14,6 +14,12 @@ impl Arguments {
         Self(std::env::args().skip(1).collect())
     }
 
+    /// These arguments.
+    #[cfg(test)]
+    pub(crate) fn of<'a>(arguments: impl Iterator<Item = &'a str>) -> Self {
+        Self(arguments.map(str::to_owned).collect())
+    }
+
     /// Consumes the first argument, a word.
     ///
     /// # Errors

@@ -54,6 +54,11 @@ impl Behaviour {
         }
     }
 
+    /// Whether it refuses calls.
+    pub(crate) fn refuses(&self) -> bool {
+        matches!(self, Self::Stall(stall) if stall.refuse_one_in > 0)
+    }
+
     /// Whether responses have due times and calls are recorded.
     pub fn is_timed(&self) -> bool {
         !matches!(self, Self::Bare)
@@ -152,10 +157,6 @@ impl Stall {
 }
 
 /// A delay for each call, from a known distribution.
-///
-/// The n-th call is delayed by the quantile at the fractional part of n times the golden ratio. This sequence
-/// fills the distribution evenly, so the truth needs no sampling: after N calls, each percentile is accurate to
-/// about 1/N.
 #[derive(Debug, Clone)]
 pub struct Delay {
     shape: Shape,
@@ -164,32 +165,41 @@ pub struct Delay {
 
 impl Delay {
     fn next(&mut self) -> Nanos {
-        // 2^64 divided by the golden ratio. The product wraps around just like the fractional part.
-        const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
         self.calls += 1;
-        let part = self.calls.wrapping_mul(STEP) as f64 / 2f64.powi(64);
-        self.shape.quantile(part)
+        self.shape.nth(self.calls)
     }
 }
 
-#[derive(Debug, Clone, PartialEq)]
-enum Shape {
+/// A distribution of times.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Shape {
+    /// Always the same.
     Constant(Nanos),
+    /// Every time in a range equally often.
     Uniform {
+        /// The shortest time.
         low: Nanos,
+        /// The longest time.
         high: Nanos,
     },
+    /// One of two times.
     Bimodal {
+        /// The shorter time.
         low: Nanos,
+        /// The longer time.
         high: Nanos,
+        /// The fraction of longer times.
         high_part: f64,
     },
 }
 
 impl Shape {
     /// Parses `constant:10ms`, `uniform:5ms:25ms` or `bimodal:5ms:50ms:0.2`. The last number is the fraction of
-    /// calls with the longer delay.
-    fn read(text: &str) -> Result<Self, String> {
+    /// longer times.
+    ///
+    /// # Errors
+    /// If it does not have this form.
+    pub fn read(text: &str) -> Result<Self, String> {
         let parts: Vec<&str> = text.split(':').collect();
         let shape = match parts[..] {
             ["constant", delay] => Self::Constant(duration(delay)?),
@@ -207,11 +217,20 @@ impl Shape {
             _ => return Err(format!("{text} is not a distribution")),
         };
         match shape {
-            Self::Uniform { low, high } | Self::Bimodal { low, high, .. } if low > high => Err(
-                format!("{text}: the first delay must not exceed the second"),
-            ),
+            Self::Uniform { low, high } | Self::Bimodal { low, high, .. } if low > high => {
+                Err(format!("{text}: the first time must not exceed the second"))
+            }
             shape => Ok(shape),
         }
+    }
+
+    /// The n-th time: the quantile at the fractional part of n times the golden ratio. This sequence fills the
+    /// distribution evenly, so the truth needs no sampling: after N times, each percentile is accurate to about
+    /// 1/N.
+    pub(crate) fn nth(&self, n: u64) -> Nanos {
+        // 2^64 divided by the golden ratio. The product wraps around just like the fractional part.
+        const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+        self.quantile(n.wrapping_mul(STEP) as f64 / 2f64.powi(64))
     }
 
     fn quantile(&self, part: f64) -> Nanos {

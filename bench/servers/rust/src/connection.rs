@@ -36,6 +36,7 @@ pub(crate) enum Life {
 #[derive(Debug)]
 pub(crate) struct Connection {
     socket: TcpStream,
+    calls_stream: bool,
     speech: Speech,
     input: Vec<u8>,
     /// The number of bytes at the front of `input` that have been processed.
@@ -48,9 +49,11 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(socket: TcpStream) -> Self {
+    /// A new connection, whose calls may be streams of messages.
+    pub(crate) fn new(socket: TcpStream, calls_stream: bool) -> Self {
         Self {
             socket,
+            calls_stream,
             speech: Speech::Unknown,
             input: Vec::new(),
             taken: 0,
@@ -91,10 +94,14 @@ impl Connection {
             match &mut self.speech {
                 Speech::Unknown => match recognise(input) {
                     None => return Ok(None),
+                    Some(false) if self.calls_stream => {
+                        return Err("HTTP/1.1, which has no streams here");
+                    }
                     Some(false) => self.speech = Speech::Http1 { is_busy: false },
                     Some(true) => {
                         self.taken += PREFACE.len();
-                        self.speech = Speech::Http2(Http2::new(&mut self.output));
+                        self.speech =
+                            Speech::Http2(Http2::new(&mut self.output, self.calls_stream));
                     }
                 },
                 Speech::Http1 { is_busy: true } if input.is_empty() => return Ok(None),
@@ -138,25 +145,58 @@ impl Connection {
         }
     }
 
+    /// Adds messages to the response of a streaming call, and its end if it `ends`. Returns whether the call is open.
+    pub(crate) fn send(
+        &mut self,
+        stream: Stream,
+        messages: u64,
+        ends: bool,
+        record: &mut Record,
+    ) -> bool {
+        let Speech::Http2(http2) = &mut self.speech else {
+            return false;
+        };
+        let is_open = http2.send(stream, messages, ends);
+        record.messages += http2.write_streams(&mut self.output);
+        is_open
+    }
+
+    /// When a message of a stream is due that could be sent at `at`, but not before those that precede it; `None` if
+    /// the call is over.
+    pub(crate) fn in_order(&mut self, stream: Stream, at: Nanos) -> Option<Nanos> {
+        match &mut self.speech {
+            Speech::Http2(http2) => http2.in_order(stream, at),
+            Speech::Unknown | Speech::Http1 { .. } => None,
+        }
+    }
+
     /// Schedules the last response to be recorded once it is written.
     pub(crate) fn record_when_written(&mut self, call: Answered) {
         self.unwritten.push(call);
     }
 
-    /// Writes the output, in a single write if the kernel accepts all of it. Returns whether everything was
-    /// written. If not, call it again when the socket is writable.
+    /// Writes the output, in a single write if the kernel accepts all of it, and what streams then still send.
+    /// Returns whether everything was written. If not, call it again when the socket is writable.
     pub(crate) fn write(&mut self, record: &mut Record) -> io::Result<bool> {
-        while self.written < self.output.len() {
-            match self.socket.write(&self.output[self.written..]) {
-                Ok(n) => self.written += n,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
+        loop {
+            while self.written < self.output.len() {
+                match self.socket.write(&self.output[self.written..]) {
+                    Ok(n) => self.written += n,
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            record.written_bytes += self.written as u64;
+            self.output.clear();
+            self.written = 0;
+            if let Speech::Http2(http2) = &mut self.speech {
+                record.messages += http2.write_streams(&mut self.output);
+            }
+            if self.output.is_empty() {
+                break;
             }
         }
-        record.written_bytes += self.written as u64;
-        self.output.clear();
-        self.written = 0;
         if !self.unwritten.is_empty() {
             let now = clock::now();
             for call in self.unwritten.drain(..) {
@@ -206,7 +246,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         arrival::stamp(&listener).unwrap();
         let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        (Connection::new(listener.accept().unwrap().0), client)
+        (Connection::new(listener.accept().unwrap().0, false), client)
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! gRPC over HTTP/2, to the extent needed to respond to every unary call with the same message.
+//! gRPC over HTTP/2, to the extent needed to respond to every call with the same message, or with streams of it.
 //!
 //! Header blocks are not decoded because the response does not depend on them. The responses' own header blocks
 //! do not use the dynamic table, so neither side's table matters.
@@ -6,6 +6,8 @@
 use std::collections::VecDeque;
 
 use crate::behaviour::Response;
+use crate::clock::Nanos;
+use crate::streams::Streams;
 
 /// The client's connection preface (RFC 9113, 3.4).
 pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -17,7 +19,7 @@ const FRAME_HEADER_BYTES: usize = 9;
 const MAX_FRAME_BYTES: usize = 16_384;
 
 /// The initial size of a window, before any setting or update (RFC 9113, 6.9.2).
-const FIRST_WINDOW: i64 = 65_535;
+pub(crate) const FIRST_WINDOW: i64 = 65_535;
 
 /// The maximum size of a window (RFC 9113, 6.9.1).
 const MAX_WINDOW: u32 = (1 << 31) - 1;
@@ -25,27 +27,31 @@ const MAX_WINDOW: u32 = (1 << 31) - 1;
 /// The number of received bytes after which the connection's window is updated.
 const REFILL_BYTES: u32 = 1 << 30;
 
-const DATA: u8 = 0;
-const HEADERS: u8 = 1;
+pub(crate) const DATA: u8 = 0;
+pub(crate) const HEADERS: u8 = 1;
 const RST_STREAM: u8 = 3;
 const SETTINGS: u8 = 4;
 const PING: u8 = 6;
 const WINDOW_UPDATE: u8 = 8;
 const CONTINUATION: u8 = 9;
 
-const END_STREAM: u8 = 1;
+pub(crate) const END_STREAM: u8 = 1;
 const ACK: u8 = 1;
-const END_HEADERS: u8 = 4;
+pub(crate) const END_HEADERS: u8 = 4;
+const PADDED: u8 = 8;
 
 const INITIAL_WINDOW_SIZE: u16 = 4;
 
 /// `HelloReply { message: "Hello, world." }` from contract/proto/hello.proto as a gRPC message: the
 /// uncompressed flag, 4 bytes of length, then field 1 with its 13 bytes.
-const MESSAGE: &[u8] = b"\0\0\0\0\x0f\x0a\x0dHello, world.";
+pub(crate) const MESSAGE: &[u8] = b"\0\0\0\0\x0f\x0a\x0dHello, world.";
 
 /// `:status: 200` and `content-type: application/grpc`: index 8, and index 31 for the name, in the static table
 /// (RFC 7541, appendix A).
-const HEAD_BLOCK: &[u8] = b"\x88\x0f\x10\x10application/grpc";
+pub(crate) const HEAD_BLOCK: &[u8] = b"\x88\x0f\x10\x10application/grpc";
+
+/// `grpc-status: 0`, as a literal.
+pub(crate) const OK_BLOCK: &[u8] = b"\0\x0bgrpc-status\x010";
 
 /// A stream identifier.
 pub(crate) type Stream = u32;
@@ -53,8 +59,14 @@ pub(crate) type Stream = u32;
 /// What a client's frame completes.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Incoming {
-    /// A complete call.
+    /// A complete unary call.
     Call(Stream),
+    /// Messages of a streaming call, and whether they are its last.
+    Messages {
+        stream: Stream,
+        count: u64,
+        ends: bool,
+    },
     /// The client's cancellation of a call.
     Cancel(Stream),
 }
@@ -68,14 +80,16 @@ pub(crate) struct Http2 {
     received: u32,
     /// Whether the unfinished header block, if there is one, ends the stream.
     unfinished_head: Option<bool>,
-    /// Streams whose responses are waiting for the client's window.
+    /// Streams whose unary responses are waiting for the client's window.
     waiting: VecDeque<Stream>,
+    /// The open streams, if calls stream.
+    streams: Option<Streams>,
 }
 
 impl Http2 {
     /// Writes the server's preface. It makes the windows so large that streams need no updates, and the
-    /// connection only a few.
-    pub(crate) fn new(out: &mut Vec<u8>) -> Self {
+    /// connection only a few. Calls may be streams of messages.
+    pub(crate) fn new(out: &mut Vec<u8>, calls_stream: bool) -> Self {
         frame(
             out,
             SETTINGS,
@@ -93,6 +107,7 @@ impl Http2 {
             received: 0,
             unfinished_head: None,
             waiting: VecDeque::new(),
+            streams: calls_stream.then(Streams::new),
         }
     }
 
@@ -133,35 +148,44 @@ impl Http2 {
         let has = |flag: u8| flags & flag != 0;
         match kind {
             HEADERS if !has(END_HEADERS) => self.unfinished_head = Some(has(END_STREAM)),
-            HEADERS => return Ok(has(END_STREAM).then_some(Incoming::Call(stream))),
+            HEADERS => return Ok(self.opened(stream, has(END_STREAM))),
             CONTINUATION if has(END_HEADERS) => {
                 let ends = self
                     .unfinished_head
                     .take()
                     .ok_or("a CONTINUATION frame without a HEADERS frame")?;
-                return Ok(ends.then_some(Incoming::Call(stream)));
+                return Ok(self.opened(stream, ends));
             }
+            DATA if has(PADDED) => return Err("a padded DATA frame"),
             DATA => {
                 self.received += payload.len() as u32;
                 if self.received >= REFILL_BYTES {
                     frame(out, WINDOW_UPDATE, 0, 0, &[&self.received.to_be_bytes()]);
                     self.received = 0;
                 }
-                return Ok(has(END_STREAM).then_some(Incoming::Call(stream)));
+                return Ok(self.received(stream, payload, has(END_STREAM)));
             }
             RST_STREAM => {
                 self.waiting.retain(|&waiting| waiting != stream);
+                if let Some(streams) = &mut self.streams {
+                    streams.close(stream);
+                }
                 return Ok(Some(Incoming::Cancel(stream)));
             }
             SETTINGS if !has(ACK) => {
-                check_settings(payload)?;
+                self.apply_settings(payload)?;
                 frame(out, SETTINGS, ACK, 0, &[]);
             }
             PING if !has(ACK) => frame(out, PING, ACK, 0, &[payload]),
-            WINDOW_UPDATE if stream == 0 => {
-                if payload.len() != 4 {
-                    return Err("a WINDOW_UPDATE frame of the wrong size");
+            WINDOW_UPDATE if payload.len() != 4 => {
+                return Err("a WINDOW_UPDATE frame of the wrong size");
+            }
+            WINDOW_UPDATE if stream != 0 => {
+                if let Some(streams) = &mut self.streams {
+                    streams.update_window(stream, number(payload));
                 }
+            }
+            WINDOW_UPDATE => {
                 self.send_window += i64::from(number(payload));
                 while self.send_window >= MESSAGE.len() as i64 {
                     let Some(stream) = self.waiting.pop_front() else {
@@ -173,6 +197,73 @@ impl Http2 {
             _ => {}
         }
         Ok(None)
+    }
+
+    /// Notes that a call was opened, and completed if it `ends`.
+    fn opened(&mut self, stream: Stream, ends: bool) -> Option<Incoming> {
+        if let Some(streams) = &mut self.streams {
+            streams.open(stream);
+        }
+        ends.then(|| self.messages(stream, 0, true))
+    }
+
+    /// Notes a piece of a request. Returns what it completes.
+    fn received(&mut self, stream: Stream, data: &[u8], ends: bool) -> Option<Incoming> {
+        let streams = self.streams.as_mut();
+        let count = streams.map_or(0, |streams| streams.completed(stream, data));
+        (count > 0 || ends).then(|| self.messages(stream, count, ends))
+    }
+
+    fn messages(&self, stream: Stream, count: u64, ends: bool) -> Incoming {
+        match self.streams {
+            None => Incoming::Call(stream),
+            Some(_) => Incoming::Messages {
+                stream,
+                count,
+                ends,
+            },
+        }
+    }
+
+    /// The unary calls' windows are not tracked, so each must be large enough for a response.
+    fn apply_settings(&mut self, payload: &[u8]) -> Result<(), &'static str> {
+        for setting in payload.chunks(6) {
+            if setting.len() != 6 {
+                return Err("a SETTINGS frame of the wrong size");
+            }
+            let (name, value) = (
+                u16::from_be_bytes([setting[0], setting[1]]),
+                number(&setting[2..]),
+            );
+            if name != INITIAL_WINDOW_SIZE {
+                continue;
+            }
+            match &mut self.streams {
+                Some(streams) => streams.set_initial_window(value),
+                None if (value as usize) < MESSAGE.len() => {
+                    return Err("a stream window that is too small for a response");
+                }
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// When a message of a stream is due that could be sent at `at`; see [`Streams::in_order`].
+    pub(crate) fn in_order(&mut self, stream: Stream, at: Nanos) -> Option<Nanos> {
+        self.streams.as_mut()?.in_order(stream, at)
+    }
+
+    /// Adds messages to the response of a streaming call; see [`Streams::send`].
+    pub(crate) fn send(&mut self, stream: Stream, messages: u64, ends: bool) -> bool {
+        let streams = self.streams.as_mut();
+        streams.is_some_and(|streams| streams.send(stream, messages, ends))
+    }
+
+    /// Writes messages of streams as far as the client's windows allow. Returns their number.
+    pub(crate) fn write_streams(&mut self, out: &mut Vec<u8>) -> u64 {
+        let streams = self.streams.as_mut();
+        streams.map_or(0, |streams| streams.write(&mut self.send_window, out))
     }
 
     pub(crate) fn respond(&mut self, stream: Stream, response: Response, out: &mut Vec<u8>) {
@@ -192,31 +283,11 @@ impl Http2 {
         self.send_window -= MESSAGE.len() as i64;
         frame(out, HEADERS, END_HEADERS, stream, &[HEAD_BLOCK]);
         frame(out, DATA, 0, stream, &[MESSAGE]);
-        frame(
-            out,
-            HEADERS,
-            END_HEADERS | END_STREAM,
-            stream,
-            &[b"\0\x0bgrpc-status\x010"],
-        );
+        frame(out, HEADERS, END_HEADERS | END_STREAM, stream, &[OK_BLOCK]);
     }
 }
 
-/// Stream windows are not tracked, so each must be large enough for a response.
-fn check_settings(payload: &[u8]) -> Result<(), &'static str> {
-    for setting in payload.chunks(6) {
-        if setting.len() != 6 {
-            return Err("a SETTINGS frame of the wrong size");
-        }
-        let name = u16::from_be_bytes([setting[0], setting[1]]);
-        if name == INITIAL_WINDOW_SIZE && (number(&setting[2..]) as usize) < MESSAGE.len() {
-            return Err("a stream window that is too small for a response");
-        }
-    }
-    Ok(())
-}
-
-fn frame(out: &mut Vec<u8>, kind: u8, flags: u8, stream: Stream, payload: &[&[u8]]) {
+pub(crate) fn frame(out: &mut Vec<u8>, kind: u8, flags: u8, stream: Stream, payload: &[&[u8]]) {
     let length: usize = payload.iter().map(|part| part.len()).sum();
     out.extend_from_slice(&(length as u32).to_be_bytes()[1..]);
     out.extend_from_slice(&[kind, flags]);
@@ -225,7 +296,7 @@ fn frame(out: &mut Vec<u8>, kind: u8, flags: u8, stream: Stream, payload: &[&[u8
 }
 
 /// The first four bytes as a number.
-fn number(bytes: &[u8]) -> u32 {
+pub(crate) fn number(bytes: &[u8]) -> u32 {
     u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
 }
 
@@ -240,9 +311,9 @@ mod tests {
     }
 
     impl Talk {
-        fn new() -> Self {
+        fn new(calls_stream: bool) -> Self {
             let mut out = Vec::new();
-            let http2 = Http2::new(&mut out);
+            let http2 = Http2::new(&mut out, calls_stream);
             out.clear();
             Self { http2, out }
         }
@@ -261,7 +332,7 @@ mod tests {
 
     #[test]
     fn a_call_ends_with_its_stream() {
-        let mut talk = Talk::new();
+        let mut talk = Talk::new(false);
         assert_eq!(talk.say(HEADERS, END_HEADERS, 1, b"block"), None);
         assert_eq!(talk.say(DATA, 0, 1, b"part"), None);
         assert_eq!(talk.say(DATA, END_STREAM, 1, b""), Some(Incoming::Call(1)));
@@ -278,8 +349,30 @@ mod tests {
     }
 
     #[test]
+    fn a_streaming_call_arrives_message_by_message() {
+        let mut talk = Talk::new(true);
+        let messages = |count, ends| {
+            Some(Incoming::Messages {
+                stream: 1,
+                count,
+                ends,
+            })
+        };
+        assert_eq!(talk.say(HEADERS, END_HEADERS, 1, b"block"), None);
+        assert_eq!(talk.say(DATA, 0, 1, b"\0\0\0\0\x01a\0"), messages(1, false));
+        assert_eq!(talk.say(DATA, 0, 1, b"\0\0\0\x01"), None);
+        assert_eq!(talk.say(DATA, END_STREAM, 1, b"b"), messages(1, true));
+        assert!(talk.http2.send(1, 2, true));
+        assert_eq!(talk.http2.write_streams(&mut talk.out), 2);
+        assert!(talk.out.ends_with(OK_BLOCK));
+        talk.say(HEADERS, END_HEADERS, 3, b"block");
+        talk.say(RST_STREAM, 0, 3, &[0; 4]);
+        assert!(!talk.http2.send(3, 1, true), "the call was cancelled");
+    }
+
+    #[test]
     fn settings_and_pings_are_acknowledged() {
-        let mut talk = Talk::new();
+        let mut talk = Talk::new(false);
         talk.say(SETTINGS, 0, 0, &[0, 4, 0, 1, 0, 0]);
         talk.say(SETTINGS, ACK, 0, &[]);
         talk.say(PING, 0, 0, b"8 bytes.");
@@ -291,7 +384,7 @@ mod tests {
 
     #[test]
     fn a_response_waits_for_the_connections_window() {
-        let mut talk = Talk::new();
+        let mut talk = Talk::new(false);
         talk.http2.send_window = MESSAGE.len() as i64;
         talk.http2.respond(1, Response::Message, &mut talk.out);
         let whole = talk.out.len();
@@ -307,7 +400,7 @@ mod tests {
     #[test]
     fn unsupported_frames_are_errors() {
         let mut out = Vec::new();
-        let mut http2 = Http2::new(&mut out);
+        let mut http2 = Http2::new(&mut out, false);
         let mut small_window = Vec::new();
         frame(&mut small_window, SETTINGS, 0, 0, &[&[0, 4, 0, 0, 0, 1]]);
         assert!(http2.take(&small_window, &mut out).is_err());

@@ -2,7 +2,8 @@
 //!
 //! A single-threaded event loop serves HTTP/1.1 and gRPC over HTTP/2 (with prior knowledge) on one port. The
 //! servers differ only in their [`behaviour::Behaviour`], which decides when a call is answered and whether it
-//! is refused. Every call gets the same response, which is encoded in advance.
+//! is refused, and in whether calls stream ([`streaming::Streaming`]). Every message is the same one, which is
+//! encoded in advance.
 
 pub mod arguments;
 mod arrival;
@@ -12,4 +13,7 @@ mod connection;
 mod http1;
 mod http2;
 pub mod record;
+mod responses;
 pub mod serve;
+pub mod streaming;
+mod streams;

@@ -7,10 +7,10 @@ use crate::clock::{Nanos, SECOND};
 /// The percentiles to report, in tenths of a percent.
 const PERCENTILES: [usize; 5] = [500, 950, 990, 999, 1000];
 
-/// A call whose response is being written.
+/// A call, or a message of a stream, whose response is being written.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Answered {
-    /// When the call's last byte arrived.
+    /// When its last byte arrived. For a message that is sent unasked, when the one before it was due.
     pub(crate) came: Nanos,
     /// When the response was due.
     pub(crate) due: Nanos,
@@ -23,30 +23,33 @@ pub struct Record {
     pub connections: u64,
     /// Calls that arrived.
     pub calls: u64,
-    /// Calls that were answered with the message.
+    /// Calls that were answered with the message, or with all messages of a stream.
     pub answered: u64,
+    /// Messages of streams that were sent.
+    pub messages: u64,
     /// Calls that were refused.
     pub refused: u64,
     /// Bytes read from all connections.
     pub read_bytes: u64,
     /// Bytes written to all connections.
     pub written_bytes: u64,
-    /// The number of calls, from the start, that are excluded from the values below.
+    /// The number of arrivals still to be excluded from the values below. Calls arrive; if clients
+    /// stream, their messages do.
     unrecorded: u64,
-    /// When the first and the last recorded call arrived.
+    /// When the first and the last recorded arrival was.
     arrivals: Option<(Nanos, Nanos)>,
     arrived: u64,
-    /// From a call's arrival to the due time of its response. Empty if the server does not record times,
-    /// because every call adds a value.
+    /// From an arrival to the due time of its response. Empty if the server does not record times, because
+    /// every call adds a value.
     meant: Vec<Nanos>,
-    /// From a call's arrival until its response was written.
+    /// From an arrival until its response was written.
     delays: Vec<Nanos>,
     /// From the due time until the response was written.
     lateness: Vec<Nanos>,
 }
 
 impl Record {
-    /// Creates a record that excludes the times of the first `unrecorded` calls, with which a load generator
+    /// Creates a record that excludes the times of the first `unrecorded` arrivals, with which a load generator
     /// may test the server before its load.
     pub fn without_first(unrecorded: u64) -> Self {
         Self {
@@ -58,7 +61,13 @@ impl Record {
     /// Adds a call that arrived at `came`. Returns whether to record its response.
     pub(crate) fn came(&mut self, came: Nanos) -> bool {
         self.calls += 1;
-        if self.calls <= self.unrecorded {
+        self.arrived(came)
+    }
+
+    /// Adds an arrival. Returns whether to record its response.
+    pub(crate) fn arrived(&mut self, came: Nanos) -> bool {
+        if self.unrecorded > 0 {
+            self.unrecorded -= 1;
             return false;
         }
         self.arrived += 1;
@@ -104,10 +113,11 @@ impl Record {
 
     fn count_fields(&self) -> String {
         format!(
-            r#""connections":{},"calls":{},"answered":{},"refused":{},"read_bytes":{},"written_bytes":{}"#,
+            r#""connections":{},"calls":{},"answered":{},"messages":{},"refused":{},"read_bytes":{},"written_bytes":{}"#,
             self.connections,
             self.calls,
             self.answered,
+            self.messages,
             self.refused,
             self.read_bytes,
             self.written_bytes

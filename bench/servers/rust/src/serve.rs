@@ -1,8 +1,6 @@
 //! The event loop.
 
-use std::cmp::Reverse;
-use std::collections::binary_heap::PeekMut;
-use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::collections::HashMap;
 use std::io;
 use std::net::TcpListener;
 use std::os::fd::AsFd;
@@ -13,12 +11,12 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 
 use crate::arrival;
-use crate::behaviour::{Behaviour, Response};
+use crate::behaviour::Behaviour;
 use crate::clock::{MILLISECOND, Nanos, SECOND, now};
 use crate::connection::{Connection, Life};
-use crate::http1::Http1;
-use crate::http2::{Incoming, Stream};
-use crate::record::{Answered, Record};
+use crate::record::Record;
+use crate::responses::{Pending, Responses};
+use crate::streaming::Streaming;
 
 /// The maximum number of events to fetch from the kernel per wait.
 const EVENTS: usize = 1024;
@@ -37,18 +35,6 @@ const LISTENER: u64 = u64::MAX - 1;
 /// the first one should not have to wait for all of them.
 const BATCH: usize = 128;
 
-/// A response that is due later. The order of the fields is the order of responses: of those that are due at
-/// the same time, for example at the end of a stall, the earliest calls come first.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Pending {
-    due: Nanos,
-    came: Nanos,
-    /// The call. Connection numbers are never reused.
-    call: (u64, Stream),
-    is_refused: bool,
-    is_recorded: bool,
-}
-
 /// A server and its connections.
 #[derive(Debug)]
 pub struct Server {
@@ -59,13 +45,9 @@ pub struct Server {
     /// The only connection of a server that responds immediately. It is not registered with epoll; see
     /// [`Server::wait_alone`].
     alone: Option<u64>,
-    behaviour: Behaviour,
-    pending: BinaryHeap<Reverse<Pending>>,
-    cancelled: HashSet<(u64, Stream)>,
+    responses: Responses,
     /// Connections with unwritten responses.
     unwritten: Vec<u64>,
-    http1: Http1,
-    record: Record,
     buffer: Vec<u8>,
 }
 
@@ -74,7 +56,11 @@ impl Server {
     ///
     /// # Errors
     /// If the kernel refuses. Standard input must be a pipe.
-    pub fn new(behaviour: Behaviour, record: Record) -> io::Result<Self> {
+    pub fn new(
+        behaviour: Behaviour,
+        streaming: Option<Streaming>,
+        record: Record,
+    ) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         // The standard library's backlog of 128 is too short for thousands of concurrent connection attempts.
         rustix::net::listen(&listener, 4096)?;
@@ -91,12 +77,8 @@ impl Server {
             connections: HashMap::new(),
             opened: 0,
             alone: None,
-            behaviour,
-            pending: BinaryHeap::new(),
-            cancelled: HashSet::new(),
+            responses: Responses::new(behaviour, streaming, record),
             unwritten: Vec::new(),
-            http1: Http1::new(),
-            record,
             buffer: Vec::new(),
         })
     }
@@ -127,8 +109,8 @@ impl Server {
             for event in &events {
                 match event.data.u64() {
                     STDIN => match read_byte()? {
-                        Some(_) => tell(&self.record),
-                        None => return Ok(self.record),
+                        Some(_) => tell(&self.responses.record),
+                        None => return Ok(self.responses.record),
                     },
                     LISTENER => self.accept()?,
                     connection => self.serve(connection),
@@ -182,8 +164,7 @@ impl Server {
 
     /// How long to sleep: not at all if a response is due shortly, and without limit if none is due.
     fn sleep(&self) -> Option<Timespec> {
-        let Reverse(next) = self.pending.peek()?;
-        let left = next.due.saturating_sub(now() + SPIN);
+        let left = self.responses.next_due()?.saturating_sub(now() + SPIN);
         Some(Timespec {
             tv_sec: (left / SECOND) as i64,
             tv_nsec: (left % SECOND) as _,
@@ -200,7 +181,7 @@ impl Server {
             };
             socket.set_nonblocking(true)?;
             socket.set_nodelay(true)?;
-            if self.connections.is_empty() && !self.behaviour.is_timed() {
+            if self.connections.is_empty() && !self.responses.is_timed() {
                 self.alone = Some(self.opened);
             } else {
                 if let Some(id) = self.alone.take()
@@ -210,10 +191,10 @@ impl Server {
                 }
                 watch(&self.epoll, &socket, self.opened, EventFlags::IN)?;
             }
-            self.connections
-                .insert(self.opened, Connection::new(socket));
+            let connection = Connection::new(socket, self.responses.are_streams());
+            self.connections.insert(self.opened, connection);
             self.opened += 1;
-            self.record.connections += 1;
+            self.responses.record.connections += 1;
         }
     }
 
@@ -233,7 +214,7 @@ impl Server {
         let Some(connection) = self.connections.get_mut(&id) else {
             return Ok(Life::Open);
         };
-        let came = match connection.read(&mut self.buffer, &mut self.record) {
+        let came = match connection.read(&mut self.buffer, &mut self.responses.record) {
             Ok((Life::Open, came)) => came,
             Ok((Life::Closed, _)) => return Ok(Life::Closed),
             // Many clients close a connection like this.
@@ -242,34 +223,8 @@ impl Server {
             }
             Err(error) => return Err(error.to_string()),
         };
-        let is_timed = self.behaviour.is_timed();
         while let Some(incoming) = connection.next()? {
-            match incoming {
-                Incoming::Call(stream) => {
-                    let due = self.behaviour.decide(came);
-                    let is_recorded = self.record.came(came) && is_timed;
-                    if due.at <= came {
-                        connection.respond(stream, due.response, &self.http1);
-                        count(&mut self.record, due.response == Response::Refusal);
-                        if is_recorded {
-                            connection.record_when_written(Answered { came, due: due.at });
-                        }
-                    } else {
-                        self.pending.push(Reverse(Pending {
-                            due: due.at,
-                            came,
-                            call: (id, stream),
-                            is_refused: due.response == Response::Refusal,
-                            is_recorded,
-                        }));
-                    }
-                }
-                // If no responses are pending, the cancelled call has already been answered.
-                Incoming::Cancel(stream) if !self.pending.is_empty() => {
-                    self.cancelled.insert((id, stream));
-                }
-                Incoming::Cancel(_) => {}
-            }
+            self.responses.take(incoming, came, id, connection);
         }
         self.write(id);
         Ok(Life::Open)
@@ -278,7 +233,7 @@ impl Server {
     /// Responds to the calls that are due, writing the responses in batches.
     fn respond_to_due(&mut self) {
         let mut made = 0;
-        while let Some(pending) = self.pop_due() {
+        while let Some(pending) = self.responses.pop_due() {
             self.respond(&pending);
             made += 1;
             if made % BATCH == 0 {
@@ -286,47 +241,23 @@ impl Server {
             }
         }
         self.write_responses();
-        if self.pending.is_empty() {
-            self.cancelled.clear();
-        }
     }
 
     fn respond(&mut self, pending: &Pending) {
-        let (id, stream) = pending.call;
-        if self.cancelled.remove(&pending.call) {
-            return;
-        }
+        let id = pending.connection();
         let Some(connection) = self.connections.get_mut(&id) else {
             return;
-        };
-        let response = if pending.is_refused {
-            Response::Refusal
-        } else {
-            Response::Message
         };
         if !connection.has_responses() {
             self.unwritten.push(id);
         }
-        connection.respond(stream, response, &self.http1);
-        count(&mut self.record, pending.is_refused);
-        if pending.is_recorded {
-            connection.record_when_written(Answered {
-                came: pending.came,
-                due: pending.due,
-            });
-        }
+        self.responses.send(pending, connection);
     }
 
     fn write_responses(&mut self) {
         let mut ids = std::mem::take(&mut self.unwritten);
         ids.drain(..).for_each(|id| self.write(id));
         self.unwritten = ids;
-    }
-
-    fn pop_due(&mut self) -> Option<Pending> {
-        let next = self.pending.peek_mut()?;
-        // Read the clock for each response, because writing takes time.
-        (next.0.due <= now()).then(|| PeekMut::pop(next).0)
     }
 
     /// Writes a connection's responses. If the kernel does not accept all of them, watches for the socket to
@@ -336,13 +267,15 @@ impl Server {
             return;
         };
         let was_blocked = connection.is_blocked();
-        let written = connection.write(&mut self.record).and_then(|is_all| {
-            if was_blocked != is_all || self.alone == Some(id) {
-                return Ok(());
-            }
-            let (data, flags) = (EventData::new_u64(id), wanted(!is_all));
-            Ok(epoll::modify(&self.epoll, &*connection, data, flags)?)
-        });
+        let written = connection
+            .write(&mut self.responses.record)
+            .and_then(|is_all| {
+                if was_blocked != is_all || self.alone == Some(id) {
+                    return Ok(());
+                }
+                let (data, flags) = (EventData::new_u64(id), wanted(!is_all));
+                Ok(epoll::modify(&self.epoll, &*connection, data, flags)?)
+            });
         if let Err(error) = written {
             eprintln!("connection {id} closed: {error}");
             self.close(id);
@@ -373,12 +306,4 @@ fn wanted(is_blocked: bool) -> EventFlags {
 fn read_byte() -> io::Result<Option<u8>> {
     let mut byte = [0];
     Ok((rustix::io::read(io::stdin(), &mut byte)? > 0).then_some(byte[0]))
-}
-
-fn count(record: &mut Record, is_refused: bool) {
-    if is_refused {
-        record.refused += 1
-    } else {
-        record.answered += 1
-    }
 }

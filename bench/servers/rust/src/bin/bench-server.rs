@@ -5,7 +5,12 @@
 //!   every period. With `service`, serves one call at a time, and each call takes this long.
 //! - `delay shape=constant:10ms|uniform:5ms:25ms|bimodal:5ms:50ms:0.2`: delays each response.
 //!
-//! With `unrecorded=N`, the times of `stall` and `delay` exclude the first N calls.
+//! With `stream=bidirectional`, each message of a call is answered like a call, but in order. With `stream=server
+//! messages=N`, each call has a stream as its response: `bare` sends it at once, and `delay` needs `gap=SHAPE`, the
+//! times between its messages. Streams are only gRPC's.
+//!
+//! With `unrecorded=N`, the times of `stall` and `delay` exclude the first N calls or, of bidirectional streams,
+//! messages.
 //!
 //! It listens on a free port of the loopback interface for both HTTP/1.1 and gRPC, prints a line of JSON with
 //! its addresses, serves until its standard input (a pipe) closes, and prints a line of JSON with its record.
@@ -19,6 +24,7 @@ use bench_servers::behaviour::Behaviour;
 use bench_servers::clock;
 use bench_servers::record::Record;
 use bench_servers::serve::Server;
+use bench_servers::streaming::Streaming;
 
 fn main() -> ExitCode {
     match run() {
@@ -34,13 +40,15 @@ fn run() -> Result<(), String> {
     let mut arguments = Arguments::of_process();
     let name = arguments.word("the server's name")?;
     let behaviour = Behaviour::read(&name, &mut arguments, clock::now())?;
+    let streaming = Streaming::read(&mut arguments, &behaviour)?;
     let unrecorded = arguments.value("unrecorded")?.unwrap_or(0);
     arguments.end()?;
-    serve(behaviour, Record::without_first(unrecorded)).map_err(|error| error.to_string())
+    let record = Record::without_first(unrecorded);
+    serve(behaviour, streaming, record).map_err(|error| error.to_string())
 }
 
-fn serve(behaviour: Behaviour, record: Record) -> io::Result<()> {
-    let server = Server::new(behaviour, record)?;
+fn serve(behaviour: Behaviour, streaming: Option<Streaming>, record: Record) -> io::Result<()> {
+    let server = Server::new(behaviour, streaming, record)?;
     let address = server.address()?;
     println!(r#"{{"http":"{address}","grpc":"{address}"}}"#);
     let record = server.run(&mut |so_far| println!("{}", so_far.counts()))?;
