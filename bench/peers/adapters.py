@@ -9,7 +9,8 @@ import re
 from pathlib import Path
 
 from . import machine
-from .task import GRPC_MESSAGE, JSON, METHOD, PROTOCOLS, Outcome, Unusable
+from .known import FIRST_MESSAGE, GAP, LATENCY, MESSAGE_LATENCY
+from .task import GRPC_MESSAGE, JSON, METHOD, PROTOCOLS, STREAM_METHODS, Outcome, Unusable
 
 HERE = Path(__file__).parent
 PERCENTILES = (50, 95, 99, 99.9)
@@ -25,6 +26,9 @@ class Peer:
     protocols = ("http1",)
     # Whether it can send calls at a rate without waiting for responses.
     open_loop = False
+    # Whether it makes calls that stream, and the times that it reports.
+    streams = False
+    times = (LATENCY,)
     # Whether it can stop after a number of calls. If not, it stops after a time.
     counts_calls = True
     # The fraction of a scenario's calls that it issues, so that slow load generators take about as long as others.
@@ -43,6 +47,8 @@ class Peer:
             return f"does not call over {PROTOCOLS[task.protocol]} here"
         if task.rate and not self.open_loop:
             return "no open loop"
+        if task.stream and not self.streams:
+            return "does not stream here"
         return None
 
     def command(self, task, scratch):
@@ -64,6 +70,8 @@ class Rpcgauge(Peer):
     name = "rpcgauge"
     protocols = ("grpc", "http1")
     open_loop = True
+    streams = True
+    times = (LATENCY, FIRST_MESSAGE, GAP, MESSAGE_LATENCY)
     probe_calls, probe_connections = 1, 2
 
     def program(self):
@@ -75,21 +83,42 @@ class Rpcgauge(Peer):
         return super().why_not(task)
 
     def command(self, task, scratch):
-        target = {"grpc": [f"grpc://{task.address}/{METHOD}", "--proto", str(machine.PROTO)],
+        method, proto = grpc_method(task)
+        target = {"grpc": [f"grpc://{task.address}/{method}", "--proto", proto],
                   "http1": [f"http://{task.address}/hello", "-X", "POST"]}[task.protocol]
         pace = (["--rate", f"{task.rate:g}"] if task.rate
                 else ["--in-flight", str(task.in_flight)])
         # No warm-up, because the other load generators have none either.
         return ["load", *target, "--data", JSON, "--calls", str(task.calls), "--warmup", "0s",
-                "--connections", str(task.connections), *pace, "--json", "--quiet",
+                "--connections", str(task.connections), *pace, *self.streaming(task.stream), "--json", "--quiet",
                 "--out", str(scratch / "run")]
+
+    @staticmethod
+    def streaming(stream):
+        if not stream:
+            return []
+        # The default deadline is for short calls.
+        options = ["--deadline", LONGEST_CALL]
+        if stream.form == "bidirectional":
+            options += ["--messages", str(stream.messages)]
+        if stream.rate:
+            options += ["--message-rate", f"{stream.rate:g}"]
+        return options + (["--in-turn"] if stream.in_turn else [])
 
     def read(self, stdout, task):
         figures = json.loads(stdout)["variants"][0]["cells"][0]["figures"]
         calls, latency = figures["calls"], figures["latency"]
-        return Outcome(calls["answered"], calls["started"] - calls["answered"], figures["goodput"],
-                       latency["mean_ns"] * NANO, self.percentiles(latency),
-                       self.percentiles(figures["send_delay"]))
+        outcome = Outcome(calls["answered"], calls["started"] - calls["answered"], figures["goodput"],
+                          latency["mean_ns"] * NANO, self.percentiles(latency),
+                          self.percentiles(figures["send_delay"]))
+        messages = figures.get("messages")
+        if messages:
+            outcome.messages = messages["received"]
+            outcome.messages_per_second = messages["received_per_second"]
+            times = {FIRST_MESSAGE: "first", GAP: "gap", MESSAGE_LATENCY: "latency"}
+            outcome.message_times = {name: self.percentiles(messages[key])
+                                     for name, key in times.items() if messages.get(key)}
+        return outcome
 
     @staticmethod
     def percentiles(times):
@@ -103,20 +132,26 @@ class Floor(Peer):
 
     protocols = ("grpc", "http1")
 
-    def __init__(self, connections, request, response):
+    streams = True
+
+    def __init__(self, connections, request, response, stream=None):
         self.name = "floor" if connections == 1 else f"floor, {connections} connections"
         self.settings = [f"connections={connections}", f"request={request}", f"response={response}"]
+        # A stream of which each message waits for its answer costs what calls cost.
+        if stream and not stream.in_turn:
+            self.settings.append(f"stream={stream.form}")
 
     def program(self):
         return str(machine.SERVERS / "bench-floor")
 
     def command(self, task, scratch):
-        return ["call", task.address, f"calls={task.calls}", *self.settings]
+        return ["call", task.address, f"calls={task.messages or task.calls}", *self.settings]
 
     def read(self, stdout, task):
         report = json.loads(stdout)
-        seconds = report["elapsed_ns"] / 1e9
-        return Outcome(report["calls"], 0, report["calls"] / seconds, report["mean_ns"] * NANO)
+        per_second = report["calls"] * 1e9 / report["elapsed_ns"]
+        mean = report["mean_ns"]
+        return Outcome(report["calls"], 0, per_second, mean and mean * NANO)
 
 
 class H2load(Peer):
@@ -263,6 +298,7 @@ class Ghz(Peer):
     name = "ghz"
     protocols = ("grpc",)
     open_loop = True
+    streams = True
     part = 0.2
 
     def __init__(self, is_async=False):
@@ -276,19 +312,39 @@ class Ghz(Peer):
     def why_not(self, task):
         if self.is_async and not task.rate:
             return "is asynchronous only at a rate"
+        if task.stream and task.stream.in_turn:
+            return "does not wait for the answer to each message"
         return super().why_not(task)
 
     def command(self, task, scratch):
         rate = ["--rps", f"{task.rate:g}"] if task.rate else []
         if self.is_async:
             rate.append("--async")
-        return ["--insecure", "--proto", str(machine.PROTO), "--call", METHOD, "-d", JSON,
+        method, proto = grpc_method(task)
+        return ["--insecure", "--proto", proto, "--call", method, "-d", JSON, *self.streaming(task.stream),
                 "--disable-template-functions", "--disable-template-data", "--cpus", "1",
                 "-n", str(task.calls), "-c", str(task.in_flight),
                 "--connections", str(task.connections), *rate,
                 "-O", "json" if task.rate else "influx-summary", task.address]
 
+    @staticmethod
+    def streaming(stream):
+        if not stream:
+            return []
+        options = ["--timeout", LONGEST_CALL]
+        if stream.form == "bidirectional":
+            options += ["--stream-call-count", str(stream.messages)]
+        return options + ([f"--stream-interval={1e6 / stream.rate:.0f}us"] if stream.rate else [])
+
     def read(self, stdout, task):
+        outcome = self.read_calls(stdout, task)
+        if task.stream:
+            # It reports no messages, but a call succeeds only if all of them came; the server's count is checked.
+            outcome.messages = outcome.answered * task.stream.messages
+            outcome.messages_per_second = outcome.per_second * task.stream.messages
+        return outcome
+
+    def read_calls(self, stdout, task):
         if not task.rate:
             # The line is `measurement,tags fields timestamp`, and no tag here contains a space.
             fields = dict(pair.split("=") for pair in stdout.split(" ")[1].split(","))
@@ -347,6 +403,17 @@ class K6(Peer):
         percentiles[100] = times["max"] * MILLI
         return Outcome(report["answered"], report["failed"], report["per_second"],
                        times["avg"] * MILLI, percentiles)
+
+
+# The deadline of calls that stream, longer than any run takes.
+LONGEST_CALL = "300s"
+
+
+def grpc_method(task):
+    """Returns the method that a task calls over gRPC, and its .proto file."""
+    if task.stream:
+        return STREAM_METHODS[task.stream.form], str(machine.STREAMS_PROTO)
+    return METHOD, str(machine.PROTO)
 
 
 def only(pattern, lines):

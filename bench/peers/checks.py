@@ -11,6 +11,13 @@ def departures(peer, task, outcome, came):
         found.append(f"reported {outcome.calls:,} calls, but the server received {calls:,}")
     if peer.counts_calls and outcome.calls != task.calls:
         found.append(f"issued {outcome.calls:,} calls instead of {task.calls:,}")
+    if outcome.messages != task.messages:
+        found.append(f"received {outcome.messages:,} messages instead of {task.messages:,}")
+    # The check of a server's stream ends after its first message, but the server may have sent more.
+    sent = came.get("messages", 0) - outcome.messages
+    probed = peer.probe_calls if task.stream else 0
+    if sent != probed and not (task.stream and task.stream.form == "server" and sent > probed > 0):
+        found.append(f"received {outcome.messages:,} messages, but the server sent {sent + outcome.messages:,}")
     wanted = peer.connections(task)
     connections = came["connections"] - peer.probe_connections
     if wanted is not None and connections != wanted:
@@ -20,4 +27,4 @@ def departures(peer, task, outcome, came):
 
 def since(before, after):
     """Returns the server's counts between two readings."""
-    return {name: after[name] - before[name] for name in ("calls", "connections")}
+    return {name: after[name] - before[name] for name in ("calls", "connections", "messages") if name in after}

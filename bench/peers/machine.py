@@ -13,6 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 TARGET = ROOT / "target"
 PROTO = ROOT / "contract/proto/hello.proto"
+STREAMS_PROTO = ROOT / "bench/peers/streams.proto"
 
 SERVERS = TARGET / "bench/release"
 GO_SERVER = TARGET / "bench/go-server"

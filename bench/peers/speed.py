@@ -14,7 +14,7 @@ from .checks import departures, since
 from .launch import launch
 from .servers import serving
 from .table import left_out, show, spread
-from .task import Task, Unusable
+from .task import Stream, Task, Unusable
 
 # Each run is preceded by a short one, with this fraction of its calls and time. The difference between the two
 # is the cost of the calls alone, without the cost of starting, connecting and reporting.
@@ -46,7 +46,8 @@ class Pair:
 
 
 def cpu_per_call(pair):
-    """Returns the CPU time per call in µs."""
+    """Returns the CPU time per call in µs or, of streams, per message: a message sent and its answer, or a message
+    of the server's stream."""
     calls = total(pair.large) - total(pair.small)
     return (pair.large.cpu - pair.small.cpu) / calls
 
@@ -64,7 +65,7 @@ def memory_ratio(pair):
 
 
 def total(run):
-    return run.outcome.calls
+    return run.outcome.messages or run.outcome.calls
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,8 @@ class Scenario:
     # Whether rpcgauge's mean latency must not exceed any other load generator's.
     wants_mean: bool = False
     has_floor: bool = False
+    # The minimum of rpcgauge's messages per second.
+    least_per_second: int | None = None
     # The maximum number of rounds, if fewer are enough: memory hardly differs between rounds.
     most_rounds: int | None = None
     # The maximum number of attempts at a pair of runs while the host takes more than CALM_PART of the cores.
@@ -103,6 +106,23 @@ class Scenario:
 def task(protocol, connections, in_flight, calls, rate=None):
     return Task(protocol, "", connections, in_flight, calls, rate)
 
+
+def one_stream(name, title, messages, wanted, form="bidirectional", in_turn=False):
+    """Returns the scenario of one call of many messages."""
+    return Scenario(name, title, replace(task("grpc", 1, 1, 1), stream=Stream(form, messages, in_turn=in_turn)), wanted,
+                    figure_title="client CPU per message, µs", servers=("bare",), has_floor=True,
+                    least_per_second=None if in_turn else 100_000)
+
+
+def ten_million(name, title, form):
+    """Returns the scenario that compares a stream's memory with that of a short one."""
+    return Scenario(name, f"{title} of 10,000,000 messages against 100,000",
+                    replace(task("grpc", 1, 1, 1), stream=Stream(form, 10_000_000)), (Wanted(SAME_MEMORY),),
+                    figure=memory_ratio, figure_title="peak memory, ratio of the two", servers=("bare",),
+                    small={"stream": Stream(form, 100_000)}, most_rounds=2, most_runs=1)
+
+
+OF_STREAMS = (Wanted(1.5, "floor"), Wanted(0.5, "ghz"))
 
 SCENARIOS = [
     Scenario("grpc-4x25", "gRPC, 4 connections with 25 streams each",
@@ -125,35 +145,51 @@ SCENARIOS = [
              task("grpc", 4, 100, 1_000_000), (Wanted(SAME_MEMORY),),
              figure=memory_ratio, figure_title="peak memory, ratio of the two",
              servers=("bare",), small={"calls": 10_000}, most_rounds=2, most_runs=1),
+    one_stream("stream", "one server stream", 4_000_000, OF_STREAMS, form="server"),
+    one_stream("echo", "one bidirectional stream", 2_000_000, OF_STREAMS),
+    one_stream("echo-in-turn", "one bidirectional stream, one message at a time", 100_000, OF_STREAMS, in_turn=True),
+    ten_million("stream-10-million", "one server stream", "server"),
+    ten_million("echo-10-million", "one bidirectional stream", "bidirectional"),
 ]
 
 
 def tasks(scenario, peer, address, part):
     """Returns a load generator's short and long task, with `part` of the scenario's calls and time."""
     large = replace(scenario.large, address=address, seconds=max(2, SECONDS * part))
-    large = large.with_calls(round(large.calls * part))
+    large = large.scaled(part)
     if scenario.small:
         return replace(large, **scenario.small), large
-    large = large.with_calls(round(large.calls * peer.part))
-    small = replace(large, seconds=BASELINE_SECONDS)
-    return small.with_calls(round(large.calls * BASELINE_PART)), large
+    large = large.scaled(peer.part)
+    return replace(large, seconds=BASELINE_SECONDS).scaled(BASELINE_PART), large
+
+
+def bare_settings(task):
+    """Returns the arguments with which the bare server serves a task."""
+    stream = task.stream
+    if not stream:
+        return []
+    return [f"stream={stream.form}", *([f"messages={stream.messages}"] if stream.form == "server" else [])]
 
 
 def call_bytes(scenario, placement):
-    """Returns the bytes of a request and of its response, as counted by the bare server, and whose they are."""
+    """Returns the bytes of a request and of its response, or of a stream's messages, as counted by the bare server, and
+    whose they are."""
     for peer in PEERS:
-        counted = replace(scenario.large, calls=COUNTED_CALLS, seconds=1)
+        large = scenario.large
+        counted = replace(large.with_messages(COUNTED_CALLS) if large.stream else large.with_calls(COUNTED_CALLS),
+                          seconds=1)
         if peer.why_not(counted):
             continue
-        with serving("bare", placement.server) as server:
+        with serving("bare", placement.server, *bare_settings(counted)) as server:
             address = server.address(counted.protocol)
             try:
                 launch(peer, replace(counted, address=address), placement.client)
             except Unusable:
                 continue
         record = server.record
-        calls = record["answered"]
-        return round(record["read_bytes"] / calls), round(record["written_bytes"] / calls), peer.name
+        responses = record["messages"] or record["answered"]
+        requests = responses if not large.stream or large.stream.form == "bidirectional" else record["answered"]
+        return round(record["read_bytes"] / requests), round(record["written_bytes"] / responses), peer.name
     raise SystemExit("no load generator succeeded, so the floor's numbers of bytes are unknown")
 
 
@@ -179,7 +215,8 @@ class Bench:
             print(f"Floor: requests of {request} bytes and responses of {response} bytes, like those of {whose}.\n")
             # The floor in docs/method.md has one connection. A second floor uses the scenario's connections in
             # turn.
-            floors = [Floor(connections, request, response)
+            stream = self.scenario.large.stream
+            floors = [Floor(connections, request, response, stream)
                       for connections in sorted({1, self.scenario.large.connections})]
             with ExitStack() as stack:
                 running = [(floor, stack.enter_context(
@@ -218,17 +255,29 @@ class Bench:
         """Runs a task once. The floor's server does not count calls, so its run is not checked."""
         if not server:
             return launch(peer, task, self.placement.client)
+        if task.stream:
+            return self.launch_stream(peer, task)
         before = server.counts()
         finished = launch(peer, task, self.placement.client)
-        came = since(before, server.counts())
+        self.check(peer, task, finished, since(before, server.counts()))
+        return finished
+
+    def launch_stream(self, peer, task):
+        """Runs a task against a server of its own, because all streams of a server have the same length."""
+        with serving(self.server_name, self.placement.server, *bare_settings(task)) as server:
+            finished = launch(peer, replace(task, address=server.address(task.protocol)), self.placement.client)
+        self.check(peer, task, finished, server.record)
+        return finished
+
+    def check(self, peer, task, finished, came):
         for each in departures(peer, task, finished.outcome, came):
             self.departures.setdefault(peer.name, []).append(each)
-        return finished
 
     def print(self):
         scenario = self.scenario
         print(f"## {scenario.name}: {scenario.title}, {self.server_name} server\n")
-        headings = ["", scenario.figure_title, "calls/s", "mean latency, µs", "peak memory, MB",
+        rates = "messages/s" if scenario.large.stream else "calls/s"
+        headings = ["", scenario.figure_title, rates, "mean latency, µs", "peak memory, MB",
                     "rpcgauge ÷ it", "wanted", "reached"]
         show(headings, [self.row(name) for name in self.names()], self.options.markdown)
         for line in left_out(self.reasons):
@@ -248,7 +297,14 @@ class Bench:
     def figures(self, name):
         return [self.scenario.figure(pair) for pair in self.pairs.get(name, [])]
 
+    def rates(self, name):
+        outcomes = [pair.large.outcome for pair in self.pairs.get(name, [])]
+        return [outcome.messages_per_second or outcome.per_second for outcome in outcomes]
+
     def means(self, name):
+        """Returns the mean latencies of calls. A stream is a single call."""
+        if self.scenario.large.stream:
+            return []
         return [pair.large.outcome.mean for pair in self.pairs.get(name, [])]
 
     def row(self, name):
@@ -258,7 +314,7 @@ class Bench:
         wanted, reached = self.wanted(name, ratios)
         failed = sum(pair.large.outcome.failed for pair in pairs)
         shown = name if not failed else f"{name} ({failed} calls failed)"
-        return [shown, spread(figures), spread([p.large.outcome.per_second for p in pairs], 0),
+        return [shown, spread(figures), spread(self.rates(name), 0),
                 spread(self.means(name)), spread([p.large.peak_kib * 1024 / 1e6 for p in pairs], 1),
                 spread(ratios) if name != "rpcgauge" else "", wanted, reached]
 
@@ -272,6 +328,9 @@ class Bench:
             wanted.append(f"at most {each.most:g}")
             if self.figures("rpcgauge"):
                 answer(median(ratios if each.times else self.figures(name)) <= each.most)
+        if name == "rpcgauge" and self.scenario.least_per_second:
+            wanted.append(f"{self.scenario.least_per_second:,}/s or more")
+            answer(median(self.rates(name)) >= self.scenario.least_per_second)
         theirs, ours = ([mean for mean in self.means(who) if mean is not None]
                         for who in (name, "rpcgauge"))
         is_peer = name in (peer.name for peer in PEERS) and name != "rpcgauge"

@@ -3,20 +3,17 @@
 import argparse
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from math import ceil
 
 from . import machine
 from .adapters import PEERS
 from .calm import calmest
 from .checks import departures
+from .known import (LATENCY, PERCENTILES, Delaying, Echoing, Producing, Stalling, StallingEcho, bimodal, constant,
+                    uniform)
 from .launch import launch
 from .servers import serving
 from .table import left_out, show
-from .task import Task, Unusable
-
-PERCENTILES = (50, 95, 99, 99.9, 100)
-# With short delays, a stall of the machine determines the maximum latency.
-ALL_BUT_THE_MAX = PERCENTILES[:-1]
+from .task import Stream, Task, Unusable
 
 SECONDS = 20
 QUICK_SECONDS = 2
@@ -24,75 +21,8 @@ QUICK_SECONDS = 2
 # The maximum error: a fraction of the truth or a number of µs, whichever is larger.
 MAX_ERROR = 0.02
 MAX_ERROR_US = 100
-# The maximum error of the rate, as a fraction.
+# The maximum error of a rate, as a fraction.
 MAX_RATE_ERROR = 0.001
-
-STALL_EVERY_US, STALL_US = 1_000_000, 100_000
-
-
-@dataclass(frozen=True)
-class Stalling:
-    """Calculates latencies by the same rules as `Stall` in bench/servers/rust/src/behaviour.rs."""
-
-    held_to = PERCENTILES
-    most_runs = 1
-
-    # The time that a call takes, one call at a time, in µs; None to serve all calls concurrently, in no time.
-    service: float | None = None
-    refuse_one_in: int = 0
-
-    def settings(self):
-        service = [f"service={self.service}us"] if self.service is not None else []
-        refuse = [f"refuse-one-in={self.refuse_one_in}"] if self.refuse_one_in else []
-        return ["stall", *service, *refuse]
-
-    def percentiles(self, rate):
-        """Returns the latencies of evenly spaced calls, which arrive in every phase of the stalls."""
-        latencies, free_at, gap = [], 0.0, 1e6 / rate
-        # The first period begins with an empty queue, later ones with the queue that the stall left.
-        for call in range(round(rate * 5)):
-            came = call * gap
-            if self.service is None:
-                answered = self.working_from(came)
-            else:
-                answered = free_at = self.work(max(came, free_at), self.service)
-            if came >= STALL_EVERY_US:
-                latencies.append(answered - came)
-        return nearest_ranks(latencies)
-
-    def working_from(self, now):
-        phase = now % STALL_EVERY_US
-        return now if phase < STALL_EVERY_US - STALL_US else now + STALL_EVERY_US - phase
-
-    def work(self, now, length):
-        at = self.working_from(now)
-        until_stall = STALL_EVERY_US - STALL_US - at % STALL_EVERY_US
-        return at + length if length <= until_stall else at + length + STALL_US
-
-
-@dataclass(frozen=True)
-class Delaying:
-    """Calculates latencies by the same rules as `Delay` in behaviour.rs."""
-
-    held_to = ALL_BUT_THE_MAX
-    # If a core is taken away for a few milliseconds, this affects more calls than lie beyond p99.9, and for longer
-    # than these delays. While the host of a virtual machine takes too much time, the run is repeated.
-    most_runs = 5
-
-    shape: str
-    # The quantile function: maps a fraction from 0 to 1 to a latency in µs.
-    quantile: object
-
-    def settings(self):
-        return ["delay", f"shape={self.shape}"]
-
-    def percentiles(self, rate):
-        return {p: self.quantile(p / 100) for p in PERCENTILES}
-
-
-def nearest_ranks(values):
-    values = sorted(values)
-    return {p: values[max(1, ceil(p / 100 * len(values))) - 1] for p in PERCENTILES}
 
 
 @dataclass(frozen=True)
@@ -109,6 +39,11 @@ def grpc(rate, in_flight):
 
 def http1(rate, connections):
     return Task("http1", "", connections, connections, 0, rate)
+
+
+def streams(form, calls, messages=1, rate=None, message_rate=None):
+    """Returns a load of this many calls in flight or, at a rate, at most."""
+    return Task("grpc", "", 1, calls, calls, rate, stream=Stream(form, messages, message_rate))
 
 
 # Except in one scenario, more calls in flight (or connections) are allowed than a stall and its queue can fill,
@@ -132,45 +67,56 @@ SCENARIOS = [
     Scenario("refuse-1000-grpc", "the same with gRPC", Stalling(refuse_one_in=10), grpc(1_000, 400)),
     Scenario("refuse-20000-grpc", "the same at 20,000 calls/s, gRPC", Stalling(refuse_one_in=10),
              grpc(20_000, 4_000)),
-    *(Scenario(f"{kind}{suffix}", f"each response delayed, {shape}; 1,000 calls/s, {title}",
-               Delaying(shape, quantile), load)
-      for kind, shape, quantile in [
-          ("constant", "constant:10ms", lambda part: 10_000),
-          ("uniform", "uniform:5ms:25ms", lambda part: 5_000 + 20_000 * part),
-          ("bimodal", "bimodal:5ms:50ms:0.2", lambda part: 5_000 if part < 0.8 else 50_000)]
+    *(Scenario(f"{kind}{suffix}", f"each response delayed, {shape.text}; 1,000 calls/s, {title}",
+               Delaying(shape), load)
+      for kind, shape in [("constant", constant(10)), ("uniform", uniform(5, 25)), ("bimodal", bimodal(5, 50, 0.2))]
       for suffix, title, load in [("", "HTTP/1.1", http1(1_000, 200)),
                                   ("-grpc", "gRPC", grpc(1_000, 400))]),
+    # Streams of 20 messages each, one call or message after another, and 1,000 messages per second in total.
+    *(Scenario(f"stream-{kind}", f"streams of 20 messages, the first after {first.text}, gaps {gap.text}; 50 calls/s",
+               Producing(first, gap), streams("server", 100, messages=20, rate=50))
+      for kind, first, gap in [("constant", constant(10), constant(10)),
+                               ("uniform", uniform(5, 25), uniform(5, 15)),
+                               ("stall", constant(10), bimodal(5, 100, 0.02))]),
+    Scenario("echo-constant", "each of 100 messages at 100/s answered after 10 ms; 10 calls/s",
+             Echoing(10), streams("bidirectional", 40, messages=100, rate=10, message_rate=100)),
+    Scenario("echo-stall-1000", "one bidirectional stream, stalled 100 ms in every second; 1,000 messages/s",
+             StallingEcho(), streams("bidirectional", 1, message_rate=1_000)),
+    Scenario("echo-stall-20000", "the same at 20,000 messages/s",
+             StallingEcho(), streams("bidirectional", 1, message_rate=20_000)),
+    Scenario("echo-serial-1000", "and one message at a time, each taking 0.2 ms; 1,000 messages/s",
+             StallingEcho(Stalling(service=200)), streams("bidirectional", 1, message_rate=1_000)),
 ]
 
 
-HEADINGS = ["", *(f"{name}, ms" for name in ("p50", "p95", "p99", "p99.9", "max")), "calls/s", "failed",
-            "sent late, p99 and max, ms", "latencies true", "rate held"]
+def headings(load):
+    arrivals = "messages" if load.stream and load.stream.rate else "calls"
+    received, times = (["received/s"], "times") if load.stream else ([], "latencies")
+    return ["", *(f"{name}, ms" for name in ("p50", "p95", "p99", "p99.9", "max")), f"{arrivals}/s", *received,
+            "failed", "sent late, p99 and max, ms", f"{times} true", "rate held"]
 
 
 def run(scenario, placement, seconds, markdown):
     """Runs every load generator that is able to, each against a new server, and prints the table."""
-    rate = scenario.load.rate
-    truth = scenario.server.percentiles(rate)
-    rows = [["truth", *(milliseconds(truth[p]) for p in PERCENTILES), f"{rate:,.0f}", "", "", "", ""]]
+    load = scenario.load.lasting(seconds)
+    known = scenario.server.known(load)
+    rows = [truth_row(each, scenario, load, is_first=each is known[0]) for each in known]
     notes, reasons = [], {}
-    load = scenario.load.with_calls(round(rate * seconds))
     for peer in PEERS:
-        reason = peer.why_not(load)
+        reason = why_not(peer, load, known)
         if not reason:
             try:
-                outcome, record, warnings = call(peer, scenario, load, placement)
+                outcome, record, warnings = call(peer, scenario, load, placement, seconds)
             except Unusable as error:
                 reason = str(error)
         if reason:
             reasons[peer.name] = reason
             continue
-        rows.append(row(peer.name, outcome, record, scenario, truth))
-        if peer.name == "rpcgauge":
-            rows.append(server_row(record))
+        rows += peer_rows(peer, outcome, record, scenario, load, known)
         notes.append(f"the server, called by {peer.name}: {told(record)}")
         notes += [f"warning: {peer.name} {warning}" for warning in warnings]
     print(f"## {scenario.name}: {scenario.title}\n")
-    show(HEADINGS, rows, markdown)
+    show(headings(load), rows, markdown)
     for note in notes + left_out(reasons):
         print(f"- {note}")
     print(flush=True)
@@ -183,15 +129,22 @@ STOLEN_MS = 1
 # A run is calm if the host took at most this fraction of the two cores' time.
 CALM_PART = 1 / 500
 
-# Up to this rate, client and server take precedence over all other programs, because a program that needs the
-# core for a few milliseconds per second would affect p99. Above this rate, some load generators never rest, and
-# the kernel would stop them for 50 ms per second (sched(7), RT throttling).
+# Up to this many calls or messages per second, client and server take precedence over all other programs, because
+# a program that needs the core for a few milliseconds per second would affect p99. Above this rate, some load
+# generators never rest, and the kernel would stop them for 50 ms per second (sched(7), RT throttling).
 REALTIME_RATE = 1_000
 
 
-def call(peer, scenario, load, placement):
+def why_not(peer, load, known):
+    reason = peer.why_not(load)
+    if not reason and not any(each.name in peer.times for each in known):
+        return "reports none of these times"
+    return reason
+
+
+def call(peer, scenario, load, placement, seconds):
     """Returns the load generator's report, the server's record, and warnings about both."""
-    calm_ms = CALM_PART * 2 * 1000 * load.calls / load.rate
+    calm_ms = CALM_PART * 2 * 1000 * seconds
     calm = calmest(lambda: call_once(peer, scenario, load, placement), placement, calm_ms,
                    scenario.server.most_runs)
     outcome, record, warnings = calm.result
@@ -204,9 +157,9 @@ def call(peer, scenario, load, placement):
 
 def call_once(peer, scenario, load, placement):
     """Runs a load generator once against a new server."""
-    name, *settings = scenario.server.settings()
+    name, *settings = scenario.server.settings(load)
     settings.append(f"unrecorded={peer.probe_calls}")
-    realtime = load.rate <= REALTIME_RATE and not machine.why_not_realtime()
+    realtime = round(load.per_second) <= REALTIME_RATE and not machine.why_not_realtime()
     with (machine.awake(placement) if realtime else nullcontext(),
           serving(name, placement.server, *settings, realtime=realtime) as server):
         task = replace(load, address=server.address(load.protocol))
@@ -216,37 +169,82 @@ def call_once(peer, scenario, load, placement):
     return outcome, server.record, warnings
 
 
-def row(name, outcome, record, scenario, truth):
-    rate = scenario.load.rate
-    held_to = {p: said for p, said in outcome.percentiles.items() if p in scenario.server.held_to}
-    cells = []
-    for percentile in PERCENTILES:
-        said = outcome.percentiles.get(percentile)
-        cells.append("–" if said is None else
-                     f"{milliseconds(said)} ({error(said, truth[percentile])})")
+def truth_row(known, scenario, load, is_first):
+    """Returns a row of true percentiles; the first row also has the rates."""
+    rates = [f"{load.arrivals_per_second:,.0f}"]
+    if load.stream:
+        received = scenario.server.received_per_second(load, earlier_calls=0)
+        rates.append(f"{received:,.0f}" if received else "")
+    cells = [label_of("truth", known, load), *(milliseconds(known.percentiles[p]) for p in PERCENTILES),
+             *(rates if is_first else [""] * len(rates))]
+    return cells + [""] * (len(headings(load)) - len(cells))
+
+
+def label_of(name, known, load):
+    """Returns a row's label. A unary call has only one kind of time."""
+    return f"{name}, {known.name}" if load.stream else name
+
+
+def peer_rows(peer, outcome, record, scenario, load, known):
+    """Returns a row for each kind of time that a load generator reports. The first row also has what concerns the
+    whole run. For rpcgauge, the server's record of one kind of time follows its row."""
+    rows, of_run = [], run_cells(peer, outcome, record, scenario, load)
+    for each in known:
+        if each.name not in peer.times:
+            continue
+        said = outcome.percentiles if each.name == LATENCY else outcome.message_times.get(each.name, {})
+        cells = ["–" if p not in said else f"{milliseconds(said[p])} ({error(said[p], each.percentiles[p])})"
+                 for p in PERCENTILES]
+        held_to = {p: time for p, time in said.items() if p in each.held_to}
+        is_recorded = each.name == scenario.server.recorded
+        verdict = judge(held_to, record if is_recorded else None, each.percentiles)
+        *left, is_held = of_run if not rows else [""] * len(of_run)
+        rows.append([label_of(peer.name, each, load), *cells, *left, verdict, is_held])
+        if peer.name == "rpcgauge" and is_recorded:
+            rows.append(server_row(record, load))
+    return rows
+
+
+def run_cells(peer, outcome, record, scenario, load):
+    """Returns the rates, the failed calls, how late calls were sent, and whether the rates are held."""
     late = [outcome.send_delay.get(percentile) for percentile in (99, 100)]
-    came = record["arrived_per_second"]
     # Uses the server's clock, because load generators differ in what they report as their rate.
-    holds_rate = came is not None and abs(came / rate - 1) <= MAX_RATE_ERROR
-    return [name, *cells, f"{came:,.1f}" if came is not None else "–", f"{outcome.failed:,}",
+    came = record["arrived_per_second"]
+    is_held = came is not None and is_at_rate(came, load.arrivals_per_second)
+    received = []
+    if load.stream:
+        # It depends on the length of the last stream, and thus on how many calls came before.
+        truth = scenario.server.received_per_second(load, peer.probe_calls)
+        said = outcome.messages_per_second
+        received = [f"{said:,.1f}" + (f" ({error(said, truth)})" if truth else "")]
+        is_held = is_held and (not truth or is_at_rate(said, truth))
+    return [f"{came:,.1f}" if came is not None else "–", *received, f"{outcome.failed:,}",
             ", ".join(milliseconds(each) for each in late if each is not None) or "not reported",
-            judge(held_to, record, truth), "yes" if holds_rate else "no"]
+            "yes" if is_held else "no"]
 
 
-def server_row(record):
-    """Returns the server's record of the calls in the row above."""
+def is_at_rate(rate, truth):
+    return abs(rate / truth - 1) <= MAX_RATE_ERROR
+
+
+def server_row(record, load):
+    """Returns the server's record of the times in the row above."""
     served = of_server(record["delay_ns"])
-    cells = [milliseconds(served[p]) if p in served else "–" for p in PERCENTILES]
-    return ["– the server's record", *cells, "", f"{record['refused']:,}", "", "", ""]
+    cells = ["– the server's record", *(milliseconds(served[p]) if p in served else "–" for p in PERCENTILES)]
+    columns = headings(load)
+    cells += [f"{record['refused']:,}" if heading == "failed" else "" for heading in columns[len(cells):]]
+    return cells
 
 
 def judge(said, record, truth):
     """Judges whether every reported percentile is true. If one is not, it may still be what was served: the server
-    was late if calls arrived as calculated and were answered as reported."""
+    was late if calls arrived as calculated and were answered as reported. Some times are not in its record."""
     if not said:
         return "none reported"
     if all(is_near(value, truth[p]) for p, value in said.items()):
         return "yes"
+    if not record:
+        return "no"
     meant, served = of_server(record["meant_ns"]), of_server(record["delay_ns"])
     came_as_on_paper = all(p in meant and is_near(meant[p], truth[p]) for p in said)
     if came_as_on_paper and all(is_near(value, served[p]) for p, value in said.items()):

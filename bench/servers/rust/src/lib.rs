@@ -10,6 +10,7 @@ mod arrival;
 pub mod behaviour;
 pub mod clock;
 mod connection;
+pub mod deframer;
 mod http1;
 mod http2;
 pub mod record;

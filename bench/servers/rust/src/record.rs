@@ -112,16 +112,18 @@ impl Record {
     }
 
     fn count_fields(&self) -> String {
-        format!(
-            r#""connections":{},"calls":{},"answered":{},"messages":{},"refused":{},"read_bytes":{},"written_bytes":{}"#,
-            self.connections,
-            self.calls,
-            self.answered,
-            self.messages,
-            self.refused,
-            self.read_bytes,
-            self.written_bytes
-        )
+        let counts = [
+            ("connections", self.connections),
+            ("calls", self.calls),
+            ("answered", self.answered),
+            ("messages", self.messages),
+            ("refused", self.refused),
+            ("read_bytes", self.read_bytes),
+            ("written_bytes", self.written_bytes),
+        ];
+        counts
+            .map(|(name, count)| format!(r#""{name}":{count}"#))
+            .join(",")
     }
 }
 

@@ -217,10 +217,7 @@ impl Server {
         let came = match connection.read(&mut self.buffer, &mut self.responses.record) {
             Ok((Life::Open, came)) => came,
             Ok((Life::Closed, _)) => return Ok(Life::Closed),
-            // Many clients close a connection like this.
-            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {
-                return Ok(Life::Closed);
-            }
+            Err(error) if is_closed_by_client(&error) => return Ok(Life::Closed),
             Err(error) => return Err(error.to_string()),
         };
         while let Some(incoming) = connection.next()? {
@@ -277,7 +274,9 @@ impl Server {
                 Ok(epoll::modify(&self.epoll, &*connection, data, flags)?)
             });
         if let Err(error) = written {
-            eprintln!("connection {id} closed: {error}");
+            if !is_closed_by_client(&error) {
+                eprintln!("connection {id} closed: {error}");
+            }
             self.close(id);
         }
     }
@@ -291,6 +290,14 @@ impl Server {
 
 fn watch(epoll: &OwnedFd, source: impl AsFd, data: u64, flags: EventFlags) -> io::Result<()> {
     Ok(epoll::add(epoll, source, EventData::new_u64(data), flags)?)
+}
+
+/// Whether a client has closed its connection in the middle of a call, as many do at the end of their load.
+fn is_closed_by_client(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe
+    )
 }
 
 /// The events that a connection waits for: input and, if output is left, space for it.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::clock::Nanos;
+use crate::deframer::Deframer;
 use crate::http2::{
     self, DATA, END_HEADERS, END_STREAM, FIRST_WINDOW, HEAD_BLOCK, HEADERS, MESSAGE, OK_BLOCK,
     Stream,
@@ -12,8 +13,8 @@ use crate::http2::{
 /// what the kernel accepts.
 const OUTPUT_BYTES: usize = 64 * 1024;
 
-/// The length of a gRPC message's prefix: a flag and the length of the message.
-const PREFIX_BYTES: usize = 5;
+/// The messages of a request. Each has a prefix: a flag and its length.
+type Messages = Deframer<5>;
 
 /// The open streams, with the client's windows for them (RFC 9113, 6.9).
 #[derive(Debug)]
@@ -34,7 +35,7 @@ struct Open {
     ends: bool,
     /// When its last message is due.
     due: Nanos,
-    request: Deframer,
+    request: Messages,
 }
 
 impl Streams {
@@ -52,7 +53,7 @@ impl Streams {
             messages: 0,
             ends: false,
             due: 0,
-            request: Deframer::default(),
+            request: Messages::new(|prefix| http2::number(&prefix[1..]) as usize),
         };
         self.open.insert(stream, open);
     }
@@ -141,43 +142,6 @@ impl Open {
     }
 }
 
-/// Finds the ends of the gRPC messages in a request.
-#[derive(Debug, Default)]
-struct Deframer {
-    prefix: [u8; PREFIX_BYTES],
-    /// The number of bytes of the current message's prefix that have arrived.
-    filled: usize,
-    /// The number of bytes of the current message that have not arrived, once the prefix is complete.
-    left: usize,
-}
-
-impl Deframer {
-    fn completed(&mut self, mut data: &[u8]) -> u64 {
-        let mut messages = 0;
-        loop {
-            let rest = &mut self.prefix[self.filled..];
-            let taken = rest.len().min(data.len());
-            rest[..taken].copy_from_slice(&data[..taken]);
-            data = &data[taken..];
-            self.filled += taken;
-            if self.filled < PREFIX_BYTES {
-                return messages;
-            }
-            if taken > 0 {
-                self.left = http2::number(&self.prefix[1..]) as usize;
-            }
-            let taken = self.left.min(data.len());
-            data = &data[taken..];
-            self.left -= taken;
-            if self.left > 0 {
-                return messages;
-            }
-            messages += 1;
-            self.filled = 0;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -231,23 +195,5 @@ mod tests {
         assert_eq!(streams.in_order(1, 20), Some(20));
         assert_eq!(streams.in_order(1, 10), Some(20));
         assert_eq!(streams.in_order(3, 10), None);
-    }
-
-    #[test]
-    fn messages_are_found_however_they_are_split() {
-        let request = b"\0\0\0\0\x02ab\0\0\0\0\0\0\0\0\0\x01c";
-        for first in 0..request.len() {
-            for second in first..request.len() {
-                let mut deframer = Deframer::default();
-                let pieces = [
-                    &request[..first],
-                    &request[first..second],
-                    &request[second..],
-                ];
-                let found: u64 = pieces.map(|piece| deframer.completed(piece)).iter().sum();
-                assert_eq!(found, 3, "split at {first} and {second}");
-                assert_eq!(deframer.filled, 0);
-            }
-        }
     }
 }

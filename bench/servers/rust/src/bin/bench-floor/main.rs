@@ -10,6 +10,11 @@
 //! write and one read and nothing else. The calling half resembles the one with which a run calibrates its
 //! floor (docs/method.md): its reads and writes have timeouts, which cost the kernel some time, and it times
 //! each call.
+//!
+//! With `stream=server` or `stream=bidirectional` for both, the bytes are those of a stream's messages, `calls`
+//! of them over one connection, in HTTP/2 frames.
+
+mod stream;
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -19,6 +24,8 @@ use std::time::Duration;
 
 use bench_servers::arguments::Arguments;
 use bench_servers::clock;
+
+use self::stream::Form;
 
 /// The timeout of each connect, read and write.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -38,8 +45,9 @@ fn run() -> Result<(), String> {
     match arguments.word("answer or call")?.as_str() {
         "answer" => {
             let shape = Shape::read(&mut arguments)?;
+            let form = Form::read(&mut arguments, &shape)?;
             arguments.end()?;
-            respond(&shape).map_err(|error| error.to_string())
+            answer(&shape, form).map_err(|error| error.to_string())
         }
         "call" => {
             let address = arguments.word("the address")?;
@@ -48,8 +56,13 @@ fn run() -> Result<(), String> {
                 .map_err(|_| format!("{address} is not an address: write 127.0.0.1:PORT"))?;
             let calls = arguments.required("calls")?;
             let shape = Shape::read(&mut arguments)?;
+            let form = Form::read(&mut arguments, &shape)?;
             arguments.end()?;
-            call(&address, &shape, calls).map_err(|error| error.to_string())
+            let called = match form {
+                None => call(&address, &shape, calls),
+                Some(form) => stream::call(&address, &shape, form, calls as u64),
+            };
+            called.map_err(|error| error.to_string())
         }
         other => Err(format!("unknown mode {other}: it must be answer or call")),
     }
@@ -76,7 +89,7 @@ impl Shape {
     }
 }
 
-fn respond(shape: &Shape) -> io::Result<()> {
+fn answer(shape: &Shape, form: Option<Form>) -> io::Result<()> {
     thread::spawn(|| {
         let _ = io::copy(&mut io::stdin(), &mut io::sink());
         std::process::exit(0);
@@ -84,6 +97,13 @@ fn respond(shape: &Shape) -> io::Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;
     println!(r#"{{"http":"{address}","grpc":"{address}"}}"#);
+    match form {
+        None => respond(&listener, shape),
+        Some(form) => stream::answer(&listener, shape, form),
+    }
+}
+
+fn respond(listener: &TcpListener, shape: &Shape) -> io::Result<()> {
     let (mut request, response) = (vec![0; shape.request], vec![0; shape.response]);
     loop {
         let mut streams = Vec::with_capacity(shape.connections);
@@ -99,16 +119,20 @@ fn respond(shape: &Shape) -> io::Result<()> {
     }
 }
 
+fn connect(address: &SocketAddr) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect_timeout(address, TIMEOUT)?;
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
+    Ok(stream)
+}
+
 fn call(address: &SocketAddr, shape: &Shape, calls: usize) -> io::Result<()> {
     let (request, mut response) = (vec![0; shape.request], vec![0; shape.response]);
     let mut streams = Vec::with_capacity(shape.connections);
     for _ in 0..shape.connections {
-        let stream = TcpStream::connect_timeout(address, TIMEOUT)?;
-        stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(TIMEOUT))?;
-        stream.set_write_timeout(Some(TIMEOUT))?;
         // Each stream, with the start time of its last call.
-        streams.push((stream, clock::now()));
+        streams.push((connect(address)?, clock::now()));
     }
     let rounds = calls.div_ceil(shape.connections).max(1);
     let (start, mut latencies) = (clock::now(), 0);
@@ -127,10 +151,13 @@ fn call(address: &SocketAddr, shape: &Shape, calls: usize) -> io::Result<()> {
             }
         }
     }
-    let (elapsed, calls) = (clock::now() - start, rounds * shape.connections);
-    println!(
-        r#"{{"calls":{calls},"elapsed_ns":{elapsed},"mean_ns":{}}}"#,
-        latencies / calls as u64
-    );
+    let (elapsed, calls) = (clock::now() - start, (rounds * shape.connections) as u64);
+    report(calls, elapsed, Some(latencies / calls));
     Ok(())
+}
+
+/// Prints the number of calls, or of a stream's messages, the elapsed time, and the mean latency of calls, in ns.
+fn report(calls: u64, elapsed: u64, mean: Option<u64>) {
+    let mean = mean.map_or("null".to_owned(), |mean| mean.to_string());
+    println!(r#"{{"calls":{calls},"elapsed_ns":{elapsed},"mean_ns":{mean}}}"#);
 }
