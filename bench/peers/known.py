@@ -148,7 +148,7 @@ class Echoing:
         return (load.stream.messages - 1) * 1e6 / load.stream.rate + self.delay_ms * 1000
 
     def received_per_second(self, load, earlier_calls):
-        return per_second(load, self.call_time(load))
+        return per_second(load, [self.call_time(load)] * load.calls)
 
 
 @dataclass(frozen=True)
@@ -204,10 +204,9 @@ class Producing:
                 for call in range(earlier_calls, earlier_calls + load.calls)]
 
     def received_per_second(self, load, earlier_calls):
-        return per_second(load, self.call_times(load, earlier_calls)[-1])
+        return per_second(load, self.call_times(load, earlier_calls))
 
 
-def per_second(load, last_call_time):
-    """Returns the messages per second until the end of the last call."""
-    start_of_last = (load.calls - 1) / load.rate if load.rate else 0
-    return load.calls * load.stream.messages / (start_of_last + last_call_time / 1e6)
+def per_second(load, call_times):
+    """Returns the messages per second until the last call ends."""
+    return load.messages / max(call / load.rate + time / 1e6 for call, time in enumerate(call_times))

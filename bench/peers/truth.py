@@ -72,14 +72,15 @@ SCENARIOS = [
       for kind, shape in [("constant", constant(10)), ("uniform", uniform(5, 25)), ("bimodal", bimodal(5, 50, 0.2))]
       for suffix, title, load in [("", "HTTP/1.1", http1(1_000, 200)),
                                   ("-grpc", "gRPC", grpc(1_000, 400))]),
-    # Streams of 20 messages each, one call or message after another, and 1,000 messages per second in total.
-    *(Scenario(f"stream-{kind}", f"streams of 20 messages, the first after {first.text}, gaps {gap.text}; 50 calls/s",
-               Producing(first, gap), streams("server", 100, messages=20, rate=50))
+    # Up to 1,000 messages per second in total. The rates of calls are such that the messages of different calls do not
+    # come at the same moments.
+    *(Scenario(f"stream-{kind}", f"streams of 20 messages, the first after {first.text}, gaps {gap.text}; 48 calls/s",
+               Producing(first, gap), streams("server", 100, messages=20, rate=48))
       for kind, first, gap in [("constant", constant(10), constant(10)),
                                ("uniform", uniform(5, 25), uniform(5, 15)),
                                ("stall", constant(10), bimodal(5, 100, 0.02))]),
-    Scenario("echo-constant", "each of 100 messages at 100/s answered after 10 ms; 10 calls/s",
-             Echoing(10), streams("bidirectional", 40, messages=100, rate=10, message_rate=100)),
+    Scenario("echo-constant", "each of 100 messages at 100/s answered after 10 ms; 9 calls/s",
+             Echoing(10), streams("bidirectional", 40, messages=100, rate=9, message_rate=100)),
     Scenario("echo-stall-1000", "one bidirectional stream, stalled 100 ms in every second; 1,000 messages/s",
              StallingEcho(), streams("bidirectional", 1, message_rate=1_000)),
     Scenario("echo-stall-20000", "the same at 20,000 messages/s",
@@ -213,7 +214,7 @@ def run_cells(peer, outcome, record, scenario, load):
     is_held = came is not None and is_at_rate(came, load.arrivals_per_second)
     received = []
     if load.stream:
-        # It depends on the length of the last stream, and thus on how many calls came before.
+        # It depends on the lengths of the last streams, and thus on how many calls came before.
         truth = scenario.server.received_per_second(load, peer.probe_calls)
         said = outcome.messages_per_second
         received = [f"{said:,.1f}" + (f" ({error(said, truth)})" if truth else "")]
