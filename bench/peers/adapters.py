@@ -98,7 +98,7 @@ class Rpcgauge(Peer):
         if not stream:
             return []
         # The default deadline is for short calls.
-        options = ["--deadline", LONGEST_CALL]
+        options = ["--deadline", STREAM_DEADLINE]
         if stream.form == "bidirectional":
             options += ["--messages", str(stream.messages)]
         if stream.rate:
@@ -331,7 +331,7 @@ class Ghz(Peer):
     def streaming(stream):
         if not stream:
             return []
-        options = ["--timeout", LONGEST_CALL]
+        options = ["--timeout", STREAM_DEADLINE]
         if stream.form == "bidirectional":
             options += ["--stream-call-count", str(stream.messages)]
         return options + ([f"--stream-interval={1e6 / stream.rate:.0f}us"] if stream.rate else [])
@@ -406,7 +406,7 @@ class K6(Peer):
 
 
 # The deadline of calls that stream, longer than any run takes.
-LONGEST_CALL = "300s"
+STREAM_DEADLINE = "300s"
 
 
 def grpc_method(task):
