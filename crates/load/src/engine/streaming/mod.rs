@@ -50,7 +50,7 @@ pub(super) struct Streams {
     ready: VecDeque<u64>,
     /// Calls with a message for which there is no room.
     blocked: Vec<u64>,
-    /// Bytes of the current input that were processed. Empty between inputs.
+    /// Bytes of the current input that were processed, by response. Empty between inputs.
     released: Vec<(Exchange, usize)>,
 }
 
@@ -131,6 +131,15 @@ impl Streams {
     /// Whether calls send only one message.
     pub(super) fn sends_one(&self) -> bool {
         self.settings.messages == Some(1)
+    }
+
+    /// Notes that bytes of a response are processed. Messages of one response usually follow each other, and returning
+    /// them to the windows together costs less than one by one.
+    fn release(&mut self, exchange: Exchange, bytes: usize) {
+        match self.released.last_mut() {
+            Some((last, sum)) if *last == exchange => *sum += bytes,
+            _ => self.released.push((exchange, bytes)),
+        }
     }
 
     /// When something is due next, ns.

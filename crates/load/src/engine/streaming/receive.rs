@@ -109,7 +109,7 @@ impl StreamEvents<'_, '_, '_> {
         let Some(mut stream) = call.stream.take() else {
             return false;
         };
-        self.streams.released.push((stream.exchange, data.len()));
+        self.streams.release(stream.exchange, data.len());
         let has_messages = stream.reader.is_some() && !call.response.has_failed();
         if has_messages && !stream.is_over {
             let before = stream.prefix_bytes();
