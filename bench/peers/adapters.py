@@ -107,10 +107,12 @@ class Rpcgauge(Peer):
 
     def read(self, stdout, task):
         figures = json.loads(stdout)["variants"][0]["cells"][0]["figures"]
-        calls, latency = figures["calls"], figures["latency"]
+        calls, latency = figures["calls"], figures.get("latency")
         outcome = Outcome(calls["answered"], calls["started"] - calls["answered"], figures["goodput"],
-                          latency["mean_ns"] * NANO, self.percentiles(latency),
-                          self.percentiles(figures["send_delay"]))
+                          send_delay=self.percentiles(figures["send_delay"]))
+        # No call has a latency if all of them failed, as one long stream does if this machine stalls once.
+        if latency:
+            outcome.mean, outcome.percentiles = latency["mean_ns"] * NANO, self.percentiles(latency)
         messages = figures.get("messages")
         if messages:
             outcome.messages = messages["received"]

@@ -174,23 +174,27 @@ def bare_settings(task):
 def call_bytes(scenario, placement):
     """Returns the bytes of a request and of its response, or of a stream's messages, as counted by the bare server, and
     whose they are."""
+    large, reasons = scenario.large, {}
+    counted = replace(large.with_messages(COUNTED_CALLS) if large.stream else large.with_calls(COUNTED_CALLS),
+                      seconds=1)
     for peer in PEERS:
-        large = scenario.large
-        counted = replace(large.with_messages(COUNTED_CALLS) if large.stream else large.with_calls(COUNTED_CALLS),
-                          seconds=1)
-        if peer.why_not(counted):
+        reason = peer.why_not(counted)
+        if reason:
+            reasons[peer.name] = reason
             continue
         with serving("bare", placement.server, *bare_settings(counted)) as server:
             address = server.address(counted.protocol)
             try:
                 launch(peer, replace(counted, address=address), placement.client)
-            except Unusable:
+            except Unusable as error:
+                reasons[peer.name] = str(error)
                 continue
         record = server.record
         responses = record["messages"] or record["answered"]
         requests = responses if not large.stream or large.stream.form == "bidirectional" else record["answered"]
         return round(record["read_bytes"] / requests), round(record["written_bytes"] / responses), peer.name
-    raise SystemExit("no load generator succeeded, so the floor's numbers of bytes are unknown")
+    raise SystemExit("\n".join(["no load generator succeeded, so the floor's numbers of bytes are unknown:",
+                                *left_out(reasons)]))
 
 
 class Bench:
