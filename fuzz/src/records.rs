@@ -1,7 +1,7 @@
 //! JSON lines that other programs write for this one.
 
 use rpcgauge_contract::{Answer, Record as CallRecord, Reply};
-use rpcgauge_study::record::{Record, WorkerRecord};
+use rpcgauge_study::record::{Concurrency, Record, WorkerRecord};
 
 /// Reads a line of `trials.jsonl`, which people and tools may have edited, a worker's record, a subject's reply, and a
 /// client's answer and records. Checks that what was read can be written, and reads back unchanged.
@@ -17,7 +17,8 @@ pub fn records(input: &[u8]) {
         assert_eq!(again, record);
         // No numbers are fatal, even if they contradict each other.
         let mut figures = record.figures.clone();
-        let _ = figures.add_concurrent(record.figures, record.began_ns);
+        let later_ns = record.began_ns;
+        let _ = figures.merge(record.figures, Concurrency::Processes { later_ns });
     }
     match Reply::read(input) {
         Ok(reply) => {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use buffa_descriptor::{DynamicMessage, FieldKind, MessageIndex, SingularKind};
-use serde::{Deserialize, Serialize};
+use rpcgauge_trial::CodeKind;
 
 use crate::diff::first_difference;
 use crate::error::{DecodeError, EncodeError, SampleError};
@@ -25,17 +25,6 @@ const ANY_SIZE: Limits = Limits {
     max_message_bytes: usize::MAX,
     ..Limits::DEFAULT
 };
-
-/// Whether generated or dynamic code writes and reads the messages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum CodeKind {
-    /// Code generated from the descriptors at build time.
-    Generated,
-    /// Code that works from descriptors at run time.
-    Dynamic,
-}
 
 /// The type of a message. Cheap to clone.
 #[derive(Debug, Clone)]

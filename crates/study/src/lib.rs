@@ -12,7 +12,6 @@ mod error;
 pub mod expectation;
 pub mod features;
 pub mod file;
-pub mod histogram;
 pub mod link;
 pub mod objective;
 pub mod only;
@@ -32,3 +31,4 @@ pub mod url;
 pub mod words;
 
 pub use error::{FormError, Position, StudyError};
+pub use rpcgauge_trial::histogram;

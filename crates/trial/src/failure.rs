@@ -8,7 +8,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The maximum number of distinct error texts to store.
-const MAX_SAMPLES: usize = 10;
+pub(crate) const MAX_SAMPLES: usize = 10;
 
 /// Who can resolve a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

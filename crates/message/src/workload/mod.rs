@@ -14,9 +14,11 @@ pub use message_set::{MessageFiles, MessageSet};
 pub use records::CSV as RECORDS_CSV;
 pub use spec::{OwnWorkload, Sample, WorkloadSpec};
 
+use rpcgauge_trial::CodeKind;
+
 use crate::format::decode_fn;
 use crate::generated::GeneratedMessage;
-use crate::message::{CodeKind, Message, MessageType};
+use crate::message::{Message, MessageType};
 use crate::schema::{MethodKind, Schema};
 use crate::{BrokenLimit, Codec, Compression, Encoding, Limits};
 

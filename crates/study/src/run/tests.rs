@@ -8,11 +8,11 @@ mod resuming;
 use std::fs::{self, File};
 use std::time::{Duration, UNIX_EPOCH};
 
-use hdrhistogram::Histogram as Hdr;
 use tempfile::TempDir;
 
 use super::*;
 use crate::file::StudyFile;
+use crate::histogram::{Times, Unit};
 use crate::plan::Plan;
 use crate::record::{
     Environment, Fault, FloorRecord, Histogram, IdleOutcome, Record, TrialOutcome, TrialRecord,
@@ -62,13 +62,13 @@ fn measured(plan: &Plan) -> Record {
     let Record::Trial(mut record) = failed(plan, 3) else {
         unreachable!("it is a trial's");
     };
-    record.outcome = TrialOutcome::Measured(Box::new(crate::record::tests::measured()));
+    record.outcome = TrialOutcome::Measured(Box::default());
     Record::Trial(record)
 }
 
 fn floor() -> Record {
-    let mut latency = Hdr::new(3).unwrap();
-    latency.record(7_000).unwrap();
+    let mut latency = Times::new(Unit::Ns);
+    latency.add_each(7_000, 1);
     Record::Floor(FloorRecord {
         block: 0,
         invocation: 0,

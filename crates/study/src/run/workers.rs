@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::{NewRun, Run, RunError, Writing, names, read_json};
 use crate::plan::{Plan, TrialSpec, Variant};
 use crate::printable;
-use crate::record::{Environment, SCHEMA, TrialOutcome, TrialRecord, WorkerRecord};
+use crate::record::{Concurrency, Environment, SCHEMA, TrialOutcome, TrialRecord, WorkerRecord};
 
 impl NewRun<'_> {
     /// The files of a run directory besides those of its workers, each a name and a text.
@@ -38,7 +38,7 @@ impl WorkerRecord {
     /// # Errors
     /// The figures contradict themselves, or cannot be written as JSON.
     pub fn to_file(&self) -> Result<String, String> {
-        self.figures.check_figures()?;
+        self.figures.check()?;
         json(self).map_err(|error| error.to_string())
     }
 }
@@ -73,8 +73,8 @@ impl Run {
             match trials.get_mut(&spec.index).map(|trial| &mut trial.outcome) {
                 Some(TrialOutcome::Measured(all)) => {
                     let later_ns = record.began_ns - began_ns;
-                    let added = all.add_concurrent(record.figures.clone(), later_ns);
-                    added.map_err(damaged)?;
+                    let how = Concurrency::Processes { later_ns };
+                    all.merge(record.figures.clone(), how).map_err(damaged)?;
                     // Each worker makes a first call, and reports count one for each variant.
                     all.requests_sent = all.requests_sent.map(|sent| sent.saturating_add(1));
                 }
@@ -134,7 +134,7 @@ impl Run {
             return Ok(None);
         }
         let record: WorkerRecord = read_json(&folder, name)?;
-        let checked = record.figures.check_figures();
+        let checked = record.figures.check();
         checked.map_err(|problem| RunError::damaged(folder.join(name), problem))?;
         Ok(Some(record))
     }

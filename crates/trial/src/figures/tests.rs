@@ -1,6 +1,8 @@
-//! What records leave out and read back, and the refusal of records that contradict themselves.
+//! What records leave out and read back, and the refusal of figures that contradict themselves.
 
 use super::*;
+use crate::latency_counts::LatencyCounts;
+use crate::timeline::TimelineSlice;
 
 pub(crate) fn measured() -> TrialFigures {
     TrialFigures {
@@ -165,23 +167,7 @@ fn sound() -> TrialFigures {
 fn problem(change: impl FnOnce(&mut TrialFigures)) -> String {
     let mut measured = sound();
     change(&mut measured);
-    let record = TrialRecord {
-        trial: crate::plan::TrialSpec {
-            index: 0,
-            invocation: 0,
-            block: 0,
-            variant: 0,
-            placement: crate::settings::Placement::Free,
-            rotation: 0,
-        },
-        variant: "a".to_owned(),
-        timing: Timing::Load,
-        idle: Idle::Held,
-        started_at_ms: 0,
-        rate: None,
-        outcome: TrialOutcome::Measured(Box::new(measured)),
-    };
-    record.check().err().unwrap_or_default()
+    measured.check().err().unwrap_or_default()
 }
 
 #[test]
@@ -263,7 +249,7 @@ fn records_that_contradict_themselves_are_refused() {
     insta::assert_snapshot!(link(|l| l.lateness.p50_ns = 1), @"the percentiles of its link's lateness are not in ascending order");
     insta::assert_snapshot!(link(|l| l.calibration.median_ns = 1), @"its link's worst probe is faster than the median");
     insta::assert_snapshot!(problem(|m| m.client_share = Some(1e308)), @"the client's share of its core must be from 0 to 1");
-    insta::assert_snapshot!(problem(|m| m.cpu.client = Some(rpcgauge_trial::Cpu { total_ns: 219_000_000_000_000_000, ..Default::default() })), @"it has more CPU time than all cores provide in that time");
+    insta::assert_snapshot!(problem(|m| m.cpu.client = Some(Cpu { total_ns: 219_000_000_000_000_000, ..Default::default() })), @"it has more CPU time than all cores provide in that time");
     insta::assert_snapshot!(problem(|m| m.payload.request = Some(-1.0)), @"the size of a message must be a non-negative number");
     insta::assert_snapshot!(problem(|m| m.warmup.calls = u64::MAX), @"18446744073709551615 is more than can be counted in a trial");
     insta::assert_snapshot!(problem(|m| m.late.failed = 1), @"more late calls of its warm-up failed or were sent than there were");
