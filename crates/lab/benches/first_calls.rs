@@ -116,8 +116,8 @@ fn goes_round(
             }
         }
         for (session, row) in sessions.into_iter().zip(0..) {
-            let latency = session.finish()?.latency;
-            latencies[row][column] = latency.value_at_quantile(0.5) as f64;
+            let latency = session.finish()?.figures.latency.unpack();
+            latencies[row][column] = latency.quantile(0.5);
         }
     }
     drop((bound, idle));

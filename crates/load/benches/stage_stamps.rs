@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         };
         let mut times = [0.0; 2];
         for timing in order {
-            let mean = run(server, timing)?.elapsed.as_nanos() as f64 / CALLS as f64;
+            let mean = run(server, timing)?.figures.elapsed_ns as f64 / CALLS as f64;
             times[usize::from(timing == Timing::Load)] = mean;
         }
         with.push(times[0]);
@@ -113,9 +113,9 @@ fn run(server: SocketAddr, timing: Timing) -> Result<Measurement, LoadError> {
         &stop,
     )?;
     assert_eq!(
-        measurement.calls.answered, CALLS,
+        measurement.figures.calls.answered, CALLS,
         "{:?}",
-        measurement.error_samples
+        measurement.figures.error_samples
     );
     Ok(measurement)
 }

@@ -135,7 +135,7 @@ pub enum Bodies<'a> {
     /// iterator has ended, or one second has passed.
     ///
     /// If no body is ready for a call when it is due, the call waits and is counted in
-    /// [`crate::Measurement::bodies_late`]. The figures then reflect the iterator's speed, not the server's.
+    /// [`rpcgauge_trial::TrialFigures::bodies_late`]. The figures then reflect the iterator's speed, not the server's.
     /// If an item is an error, its call fails with kind `encode`. The trial is complete when the iterator
     /// ends. After the trial, the thread still finishes the bodies that it is generating.
     Streamed(BodyIterator),

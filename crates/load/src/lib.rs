@@ -30,7 +30,7 @@ mod error;
 mod fetch;
 mod histogram;
 mod measurement;
-mod merge;
+mod message_recorder;
 mod progress;
 mod recorder;
 mod schedule;
@@ -55,15 +55,13 @@ pub use demand::Demand;
 pub use engine::{Counted, Hooks, Session, ShardCalls, measure, measure_on_threads, measure_with};
 pub use error::LoadError;
 pub use fetch::{Fetch, FetchError, Fetched};
-pub use measurement::{
-    Marks, Measurement, MessageFigures, MessageSizes, ServiceTimes, SliceCount, Stages,
-};
+pub use measurement::{Marks, Measurement, MessageSizes, bytes_of};
+pub use message_recorder::MessageRecorder;
 pub use progress::{IntervalTimes, ProgressHook, TrialProgress};
 pub use rpcgauge_wire::{ByteCount, Limits, Protocol, Traffic};
 pub use secrets::without_values;
 pub use shard::Shard;
-pub use slow::{SLOW_FACTOR, SlowCall, SlowCalls, Usual};
-pub use steps::{CallFigures, StepFigures};
+pub use slow::{SLOW_FACTOR, SlowCalls, Usual};
 pub use timeline::TimelineRecorder;
 pub use tls::{Identity, Roots, Tls, TlsError, TlsSettings};
 pub use trial::{CallStyle, Endpoint, Expect, MixCall, Request, Trial};

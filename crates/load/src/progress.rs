@@ -7,7 +7,7 @@ use rpcgauge_trial::FailureKind;
 use rpcgauge_wire::Traffic;
 
 use crate::Histogram;
-use crate::histogram::histogram;
+use crate::histogram::{add, histogram};
 
 /// Receives snapshots of the measured part while it is running.
 pub struct ProgressHook<'r> {
@@ -58,6 +58,44 @@ pub struct TrialProgress {
     pub traffic: Traffic,
 }
 
+impl TrialProgress {
+    /// Adds the progress of another thread.
+    pub(crate) fn merge(&mut self, other: TrialProgress) {
+        // Name every field, so that a new one cannot be forgotten here.
+        let TrialProgress {
+            elapsed,
+            interval,
+            started,
+            sent,
+            answered,
+            failed,
+            retried,
+            messages_sent,
+            messages_received,
+            in_flight,
+            waiting,
+            times,
+            traffic,
+        } = other;
+        // All threads share these.
+        self.elapsed = self.elapsed.max(elapsed);
+        self.interval = self.interval.max(interval);
+        self.started += started;
+        self.sent += sent;
+        self.answered += answered;
+        for (kind, more) in failed {
+            *self.failed.entry(kind).or_default() += more;
+        }
+        self.retried += retried;
+        self.messages_sent += messages_sent;
+        self.messages_received += messages_received;
+        self.in_flight += in_flight;
+        self.waiting += waiting;
+        self.times.merge(times);
+        self.traffic += traffic;
+    }
+}
+
 /// Times of the calls between two snapshots, ns.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IntervalTimes {
@@ -81,6 +119,17 @@ impl Default for IntervalTimes {
 }
 
 impl IntervalTimes {
+    pub(crate) fn merge(&mut self, other: IntervalTimes) {
+        let IntervalTimes {
+            latency,
+            failed_latency,
+            send_delay,
+        } = other;
+        add(&mut self.latency, &latency);
+        add(&mut self.failed_latency, &failed_latency);
+        add(&mut self.send_delay, &send_delay);
+    }
+
     /// Empties the histograms. Cheap if they are already empty.
     pub fn clear(&mut self) {
         for histogram in [

@@ -3,16 +3,17 @@
 #[cfg(test)]
 mod tests;
 
-use rpcgauge_trial::{Calls, ErrorSamples, FailureKind, Pace, Stage, Stalls, Timing};
+use rpcgauge_trial::{Calls, ErrorSamples, FailureKind, Pace, SlowCall, Stage, Stalls, Timing};
 
 use crate::Histogram;
 use crate::engine::CallStream;
 use crate::error::LoadError;
 use crate::histogram::{histogram, record, small_histogram};
-use crate::measurement::{Marks, MessageFigures, ServiceTimes};
+use crate::measurement::Marks;
+use crate::message_recorder::MessageRecorder;
 use crate::progress::IntervalTimes;
-use crate::slow::{SlowCall, SlowCalls};
-use crate::steps::{StepFigures, StepRecorder};
+use crate::slow::SlowCalls;
+use crate::steps::{StepRecorder, Steps};
 use crate::timeline::TimelineRecorder;
 use crate::trial::Trial;
 
@@ -69,6 +70,16 @@ impl MarkTimes {
     }
 }
 
+/// Times of successful calls from just before the first write of the request, or of its last retry. Writes and
+/// reads carry many calls, so the times include what else was in the same write and read.
+#[derive(Debug)]
+pub(crate) struct ServiceTimes {
+    /// Until the read that brought the last byte of the response.
+    pub(crate) whole: Histogram,
+    /// Until the read that brought its first byte.
+    pub(crate) first_byte: Histogram,
+}
+
 #[derive(Debug)]
 pub(crate) struct Recorder {
     /// When the first measured call was due, once there is one.
@@ -83,7 +94,7 @@ pub(crate) struct Recorder {
     /// `None` unless the trial keeps detail.
     pub(crate) service: Option<ServiceTimes>,
     /// `None` unless calls stream.
-    pub(crate) messages: Option<Box<MessageFigures>>,
+    pub(crate) messages: Option<Box<MessageRecorder>>,
     /// When the messages of a call are due.
     pace: Pace,
     /// All stages if they are timed; otherwise empty.
@@ -94,7 +105,7 @@ pub(crate) struct Recorder {
     pub(crate) timeline: TimelineRecorder,
     /// `None` unless slow calls are recorded.
     pub(crate) slow: Option<SlowCalls>,
-    pub(crate) steps: StepRecorder,
+    pub(crate) steps: Steps,
     pub(crate) account: Account,
     pub(crate) errors: ErrorSamples,
     /// Calls that were due but had no body yet.
@@ -122,7 +133,7 @@ impl Recorder {
             }),
             messages: trial
                 .streaming
-                .map(|streaming| Box::new(MessageFigures::new(streaming.form))),
+                .map(|streaming| Box::new(MessageRecorder::new(streaming.form))),
             pace: trial.streaming.map_or(Pace::Unpaced, |of| of.pace),
             stages,
             uncounted: None,
@@ -133,7 +144,7 @@ impl Recorder {
                 TimelineRecorder::default()
             },
             slow: trial.keeps_slow.then(SlowCalls::default),
-            steps: StepRecorder::new(&trial.schedule),
+            steps: Steps::new(&trial.schedule),
             account: Account::default(),
             errors: ErrorSamples::default(),
             bodies_late: 0,
@@ -157,7 +168,7 @@ impl Recorder {
         self.start.get_or_insert(due);
         self.account.calls.started += 1;
         record(&mut self.send_delay, delay);
-        if !self.steps.figures.is_empty() {
+        if !self.steps.each.is_empty() {
             self.begun_in_step(due, delay);
         }
         if let Some(interval) = &mut self.interval {
@@ -205,7 +216,7 @@ impl Recorder {
         if let Some(slow) = &mut self.slow {
             slow.succeeded(due, latency);
         }
-        if !self.steps.figures.is_empty() {
+        if !self.steps.each.is_empty() {
             self.succeeded_in_step(due, done);
         }
         self.account.calls.answered += 1;
@@ -321,8 +332,8 @@ impl Recorder {
         self.end.saturating_sub(self.start.unwrap_or(self.end))
     }
 
-    fn step(&mut self, at: u64) -> Option<&mut StepFigures> {
-        if self.steps.figures.is_empty() {
+    fn step(&mut self, at: u64) -> Option<&mut StepRecorder> {
+        if self.steps.each.is_empty() {
             return None;
         }
         let offset = self.offset(at);

@@ -1,5 +1,7 @@
 //! Calls that took far longer than those before them.
 
+use rpcgauge_trial::SlowCall;
+
 /// A call is slow if it takes more than this many times the running median.
 pub const SLOW_FACTOR: u64 = 3;
 
@@ -49,17 +51,6 @@ impl Usual {
     }
 }
 
-/// A call that took far longer than those before it. Times are in ns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SlowCall {
-    /// When the call was due, by CLOCK_MONOTONIC.
-    pub due: u64,
-    /// The call's latency.
-    pub latency: u64,
-    /// The median latency of the calls before it.
-    pub usual: u64,
-}
-
 /// Finds slow calls as calls end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SlowCalls {
@@ -77,9 +68,10 @@ impl SlowCalls {
             && latency > usual.saturating_mul(SLOW_FACTOR)
         {
             self.slow(SlowCall {
-                due,
-                latency,
-                usual,
+                due_ns: due,
+                latency_ns: latency,
+                usual_ns: usual,
+                disturbed: None,
             });
         }
         self.usual.add(latency);
@@ -91,7 +83,7 @@ impl SlowCalls {
             self.kept.push(call);
         } else {
             self.more += 1;
-            self.more_ns = self.more_ns.saturating_add(call.latency - call.usual);
+            self.more_ns = self.more_ns.saturating_add(call.lost_ns());
         }
     }
 
@@ -107,7 +99,7 @@ impl SlowCalls {
         self.usual = Usual::default();
         self.kept.extend(kept);
         self.kept
-            .sort_by_key(|call| (call.due, call.latency, call.usual));
+            .sort_by_key(|call| (call.due_ns, call.latency_ns, call.usual_ns));
         self.more += more;
         self.more_ns = self.more_ns.saturating_add(more_ns);
     }
@@ -141,9 +133,10 @@ mod tests {
             slow.succeeded(call, latency);
         }
         let found = [SlowCall {
-            due: 100,
-            latency: 301,
-            usual: 100,
+            due_ns: 100,
+            latency_ns: 301,
+            usual_ns: 100,
+            disturbed: None,
         }];
         assert_eq!(slow.kept(), found);
         // A lasting change moves the median.
@@ -151,7 +144,7 @@ mod tests {
             slow.succeeded(call, 1_000);
         }
         let last = slow.kept().last().unwrap();
-        assert!(last.due < 250, "{last:?}");
+        assert!(last.due_ns < 250, "{last:?}");
     }
 
     #[test]

@@ -2,30 +2,30 @@
 
 use std::collections::BTreeMap;
 
-use rpcgauge_trial::{FailureKind, RampPart, RampStep, Schedule};
+use rpcgauge_trial::{FailureKind, MixFigures, RampPart, RampStep, Schedule, Step};
 
 use crate::Histogram;
 use crate::clock::nanos;
 use crate::histogram::{record, small_histogram};
 
-/// Some of a trial's calls, by outcome.
-#[derive(Debug, Clone, PartialEq)]
-pub struct CallFigures {
+/// Counts some of a trial's calls, by outcome.
+#[derive(Debug)]
+pub(crate) struct CallRecorder {
     /// Calls that were due.
-    pub started: u64,
+    pub(crate) started: u64,
     /// How many of them were passed to the transport.
-    pub sent: u64,
+    pub(crate) sent: u64,
     /// How many of them succeeded.
-    pub answered: u64,
+    pub(crate) answered: u64,
     /// How many of them failed, by kind.
-    pub failed: BTreeMap<FailureKind, u64>,
+    pub(crate) failed: BTreeMap<FailureKind, u64>,
     /// Latency of those that succeeded, ns.
-    pub latency: Histogram,
+    pub(crate) latency: Histogram,
 }
 
-impl CallFigures {
-    pub(crate) fn new() -> CallFigures {
-        CallFigures {
+impl CallRecorder {
+    pub(crate) fn new() -> CallRecorder {
+        CallRecorder {
             started: 0,
             sent: 0,
             answered: 0,
@@ -42,56 +42,106 @@ impl CallFigures {
     pub(crate) fn failed(&mut self, kind: FailureKind) {
         *self.failed.entry(kind).or_default() += 1;
     }
+
+    /// The figures of the call of a mix with this name.
+    pub(crate) fn finish(self, name: String) -> MixFigures {
+        let CallRecorder {
+            started,
+            sent,
+            answered,
+            failed,
+            latency,
+        } = self;
+        MixFigures {
+            name,
+            started,
+            never_sent: started - sent,
+            answered,
+            failed,
+            latency: latency.into(),
+        }
+    }
 }
 
-/// The calls that were due in one step of a ramp, and the calls that succeeded during the step.
-#[derive(Debug, Clone, PartialEq)]
-pub struct StepFigures {
-    /// The step.
-    pub step: RampStep,
-    /// The calls that were due in it.
-    pub calls: CallFigures,
-    /// Calls that succeeded during the step, whenever they were due.
-    pub answered_within: u64,
-    /// How long after its due time each of its calls began, or failed before it could begin, ns.
-    pub send_delay: Histogram,
-}
-
-/// Fills in the figures of a ramp's steps. Other schedules have no steps.
+/// Counts the calls that were due in one step of a ramp, and those that succeeded during the step.
 #[derive(Debug)]
 pub(crate) struct StepRecorder {
-    /// When each step ends, ns after the ramp's start.
-    ends: Vec<u64>,
-    pub(crate) figures: Vec<StepFigures>,
+    step: RampStep,
+    /// The calls that were due in it.
+    pub(crate) calls: CallRecorder,
+    /// Calls that succeeded during the step, whenever they were due.
+    pub(crate) answered_within: u64,
+    /// How long after its due time each of its calls began, or failed before it could begin, ns.
+    pub(crate) send_delay: Histogram,
 }
 
 impl StepRecorder {
-    pub(crate) fn new(schedule: &Schedule) -> StepRecorder {
+    fn new(step: RampStep) -> StepRecorder {
+        StepRecorder {
+            step,
+            calls: CallRecorder::new(),
+            answered_within: 0,
+            send_delay: small_histogram(),
+        }
+    }
+
+    fn finish(self) -> Step {
+        let StepRecorder {
+            step,
+            calls,
+            answered_within,
+            send_delay,
+        } = self;
+        let stalled = calls.failed.get(&FailureKind::ClientStalled);
+        Step {
+            from: step.from,
+            to: step.to,
+            time_ns: nanos(step.time),
+            started: calls.started,
+            never_sent: calls.started - calls.sent,
+            answered: calls.answered,
+            answered_within,
+            failed: calls.failed.values().sum(),
+            stalled: stalled.copied().unwrap_or(0),
+            latency: calls.latency.into(),
+            send_delay: send_delay.into(),
+        }
+    }
+}
+
+/// The steps of a ramp. Other schedules have none.
+#[derive(Debug)]
+pub(crate) struct Steps {
+    /// When each step ends, ns after the ramp's start.
+    ends: Vec<u64>,
+    pub(crate) each: Vec<StepRecorder>,
+}
+
+impl Steps {
+    pub(crate) fn new(schedule: &Schedule) -> Steps {
         let mut end = 0u64;
-        let figures = |step: RampStep| {
+        let recorder = |step: RampStep| {
             end = end.saturating_add(nanos(step.time));
-            let figures = StepFigures {
-                step,
-                calls: CallFigures::new(),
-                answered_within: 0,
-                send_delay: small_histogram(),
-            };
-            (end, figures)
+            (end, StepRecorder::new(step))
         };
         let steps = schedule.ramp().iter().flat_map(RampPart::steps);
-        let (ends, figures) = steps.map(figures).unzip();
-        StepRecorder { ends, figures }
+        let (ends, each) = steps.map(recorder).unzip();
+        Steps { ends, each }
     }
 
     /// All steps with the time at which each ends, ns after the ramp's start.
-    pub(crate) fn by_end(&mut self) -> impl Iterator<Item = (u64, &mut StepFigures)> {
-        self.ends.iter().copied().zip(&mut self.figures)
+    pub(crate) fn by_end(&mut self) -> impl Iterator<Item = (u64, &mut StepRecorder)> {
+        self.ends.iter().copied().zip(&mut self.each)
     }
 
     /// The step at `time_ns` after the ramp's start; `None` after its end.
-    pub(crate) fn at(&mut self, time_ns: u64) -> Option<&mut StepFigures> {
+    pub(crate) fn at(&mut self, time_ns: u64) -> Option<&mut StepRecorder> {
         let index = self.ends.partition_point(|end| *end <= time_ns);
-        self.figures.get_mut(index)
+        self.each.get_mut(index)
+    }
+
+    pub(crate) fn finish(self) -> Vec<Step> {
+        self.each.into_iter().map(StepRecorder::finish).collect()
     }
 }
 
@@ -114,13 +164,13 @@ mod tests {
             parts: vec![part(0.0, 10), part(1.0, 1), part(1.0, 5)],
             arrivals: Arrivals::Constant,
         };
-        let mut recorder = StepRecorder::new(&ramp);
+        let mut recorder = Steps::new(&ramp);
         for due_us in [0, 999, 1_000, 9_999, 10_000, 11_000, 15_999, 16_000] {
             if let Some(step) = recorder.at(due_us * 1_000) {
                 step.calls.started += 1;
             }
         }
-        let started = recorder.figures.iter().map(|step| step.calls.started);
+        let started = recorder.each.iter().map(|step| step.calls.started);
         let started: Vec<u64> = started.collect();
         assert_eq!(
             started,
@@ -128,6 +178,6 @@ mod tests {
             "and none after the end"
         );
         let rate = Schedule::Closed { in_flight: 1 };
-        assert!(StepRecorder::new(&rate).at(0).is_none());
+        assert!(Steps::new(&rate).at(0).is_none());
     }
 }

@@ -238,5 +238,22 @@ mod tests {
                 prop_assert_eq!(&slice.latencies, &latencies);
             }
         }
+
+        #[test]
+        fn a_merged_timeline_is_that_of_all_calls(
+            calls in prop::collection::vec((0u64..1 << 40, 0u64..1 << 30, any::<bool>()), 1..200),
+            ends in [1u64..1 << 40, 1u64..1 << 40],
+        ) {
+            let mut recorders = [(); 3].map(|()| TimelineRecorder::with_latencies());
+            for (due, latency, is_first) in calls {
+                for of in [usize::from(is_first), 2] {
+                    recorders[of].succeeded(due, latency, 1);
+                }
+            }
+            let [first, second, all] = recorders;
+            let mut merged = first.finish(ends[0]);
+            merged.add(&second.finish(ends[1]), 0);
+            prop_assert_eq!(merged, all.finish(ends[0].max(ends[1])));
+        }
     }
 }

@@ -104,7 +104,7 @@ pub struct Expect {
     /// check their own content type with [`CallStyle::Grpc`]'s subtype.
     pub content_type: Option<String>,
     /// The `content-encoding` (HTTP) or `grpc-encoding` (gRPC) that the response may use. A response may
-    /// always be uncompressed. If an encoding is set here, [`crate::Measurement::uncompressed_responses`]
+    /// always be uncompressed. If an encoding is set here, [`rpcgauge_trial::TrialFigures::uncompressed_responses`]
     /// counts uncompressed ones.
     pub encoding: Option<String>,
     /// The required number of messages, if the server streams; `None` accepts any.
@@ -133,6 +133,8 @@ impl Default for Expect {
 /// One of the calls that a trial mixes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MixCall {
+    /// Its name, for the figures.
+    pub name: String,
     /// Its share of the calls is its weight divided by the sum of all weights. 1 to [`MixOrder::MAX_WEIGHT`].
     pub weight: u32,
     /// The head of its requests. The kind of call is that of the trial; only the HTTP method may differ.

@@ -5,10 +5,8 @@ mod support;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use rpcgauge_load::{
-    Bodies, Body, CodecError, Hooks, Measurement, ProgressHook, Trial, measure_with,
-};
-use rpcgauge_trial::{Arrivals, RampPart, Schedule};
+use rpcgauge_load::{Bodies, Body, CodecError, Hooks, ProgressHook, Trial};
+use rpcgauge_trial::{Arrivals, RampPart, Schedule, Timing, TrialFigures};
 use support::memory::{self, Counting, Taken};
 use support::*;
 
@@ -23,10 +21,10 @@ struct Trialled {
     outgrew: bool,
 }
 
-fn taken(trial: impl FnOnce() -> Measurement) -> (Measurement, Trialled) {
+fn taken(trial: impl FnOnce() -> TrialFigures) -> (TrialFigures, Trialled) {
     let (measurement, taken) = memory::taken(trial);
     assert_sums_hold(&measurement);
-    let outgrew = measurement.latency.max() > 1_000_000_000;
+    let outgrew = measurement.latency.unpack().counts().max() > 1_000_000_000;
     (measurement, Trialled { taken, outgrew })
 }
 
@@ -120,6 +118,35 @@ fn twenty_times_the_calls_take_no_more_memory() {
             let many = of_calls(&trial, MANY, look_every);
             assert_no_more(&few, &many, &format!("{:?} {look_every:?}", trial.schedule));
         }
+    }
+}
+
+/// Otherwise, the peak memory of a client would include the end of its trial.
+#[test]
+fn figures_need_no_more_memory_than_the_calls() {
+    let mut trial = trial(serve(respond_with(ok)));
+    for (keeps_detail, timing) in [
+        (false, Timing::Load),
+        (true, Timing::Load),
+        (false, Timing::Stages),
+    ] {
+        (trial.keeps_detail, trial.timing) = (keeps_detail, timing);
+        let mut during_calls = 0;
+        let (measurement, _) = taken(|| {
+            let hooks = Hooks {
+                measuring: Box::new(|_| during_calls = memory::max_held()),
+                ..hooks()
+            };
+            let mut codec = Echo::default();
+            let bodies = Bodies::PerCall(&mut codec);
+            measure_with(&trial, bodies, hooks, &AtomicBool::new(false)).unwrap()
+        });
+        assert_answered(&measurement, 100);
+        let more = memory::max_held() - during_calls;
+        assert!(
+            more < 1_000,
+            "{more} bytes, with detail: {keeps_detail}, {timing:?}"
+        );
     }
 }
 

@@ -4,7 +4,7 @@ mod support;
 
 use std::io::Write;
 
-use rpcgauge_load::{Bodies, Trial};
+use rpcgauge_load::{Bodies, Measurement, Trial};
 use rpcgauge_trial::{Arrivals, ConnectionUse, Ending, FailureKind, Schedule, Stage, Stop, Timing};
 use support::*;
 #[test]
@@ -18,22 +18,23 @@ fn every_call_is_answered_and_every_byte_counted() {
     );
     assert_eq!(measurement.ending, Ending::Complete);
     // 50 bodies of 5 bytes and 50 of 11 bytes, both ways.
-    assert_eq!(measurement.traffic.sent.body, 800);
-    assert_eq!(measurement.traffic.received.body, 800);
-    assert_eq!(measurement.sizes.means().request, Some(8.0));
-    assert_eq!(measurement.sizes.means().response, Some(8.0));
+    assert_eq!(traffic(&measurement).sent.bodies, 800);
+    assert_eq!(traffic(&measurement).received.bodies, 800);
+    assert_eq!(measurement.payload.request, Some(8.0));
+    assert_eq!(measurement.payload.response, Some(8.0));
     let head = b"POST /echo HTTP/1.1\r\nhost: localhost\r\ncontent-type: text/plain\r\n\
                  content-length: 5\r\n\r\n";
     assert_eq!(
-        measurement.traffic.sent.header,
+        traffic(&measurement).sent.headers,
         (100 * head.len() + 50) as u64
     );
     assert_eq!(
-        measurement.connections_opened, 0,
+        measurement.connections_opened.unwrap(),
+        0,
         "opened before the measured part"
     );
-    assert!(measurement.cpu.total_ns > 0);
-    assert!(measurement.elapsed.as_nanos() as u64 >= measurement.latency.max() / 1001 * 1000);
+    assert!(measurement.cpu.client.unwrap().total_ns > 0);
+    assert!(measurement.elapsed_ns >= measurement.latency.unpack().counts().max() / 1001 * 1000);
 }
 
 #[test]
@@ -94,7 +95,7 @@ fn large_responses_on_many_connections_all_have_their_turn() {
     trial.stop.calls = Some(48);
     let measurement = run(&trial, &[b"x"]);
     assert_answered(&measurement, 48);
-    assert_eq!(measurement.traffic.received.body, 48 * 3_000_000);
+    assert_eq!(traffic(&measurement).received.bodies, 48 * 3_000_000);
 }
 
 #[test]
@@ -106,8 +107,8 @@ fn a_connection_for_every_call() {
         trial.connection_use = ConnectionUse::PerCall;
         let measurement = run(&trial, &[b"x"]);
         assert_answered(&measurement, 100);
-        assert_eq!(measurement.connections_opened, 100);
-        assert_eq!(measurement.traffic.sent.body, 100);
+        assert_eq!(measurement.connections_opened.unwrap(), 100);
+        assert_eq!(traffic(&measurement).sent.bodies, 100);
     }
 }
 
@@ -120,7 +121,10 @@ fn a_connection_for_every_call_several_at_once() {
     let measurement = run(&trial, &[b"x"]);
     assert_sums_hold(&measurement);
     assert_eq!(
-        (measurement.calls.answered, measurement.connections_opened),
+        (
+            measurement.calls.answered,
+            measurement.connections_opened.unwrap()
+        ),
         (100, 100)
     );
 }
@@ -143,7 +147,8 @@ fn a_connection_that_the_server_closes_is_opened_again() {
     let measurement = run(&trial(address), &[b"x"]);
     assert_answered(&measurement, 100);
     assert_eq!(
-        measurement.connections_opened, 9,
+        measurement.connections_opened.unwrap(),
+        9,
         "after every 11th of 100 calls"
     );
 }
@@ -156,7 +161,7 @@ fn large_bodies_go_both_ways_in_many_writes() {
     trial.stop.calls = Some(4);
     let measurement = run(&trial, &[&body]);
     assert_answered(&measurement, 4);
-    assert_eq!(measurement.traffic.received.body, 4 * (5 << 20));
+    assert_eq!(traffic(&measurement).received.bodies, 4 * (5 << 20));
 }
 
 /// Answers like `respond_with(ok)`, with the handler's marks from this host's clock.
@@ -191,7 +196,11 @@ fn stages_are_timed_and_lie_inside_the_call() {
             compresses: true,
             ..Echo::default()
         };
-        let measurement = run_with(&trial, Bodies::PerCall(&mut echo)).unwrap();
+        let Measurement {
+            figures: measurement,
+            marks,
+            ..
+        } = run_in_full(&trial, Bodies::PerCall(&mut echo)).unwrap();
         assert_answered(&measurement, 100);
         let mut expected = Stage::ALL.to_vec();
         if connection_use == ConnectionUse::Reuse {
@@ -201,14 +210,21 @@ fn stages_are_timed_and_lie_inside_the_call() {
             measurement.stages.keys().copied().collect::<Vec<_>>(),
             expected
         );
-        assert!(measurement.stages.values().all(|stage| stage.len() == 100));
-        assert_eq!(measurement.marks.used, 100);
+        assert!(
+            measurement
+                .stages
+                .values()
+                .all(|stage| stage.count() == 100)
+        );
+        assert_eq!(marks.used, 100);
         let own = measurement
             .stages
             .iter()
             .filter(|(stage, _)| **stage <= Stage::Decode);
-        let total: f64 = own.map(|(_, histogram)| histogram.mean() * 100.0).sum();
-        let latency = measurement.latency.mean() * 100.0;
+        let total: f64 = own
+            .map(|(_, histogram)| histogram.unpack().mean() * 100.0)
+            .sum();
+        let latency = measurement.latency.unpack().counts().mean() * 100.0;
         // Histograms are accurate to 0.1%.
         assert!(
             total <= latency * 1.002,
@@ -216,8 +232,8 @@ fn stages_are_timed_and_lie_inside_the_call() {
         );
         assert_eq!(measurement.uncompressed_responses, 0);
         // "call 0" to "call 99".
-        assert_eq!(measurement.sizes.means().request, Some(6.9));
-        assert_eq!(measurement.sizes.means().response, Some(6.9));
+        assert_eq!(measurement.payload.request, Some(6.9));
+        assert_eq!(measurement.payload.response, Some(6.9));
     }
 }
 
@@ -230,24 +246,25 @@ const STRANGELY_MARKED: &[u8] =
 fn marks_of_another_clock_are_not_used() {
     let mut trial = trial(serve(respond_with(|_| STRANGELY_MARKED.to_vec())));
     trial.timing = Timing::Stages;
-    let measurement = run_with(&trial, Bodies::PerCall(&mut Echo::default())).unwrap();
+    let measurement = run_in_full(&trial, Bodies::PerCall(&mut Echo::default())).unwrap();
     assert_eq!(measurement.marks.implausible, 100);
-    assert!(!measurement.stages.contains_key(&Stage::HandlerTime));
-    assert!(measurement.stages.contains_key(&Stage::Wait));
+    let stages = measurement.figures.stages;
+    assert!(!stages.contains_key(&Stage::HandlerTime));
+    assert!(stages.contains_key(&Stage::Wait));
 }
 
 #[test]
 fn the_bytes_of_marks_are_counted_separately_if_stages_are_timed() {
     let mut trial = trial(serve(respond_with(|_| STRANGELY_MARKED.to_vec())));
     let all = 100 * STRANGELY_MARKED.len() as u64;
-    let load = run(&trial, &[b"call 99"]).traffic.received;
-    assert_eq!((load.marks, load.header), (0, all - 700));
+    let load = traffic(&run(&trial, &[b"call 99"])).received;
+    assert_eq!((load.marks, load.headers), (0, all - 700));
     trial.timing = Timing::Stages;
     let staged = run_with(&trial, Bodies::PerCall(&mut Echo::default())).unwrap();
-    let staged = staged.traffic.received;
+    let staged = traffic(&staged).received;
     let lines = "rpcgauge-handler-start: 5\r\nrpcgauge-handler-end: 7\r\n";
     assert_eq!(staged.marks, 100 * lines.len() as u64);
-    assert_eq!(staged.header, load.header - staged.marks);
+    assert_eq!(staged.headers, load.headers - staged.marks);
     assert_eq!(staged.total(), all, "nothing is dropped");
 }
 
@@ -343,5 +360,5 @@ fn a_large_response_that_ends_with_its_connection_is_read_to_the_end() {
     trial.deadline = std::time::Duration::from_secs(5);
     let measurement = run(&trial, &[b"x"]);
     assert_answered(&measurement, 20);
-    assert_eq!(measurement.traffic.received.body, 20 * LENGTH as u64);
+    assert_eq!(traffic(&measurement).received.bodies, 20 * LENGTH as u64);
 }

@@ -9,10 +9,10 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use rpcgauge_load::{
-    Bodies, Body, CallStyle, Checked, CodecError, Hooks, LoadError, Measurement, MixBodies,
-    MixCall, Request, ResponseCheck, ToCheck, Trial, measure_with,
+    Bodies, Body, CallStyle, Checked, CodecError, Hooks, LoadError, MixBodies, MixCall, Request,
+    ResponseCheck, ToCheck, Trial,
 };
-use rpcgauge_trial::{Address, FailureKind, Stop, Timing};
+use rpcgauge_trial::{Address, FailureKind, Stop, Timing, TrialFigures};
 use support::*;
 
 /// The requests that a server received, each as `METHOD PATH` and the body.
@@ -42,6 +42,7 @@ fn mix(address: Address) -> Trial {
     let mut trial = trial(address);
     trial.expect.content_type = None;
     let call = |weight, method: &str, path: &str, status| MixCall {
+        name: path.to_owned(),
         weight,
         request: Request {
             style: CallStyle::Http {
@@ -76,13 +77,13 @@ fn of_writes() -> MixBodies {
     MixBodies::Prepared(vec![body("a"), body("b")])
 }
 
-fn run_mix(trial: &Trial, bodies: Vec<MixBodies>) -> Measurement {
+fn run_mix(trial: &Trial, bodies: Vec<MixBodies>) -> TrialFigures {
     let measurement = run_with(trial, Bodies::Mixed(bodies)).unwrap();
     assert_sums_hold(&measurement);
     measurement
 }
 
-fn started(measurement: &Measurement) -> Vec<u64> {
+fn started(measurement: &TrialFigures) -> Vec<u64> {
     measurement.mix.iter().map(|call| call.started).collect()
 }
 
@@ -128,7 +129,7 @@ fn each_call_of_the_mix_has_its_own_failures() {
         panic!("{:?}", measurement.mix)
     };
     assert_eq!(reads.failed, [(FailureKind::HttpStatus(200), 75)].into());
-    assert_eq!((writes.answered, writes.latency.len()), (25, 25));
+    assert_eq!((writes.answered, writes.latency.count()), (25, 25));
 }
 
 #[test]

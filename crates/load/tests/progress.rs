@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rpcgauge_load::{
-    Demand, Hooks, IntervalTimes, LoadError, Measurement, ProgressHook, Trial, TrialProgress,
-    WarmupBounds, measure_with,
+    Demand, Hooks, IntervalTimes, LoadError, ProgressHook, Trial, TrialProgress, WarmupBounds,
+    bytes_of,
 };
-use rpcgauge_trial::{ConnectionUse, Ending, FailureKind, Schedule, Stop};
+use rpcgauge_trial::{ConnectionUse, Ending, FailureKind, Histogram, Schedule, Stop, TrialFigures};
 use support::*;
 
 /// Runs a trial and collects its snapshots. `sample` is called with each one.
@@ -19,7 +19,7 @@ fn sampled(
     every: Duration,
     sample: &mut dyn FnMut(&TrialProgress),
     stop: &AtomicBool,
-) -> Result<(Measurement, Vec<TrialProgress>), LoadError> {
+) -> Result<(TrialFigures, Vec<TrialProgress>), LoadError> {
     let mut snapshots = Vec::new();
     let hooks = Hooks {
         progress: Some(ProgressHook {
@@ -37,7 +37,7 @@ fn sampled(
 }
 
 /// Checks that the snapshots of a trial add up to its measurement.
-fn assert_snapshots_add_up(measurement: &Measurement, snapshots: &[TrialProgress]) {
+fn assert_snapshots_add_up(measurement: &TrialFigures, snapshots: &[TrialProgress]) {
     assert_sums_hold(measurement);
     let last = snapshots.last().unwrap();
     assert_eq!(last.answered, measurement.calls.answered);
@@ -46,16 +46,19 @@ fn assert_snapshots_add_up(measurement: &Measurement, snapshots: &[TrialProgress
     assert_eq!(last.started - last.sent, never_sent);
     let open = measurement.calls.abandoned - measurement.calls.never_begun;
     assert_eq!(last.in_flight, open);
-    assert_eq!(last.traffic, measurement.traffic);
+    assert_eq!(bytes_of(&last.traffic), traffic(measurement));
     let mut together = snapshots[0].times.clone();
     for snapshot in &snapshots[1..] {
         together.latency += &snapshot.times.latency;
         together.failed_latency += &snapshot.times.failed_latency;
         together.send_delay += &snapshot.times.send_delay;
     }
-    assert_eq!(together.latency, measurement.latency);
-    assert_eq!(together.failed_latency, measurement.failed_latency);
-    assert_eq!(together.send_delay, measurement.send_delay);
+    assert_eq!(Histogram::from(together.latency), measurement.latency);
+    assert_eq!(
+        Histogram::from(together.failed_latency).non_empty(),
+        measurement.failed_latency
+    );
+    assert_eq!(Histogram::from(together.send_delay), measurement.send_delay);
     let intervals: Duration = snapshots.iter().map(|snapshot| snapshot.interval).sum();
     assert_eq!(intervals, last.elapsed);
     for snapshot in snapshots {
@@ -192,8 +195,9 @@ fn calls_in_flight_follow_the_number_of_users() {
     assert_snapshots_add_up(&measurement, &snapshots);
     assert!(left > 0, "there were never {wanted} calls in flight");
     assert_eq!(measurement.ending, Ending::Interrupted);
-    assert_eq!(measurement.most_in_flight, 4);
-    let connections = measurement.connections_at_start + measurement.connections_opened;
+    assert_eq!(measurement.most_in_flight.unwrap(), 4);
+    let connections =
+        measurement.connections_at_start.unwrap() + measurement.connections_opened.unwrap();
     assert_eq!(connections, 4, "one for each call");
     // With a fixed number of connections, calls wait for them.
     let users = Arc::new(Demand::new(false));
@@ -206,7 +210,7 @@ fn calls_in_flight_follow_the_number_of_users() {
     };
     let (measurement, _) = sampled(&trial, every, &mut sample, &stop).unwrap();
     assert!(measurement.calls.answered > 0);
-    assert_eq!(measurement.most_in_flight, 1);
+    assert_eq!(measurement.most_in_flight.unwrap(), 1);
     trial.connection_use = ConnectionUse::PerCall;
     let refused = sampled(&trial, every, &mut |_| (), &stop).unwrap_err();
     assert!(refused.to_string().contains("users"), "{refused}");

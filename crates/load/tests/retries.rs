@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use rpcgauge_load::{Bodies, CallStyle, Measurement, Protocol, Trial};
-use rpcgauge_trial::{Address, ConnectionUse, Ending, Schedule, Stage, Stop, Timing};
+use rpcgauge_trial::{Address, ConnectionUse, Ending, Schedule, Stage, Stop, Timing, TrialFigures};
 use support::frames::{Came, goaway, ok_frame, play_frames, reset, serve_frames};
 use support::*;
 
@@ -38,7 +38,7 @@ fn with_method(mut trial: Trial, method: &str) -> Trial {
 }
 
 /// The numbers of answered calls and retries, and the failures.
-fn seen(measurement: &Measurement) -> (u64, u64, Vec<(String, u64)>) {
+fn seen(measurement: &TrialFigures) -> (u64, u64, Vec<(String, u64)>) {
     assert_sums_hold(measurement);
     let calls = &measurement.calls;
     (calls.answered, calls.retried, failures(measurement))
@@ -54,10 +54,11 @@ fn a_call_that_goaway_leaves_out_is_sent_on_a_new_connection() {
     let measurement = run(&http2(serve_frames(five), 20), &[b"x"]);
     assert_eq!(seen(&measurement), (20, 3, vec![]));
     assert_eq!(measurement.calls.answered_after_retry, 3);
-    assert_eq!(measurement.connections_opened, 3);
-    assert_eq!(measurement.sizes.means().request, Some(1.0));
+    assert_eq!(measurement.connections_opened.unwrap(), 3);
+    assert_eq!(measurement.payload.request, Some(1.0));
     assert_eq!(
-        measurement.traffic.sent.body, 23,
+        traffic(&measurement).sent.bodies,
+        23,
         "every send is counted in bytes"
     );
     // The last call of a trial is also retried, although no more calls are begun.
@@ -116,7 +117,7 @@ fn calls_do_not_wait_for_a_connection_that_is_going_away() {
     trial.schedule = Schedule::Closed { in_flight: 3 };
     let measurement = run(&trial, &[b"x"]);
     assert_eq!(seen(&measurement), (20, 1, vec![]));
-    assert_eq!(measurement.connections_opened, 1);
+    assert_eq!(measurement.connections_opened.unwrap(), 1);
 }
 
 #[test]
@@ -135,8 +136,8 @@ fn connections_that_are_going_away_stay_bounded() {
     assert_eq!(measurement.calls.answered, 0);
     assert_eq!(
         (
-            measurement.connections_at_start,
-            measurement.connections_opened
+            measurement.connections_at_start.unwrap(),
+            measurement.connections_opened.unwrap()
         ),
         (3, 3),
         "one more for each"
@@ -210,7 +211,7 @@ fn retries_are_among_the_requests_that_may_be_sent() {
         trial.connection_use = connection_use;
         trial.max_requests = Some(10);
         let measurement = run(&trial, &[b"x"]);
-        assert_eq!(measurement.requests_sent, 10);
+        assert_eq!(measurement.requests_sent.unwrap(), 10);
         assert_eq!(measurement.ending, Ending::MaxRequests);
         // Two calls with all of their retries, and one call with a single retry.
         let failed = vec![("not-processed".to_owned(), 3)];
@@ -268,7 +269,13 @@ fn a_call_that_is_sent_again_keeps_its_deadline() {
     let measurement = run(&trial, &[b"x"]);
     let failed = vec![("deadline".to_owned(), 1)];
     assert_eq!(seen(&measurement), (0, 1, failed));
-    let latency = measurement.failed_latency.max();
+    let latency = measurement
+        .failed_latency
+        .as_ref()
+        .unwrap()
+        .unpack()
+        .counts()
+        .max();
     assert!(latency >= 99_900_000, "from the due time: {latency} ns");
 }
 
@@ -327,14 +334,18 @@ fn stages_of_a_call_that_was_sent_again_are_left_out() {
         trial.connection_use = connection_use;
         let mut codec =
             Lenient(|call, out: &mut Vec<u8>| out.extend(format!("call {call}").bytes()));
-        let measurement = run_with(&trial, Bodies::PerCall(&mut codec)).unwrap();
+        let Measurement {
+            figures: measurement,
+            marks,
+            ..
+        } = run_in_full(&trial, Bodies::PerCall(&mut codec)).unwrap();
         let (answered, retried, failed) = seen(&measurement);
         assert_eq!((answered, failed), (20, vec![]));
         assert_eq!(retried, measurement.calls.answered_after_retry);
         assert!(retried >= 4, "{retried}");
-        assert_eq!(measurement.stages[&Stage::Encode].len(), 20 - retried);
-        assert_eq!(measurement.stages[&Stage::Wait].len(), 20 - retried);
-        assert_eq!(measurement.marks.absent, 20 - retried);
+        assert_eq!(measurement.stages[&Stage::Encode].count(), 20 - retried);
+        assert_eq!(measurement.stages[&Stage::Wait].count(), 20 - retried);
+        assert_eq!(marks.absent, 20 - retried);
     }
 }
 

@@ -29,7 +29,12 @@ fn a_call_without_a_connection_is_not_sent() {
         };
         let measurement = run(&trial, &[b"x"]);
         assert_sums_hold(&measurement);
-        assert_eq!(measurement.steps[0].calls.sent, 0, "{connection_use:?}");
+        let step = &measurement.steps[0];
+        assert_eq!(
+            (step.started, step.never_sent),
+            (10, 10),
+            "{connection_use:?}"
+        );
     }
 }
 

@@ -7,8 +7,8 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::Duration;
 
-use rpcgauge_load::{Histogram, Protocol, ServiceTimes, Trial};
-use rpcgauge_trial::{Address, ConnectionUse, FailureKind};
+use rpcgauge_load::{Histogram, Protocol, Trial};
+use rpcgauge_trial::{Address, ConnectionUse, FailureKind, TrialFigures};
 use support::frames::{Came, goaway, ok_frame, serve_frames};
 use support::*;
 
@@ -19,6 +19,16 @@ fn detailed(address: Address) -> Trial {
         keeps_detail: true,
         ..trial(address)
     }
+}
+
+fn latency(measurement: &TrialFigures) -> Histogram {
+    measurement.latency.unpack().counts().clone()
+}
+
+/// The times until the last and until the first byte.
+fn service_times(measurement: &TrialFigures) -> [Histogram; 2] {
+    let times = [&measurement.service_time, &measurement.first_byte];
+    times.map(|times| times.as_ref().unwrap().unpack().counts().clone())
 }
 
 fn ms(pause: Duration) -> u64 {
@@ -58,11 +68,11 @@ fn the_first_byte_of_a_response_comes_before_its_last() {
         trial.stop.calls = Some(5);
         let measurement = run(&trial, &[b"x"]);
         assert_sums_hold(&measurement);
-        let ServiceTimes { whole, first_byte } = measurement.service.unwrap();
+        let [whole, first_byte] = service_times(&measurement);
         assert_eq!(whole.len(), 5, "{connection_use:?}");
         // Histograms have three digits.
         assert_below(&first_byte, &whole, ms(PAUSE) * 9 / 10);
-        assert_below(&whole, &measurement.latency, 0);
+        assert_below(&whole, &latency(&measurement), 0);
     }
 }
 
@@ -74,10 +84,10 @@ fn waiting_for_a_connection_is_no_service_time() {
     trial.stop.calls = Some(20);
     let measurement = run(&trial, &[b"x"]);
     assert_answered(&measurement, 20);
-    let ServiceTimes { whole, .. } = measurement.service.unwrap();
+    let [whole, _] = service_times(&measurement);
     assert!(whole.min() >= ms(PAUSE) * 9 / 10, "{} ns", whole.min());
     let median = |times: &Histogram| times.value_at_quantile(0.5);
-    let (latency, service) = (median(&measurement.latency), median(&whole));
+    let (latency, service) = (median(&latency(&measurement)), median(&whole));
     assert!(latency > 3 * service, "{latency} ns and {service} ns");
 }
 
@@ -97,9 +107,9 @@ fn a_retried_call_counts_from_its_last_send() {
     trial.stop.calls = Some(3);
     let measurement = run(&trial, &[b"x"]);
     assert_eq!(measurement.calls.answered_after_retry, 1);
-    let ServiceTimes { whole, .. } = measurement.service.unwrap();
+    let [whole, _] = service_times(&measurement);
     assert_eq!(whole.len(), 3);
-    let latency = measurement.latency.max();
+    let latency = latency(&measurement).max();
     assert!(
         whole.max() + ms(PAUSE) * 9 / 10 <= latency,
         "{} ns of {latency} ns",
@@ -114,7 +124,7 @@ fn failed_calls_have_no_service_time_and_other_trials_record_none() {
     let measurement = run(&detailed(address.clone()), &[b"x"]);
     let failed = &measurement.calls.failed;
     assert_eq!(failed.get(&FailureKind::HttpStatus(503)), Some(&100));
-    let service = measurement.service.unwrap();
-    assert!(service.whole.is_empty() && service.first_byte.is_empty());
-    assert!(run(&trial(address), &[b"x"]).service.is_none());
+    let service = service_times(&measurement);
+    assert!(service.iter().all(Histogram::is_empty));
+    assert!(run(&trial(address), &[b"x"]).service_time.is_none());
 }

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use rpcgauge_load::{Hooks, LoadError, Measurement, Session, Settling, Trial, WarmupBounds};
-use rpcgauge_trial::{Address, Ending, Schedule, Slice};
+use rpcgauge_load::{Hooks, LoadError, Session, Settling, Trial, WarmupBounds};
+use rpcgauge_trial::{Address, Ending, Schedule, Slice, TrialFigures};
 use support::{
-    assert_sums_hold, hooks, ok, ok_after, only_read, prepared, read_request, respond_with, serve,
-    trial, warmup,
+    assert_sums_hold, elapsed, hooks, ok, ok_after, only_read, prepared, read_request,
+    respond_with, serve, traffic, trial, warmup,
 };
 
 /// Slices of at least 10 measured calls after 3 skipped ones.
@@ -28,7 +28,7 @@ fn measured(
     trial: &Trial,
     slices: u32,
     between: impl Fn(&Session<'_, '_, '_>),
-) -> Result<Measurement, LoadError> {
+) -> Result<TrialFigures, LoadError> {
     let stop = AtomicBool::new(false);
     let mut session = Session::open(trial, prepared(&[b"x"]), hooks(), &stop)?;
     while !session.warm_up_turn(&stop)? {}
@@ -36,7 +36,7 @@ fn measured(
         session.slice(&SLICE, 10, &stop)?;
         between(&session);
     }
-    session.finish()
+    Ok(session.finish()?.figures)
 }
 
 #[test]
@@ -57,14 +57,18 @@ fn only_the_calls_of_slices_count() {
         .unwrap();
         assert_sums_hold(&m);
         assert_eq!((m.calls.started, m.calls.answered), (50, 50));
-        assert_eq!(m.latency.len(), 50);
+        assert_eq!(m.latency.count(), 50);
         let slices = m.slices.unwrap();
-        assert_eq!(slices.slices, 5);
+        assert_eq!(slices.count, 5);
         assert!(slices.skipped >= 15, "{slices:?}");
         // Each call of a slice has one byte each way.
         let of_slices = 50 + slices.skipped;
-        assert_eq!(m.traffic.sent.body, of_slices, "{in_flight} in flight");
-        assert_eq!(m.traffic.received.body, of_slices, "{in_flight} in flight");
+        assert_eq!(traffic(&m).sent.bodies, of_slices, "{in_flight} in flight");
+        assert_eq!(
+            traffic(&m).received.bodies,
+            of_slices,
+            "{in_flight} in flight"
+        );
         // In addition to these, the server received only the warm-up.
         let all = seen.load(Ordering::SeqCst);
         assert_eq!(all, of_slices + m.warmup.calls, "{in_flight} in flight");
@@ -109,7 +113,7 @@ fn a_warm_up_pauses_between_its_turns_until_it_is_over() {
         "no calls once it is over"
     );
     session.slice(&SLICE, 10, &stop).unwrap();
-    let m = session.finish().unwrap();
+    let m = session.finish().unwrap().figures;
     assert_sums_hold(&m);
     assert_eq!((m.warmup.calls, m.warmup.settled), (25 * 4, true));
     assert!(
@@ -165,7 +169,7 @@ fn a_warm_up_in_which_all_calls_fail_ends_when_the_patience_is_over() {
         turns += 1;
     }
     assert!(turns > 1, "the failures of {turns} turns add up");
-    let m = session.finish().unwrap();
+    let m = session.finish().unwrap().figures;
     assert_eq!((m.warmup.failed, m.warmup.settled), (m.warmup.calls, false));
 }
 
@@ -175,11 +179,16 @@ fn time_between_slices_is_no_time_of_the_trial() {
     let trial = trial(serve(respond_with(ok)));
     let m = measured(&trial, 3, |_| std::thread::sleep(pause)).unwrap();
     // Calls are made one after another, so their latencies add up to the elapsed time.
-    let sum = m.latency.mean() * m.latency.len() as f64;
-    let elapsed = m.elapsed.as_nanos() as f64;
+    let sum = m.latency.unpack().counts().mean() * m.latency.count() as f64;
+    let elapsed = elapsed(&m).as_nanos() as f64;
     assert!(elapsed < 2.0 * pause.as_nanos() as f64, "{elapsed}");
     assert!(sum <= elapsed * 1.01, "{sum} in {elapsed}");
-    let longest = m.latency.max().max(m.send_delay.max());
+    let longest = m
+        .latency
+        .unpack()
+        .counts()
+        .max()
+        .max(m.send_delay.unpack().counts().max());
     assert!(u128::from(longest) < pause.as_nanos(), "{longest}");
     // The timeline spans the slices and the pauses.
     let spanned = m.timeline.slice_ns * m.timeline.slices.len() as u64;
@@ -201,8 +210,12 @@ fn a_slice_by_time_ends_with_the_call_that_is_in_flight() {
         session.slice(&by_time, u64::MAX, &stop).unwrap();
         assert_eq!(session.counted().answered, slices);
     }
-    let m = session.finish().unwrap();
-    assert!(m.elapsed >= Duration::from_millis(60), "{:?}", m.elapsed);
+    let m = session.finish().unwrap().figures;
+    assert!(
+        elapsed(&m) >= Duration::from_millis(60),
+        "{:?}",
+        elapsed(&m)
+    );
     assert_eq!(m.slices.map(|s| s.skipped), Some(0));
 }
 
@@ -221,7 +234,7 @@ fn a_connection_that_the_server_closed_in_between_is_opened_again_outside_the_fi
     assert_sums_hold(&m);
     assert_eq!(m.calls.answered, 40);
     assert_eq!(m.connections_reopened, 3);
-    assert_eq!(m.connections_opened, 0, "none while calls counted");
+    assert_eq!(m.connections_opened.unwrap(), 0, "none while calls counted");
 }
 
 #[test]
@@ -295,7 +308,7 @@ fn a_connection_that_cannot_be_made_holds_up_no_slice() {
     let m = measured(&trial, 5, |_| ()).unwrap();
     assert_sums_hold(&m);
     assert_eq!(m.calls.started, 50);
-    assert_eq!(m.slices.map(|s| s.slices), Some(5));
+    assert_eq!(m.slices.map(|s| s.count), Some(5));
 }
 
 #[test]
@@ -310,7 +323,7 @@ fn a_server_that_only_fails_ends_the_session_and_not_the_caller() {
         session.slice(&SLICE, 10, &stop).unwrap();
     }
     assert!(session.is_over());
-    let m = session.finish().unwrap();
+    let m = session.finish().unwrap().figures;
     assert_sums_hold(&m);
     assert_eq!((m.ending, m.calls.answered), (Ending::GaveUp, 0));
 }
@@ -344,5 +357,5 @@ fn after_a_skipped_call_that_fails_the_next_ones_are_measured() {
     assert_sums_hold(&m);
     let slices = m.slices.unwrap();
     assert!(slices.skipped_failed >= 3, "{slices:?}");
-    assert_eq!(slices.slices, 4);
+    assert_eq!(slices.count, 4);
 }

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use rpcgauge_load::{Hooks, Measurement, ProgressHook, Session, Trial, measure_with};
-use rpcgauge_trial::{Address, Ending, FailureKind, Schedule, Slice, Stop};
+use rpcgauge_load::{Hooks, ProgressHook, Session, Trial};
+use rpcgauge_trial::{Address, Ending, FailureKind, Schedule, Slice, Stop, TrialFigures};
 use support::{
-    assert_sums_hold, constant_rate, failures, hooks, ok, only_read, prepared, respond_with, serve,
-    trial,
+    assert_sums_hold, constant_rate, elapsed, failures, hooks, measure_with, ok, only_read,
+    prepared, respond_with, serve, trial,
 };
 
 /// Far longer than the deadlines here, and than an accidental stall on a busy host.
@@ -35,7 +35,7 @@ fn stalling_after(snapshots: u64) -> Hooks<'static> {
     }
 }
 
-fn stalled(trial: &Trial) -> Measurement {
+fn stalled(trial: &Trial) -> TrialFigures {
     let bodies = prepared(&[b"x"]);
     let measurement =
         measure_with(trial, bodies, stalling_after(5), &AtomicBool::new(false)).unwrap();
@@ -75,13 +75,13 @@ fn calls_that_the_client_slept_through_are_no_failures_of_the_server() {
     assert_eq!(kinds, ["client-stalled"], "{:?}", m.error_samples);
     assert!(m.calls.stalled() > 500, "{:?}", m.calls);
     assert_eq!(m.calls.answered + m.calls.stalled(), m.calls.started);
-    assert!(u128::from(m.latency.max()) < STALL.as_nanos() / 2);
+    assert!(u128::from(m.latency.unpack().counts().max()) < STALL.as_nanos() / 2);
     // The stall is excluded from the elapsed time, and calls that became due during it do not follow as a
     // burst.
     assert!(
-        m.elapsed < Duration::from_secs(3) - STALL / 2,
+        elapsed(&m) < Duration::from_secs(3) - STALL / 2,
         "{:?}",
-        m.elapsed
+        elapsed(&m)
     );
     let sent = m.calls.started - m.calls.never_sent;
     assert_eq!(sent, received.load(Ordering::SeqCst));
@@ -124,9 +124,9 @@ fn a_closed_loop_loses_the_calls_in_flight_and_no_time() {
     assert!((1..=40).contains(&m.calls.stalled()), "{:?}", m.calls);
     assert_eq!(m.calls.answered + m.calls.stalled(), m.calls.started);
     assert!(
-        m.elapsed < Duration::from_secs(3) - STALL / 2,
+        elapsed(&m) < Duration::from_secs(3) - STALL / 2,
         "{:?}",
-        m.elapsed
+        elapsed(&m)
     );
 }
 
@@ -143,15 +143,15 @@ fn a_stall_in_a_slice_is_no_time_of_it_and_one_between_slices_is_none() {
     let open = |hooks| Session::open(&trial, prepared(&[b"x"]), hooks, &stop).unwrap();
     let mut session = open(stalling_after(5));
     session.slice(&slice, u64::MAX, &stop).unwrap();
-    let m = session.finish().unwrap();
+    let m = session.finish().unwrap().figures;
     assert_eq!(m.stalls.count, 1, "{:?}", m.stalls);
-    assert!(m.elapsed < STALL, "{:?}", m.elapsed);
+    assert!(elapsed(&m) < STALL, "{:?}", elapsed(&m));
 
     let mut session = open(stalling_after(u64::MAX));
     for _ in 0..2 {
         session.slice(&slice, u64::MAX, &stop).unwrap();
         thread::sleep(STALL);
     }
-    let m = session.finish().unwrap();
+    let m = session.finish().unwrap().figures;
     assert_eq!((m.stalls.count, m.calls.stalled()), (0, 0));
 }

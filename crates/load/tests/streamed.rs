@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use rpcgauge_load::{Bodies, Body, CodecError, Measurement, Protocol, Trial, WarmupBounds};
-use rpcgauge_trial::{ConnectionUse, Ending, FailureKind, Fault, Schedule, Stop};
+use rpcgauge_load::{Bodies, Body, CodecError, Protocol, Trial, WarmupBounds};
+use rpcgauge_trial::{ConnectionUse, Ending, FailureKind, Fault, Schedule, Stop, TrialFigures};
 use support::frames::{Came, ok_frame, reset, serve_frames};
 use support::*;
 
@@ -29,7 +29,7 @@ fn numbered() -> impl Iterator<Item = Result<Body, CodecError>> + Send {
 fn streamed(
     trial: &Trial,
     bodies: impl Iterator<Item = Result<Body, CodecError>> + Send + 'static,
-) -> Measurement {
+) -> TrialFigures {
     let measurement = run_with(trial, Bodies::Streamed(Box::new(bodies))).unwrap();
     assert_sums_hold(&measurement);
     measurement
@@ -59,7 +59,7 @@ fn each_call_has_the_next_body() {
         let expected: Vec<String> = (0..105).map(|number| format!("row {number}")).collect();
         assert_eq!(*seen.lock().unwrap(), expected);
         // Rows 5 to 104: 5 of 5 bytes, 90 of 6, and 5 of 7.
-        assert_eq!(measurement.sizes.means().request, Some(6.0));
+        assert_eq!(measurement.payload.request, Some(6.0));
     }
 }
 
@@ -72,7 +72,7 @@ fn more_bodies_than_lie_ready_keep_up() {
     let large = || Ok(body(vec![b'x'; 2000]));
     let measurement = streamed(&trial, std::iter::repeat_with(large));
     assert_eq!(measurement.calls.answered, 20_000);
-    assert_eq!(measurement.traffic.sent.body, 40_000_000);
+    assert_eq!(traffic(&measurement).sent.bodies, 40_000_000);
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn bodies_that_come_late_are_counted_and_not_hidden() {
         failures(&measurement)
     );
     assert!(measurement.bodies_late >= 1);
-    let delay = measurement.send_delay.max();
+    let delay = measurement.send_delay.unpack().counts().max();
     assert!(delay >= 290_000_000, "{delay} ns");
 
     // With a shorter deadline the calls fail, and the client is at fault.

@@ -8,10 +8,12 @@ use std::thread;
 use std::time::Duration;
 
 use rpcgauge_load::{
-    Bodies, Body, CodecError, Hooks, IntervalTimes, LoadError, Measurement, ProgressHook, Settling,
-    Shard, ShardCalls, Trial, measure_on_threads,
+    Bodies, Body, CodecError, Hooks, IntervalTimes, LoadError, ProgressHook, Settling, Shard,
+    ShardCalls, Trial, bytes_of, measure_on_threads,
 };
-use rpcgauge_trial::{Address, Arrivals, Ending, RampPart, Schedule, Stop};
+use rpcgauge_trial::{
+    Address, Arrivals, Ending, Histogram, RampPart, Schedule, Stop, TrialFigures,
+};
 use support::*;
 
 /// The bodies of all requests that reached a server.
@@ -45,8 +47,8 @@ fn five(shard: Shard) -> Result<ShardCalls<'static>, CodecError> {
     Ok(ShardCalls { bodies, checks })
 }
 
-fn on_threads(trial: &Trial, threads: u32, hooks: Hooks<'_>) -> Result<Measurement, LoadError> {
-    measure_on_threads(trial, threads, five, hooks, &AtomicBool::new(false))
+fn on_threads(trial: &Trial, threads: u32, hooks: Hooks<'_>) -> Result<TrialFigures, LoadError> {
+    Ok(measure_on_threads(trial, threads, five, hooks, &AtomicBool::new(false))?.figures)
 }
 
 /// A trial over six connections.
@@ -90,9 +92,9 @@ fn a_number_of_calls_is_that_of_all_threads() {
             assert_answered(&measurement, calls);
             let what = format!("{schedule:?} on {threads}");
             assert_eq!(measurement.calls.started, calls, "{what}");
-            assert_eq!(measurement.requests_sent, calls, "{what}");
-            assert_eq!(measurement.connections_at_start, 6, "{what}");
-            assert_eq!(measurement.traffic.sent.body, calls, "{what}");
+            assert_eq!(measurement.requests_sent.unwrap(), calls, "{what}");
+            assert_eq!(measurement.connections_at_start.unwrap(), 6, "{what}");
+            assert_eq!(traffic(&measurement).sent.bodies, calls, "{what}");
             let seen = seen.lock().unwrap();
             assert_eq!(seen.len() as u64, calls, "{what}");
             for body in b'0'..b'5' {
@@ -111,7 +113,7 @@ fn a_rate_has_the_calls_of_its_time_after_a_warm_up() {
     trial.warmup = Some(warmup(10));
     let measurement = on_threads(&trial, 3, hooks()).unwrap();
     assert_answered(&measurement, 300);
-    assert_eq!(measurement.elapsed, Duration::from_millis(300));
+    assert_eq!(elapsed(&measurement), Duration::from_millis(300));
     assert!(measurement.warmup.settled && measurement.warmup.calls >= 10);
     let seen = seen.lock().unwrap().len() as u64;
     assert_eq!(seen, 300 + measurement.warmup.calls);
@@ -125,7 +127,7 @@ fn a_number_of_calls_at_a_rate_takes_its_time_after_a_warm_up() {
     trial.warmup = Some(warmup(3));
     let measurement = on_threads(&trial, 2, hooks()).unwrap();
     assert_answered(&measurement, 7);
-    assert_eq!(measurement.elapsed.as_millis(), 70, "seven gaps");
+    assert_eq!(elapsed(&measurement).as_millis(), 70, "seven gaps");
 }
 
 #[test]
@@ -164,11 +166,11 @@ fn calls_beyond_the_most_of_a_warm_up_are_measured_however_long_they_wait() {
     assert_answered(&measurement, 30);
     assert_eq!(measurement.warmup.calls, 50);
     // The last call was due after the first one and has ended.
-    let longest = Duration::from_nanos(measurement.latency.max());
+    let longest = Duration::from_nanos(measurement.latency.unpack().counts().max());
     assert!(
-        measurement.elapsed >= longest * 999 / 1_000,
+        elapsed(&measurement) >= longest * 999 / 1_000,
         "{:?}",
-        measurement.elapsed
+        elapsed(&measurement)
     );
 }
 
@@ -218,12 +220,12 @@ fn the_hooks_see_the_load_of_all_threads() {
     assert_eq!(measuring, [true, false]);
     let last = snapshots.last().unwrap();
     assert_eq!((last.started, last.answered, last.in_flight), (250, 250, 0));
-    assert_eq!(last.traffic, measurement.traffic);
+    assert_eq!(bytes_of(&last.traffic), traffic(&measurement));
     let mut together = snapshots[0].times.latency.clone();
     snapshots[1..]
         .iter()
         .for_each(|one| together += &one.times.latency);
-    assert_eq!(together, measurement.latency);
+    assert_eq!(Histogram::from(together), measurement.latency);
 }
 
 #[test]
@@ -242,7 +244,9 @@ fn a_stop_ends_all_threads() {
         }),
         ..hooks()
     };
-    let measurement = measure_on_threads(&trial, 3, five, hooks, &stop).unwrap();
+    let measurement = measure_on_threads(&trial, 3, five, hooks, &stop)
+        .unwrap()
+        .figures;
     assert_sums_hold(&measurement);
     assert_eq!(measurement.ending, Ending::Interrupted);
 }

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rpcgauge_load::{
-    Bodies, Body, Checked, Codec, CodecError, Hooks, LoadError, Measurement, ResponseCheck,
-    Session, ToCheck, Trial, measure_with,
+    Bodies, Body, Checked, Codec, CodecError, Hooks, LoadError, ResponseCheck, Session, ToCheck,
+    Trial,
 };
-use rpcgauge_trial::{Address, FailureKind, Schedule, Slice, Stop};
+use rpcgauge_trial::{Address, FailureKind, Schedule, Slice, Stop, TrialFigures};
 use support::{
-    assert_sums_hold, constant_rate, hooks, ok, respond_with, run_with, serve, trial, warmup,
+    assert_sums_hold, constant_rate, hooks, measure_with, ok, respond_with, run_with, serve, trial,
+    warmup,
 };
 
 const MESSAGES: [&str; 2] = ["call 0", "call 1"];
@@ -93,7 +94,7 @@ fn at_a_rate(address: Address, calls: u64) -> Trial {
     }
 }
 
-fn in_slices(trial: &Trial, slices: u32, bodies: Bodies<'_>) -> Result<Measurement, LoadError> {
+fn in_slices(trial: &Trial, slices: u32, bodies: Bodies<'_>) -> Result<TrialFigures, LoadError> {
     let slice = Slice {
         skip_calls: 3,
         skip_us: 0,
@@ -106,10 +107,10 @@ fn in_slices(trial: &Trial, slices: u32, bodies: Bodies<'_>) -> Result<Measureme
     for _ in 0..slices {
         session.slice(&slice, 10, &stop)?;
     }
-    session.finish()
+    Ok(session.finish()?.figures)
 }
 
-fn wrong_call(result: Result<Measurement, LoadError>) -> (u64, String) {
+fn wrong_call(result: Result<TrialFigures, LoadError>) -> (u64, String) {
     match result {
         Err(error @ LoadError::WrongResponse { call, .. }) => (call, error.to_string()),
         Err(error) => panic!("{error}"),
@@ -196,7 +197,7 @@ fn samples_are_verified_at_the_end_and_the_rest_is_not_decoded() {
 }
 
 /// Measures 40 calls whose responses are checked to begin with "call".
-fn checked(address: Address) -> Measurement {
+fn checked(address: Address) -> TrialFigures {
     let mut trial = trial(address);
     trial.stop.calls = Some(40);
     let check = |response: ToCheck<'_>| {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use rpcgauge_load::{Hooks, Protocol, Settling, WarmupBounds, measure, measure_with};
+use rpcgauge_load::{Hooks, Protocol, Settling, WarmupBounds};
 use rpcgauge_trial::{Ending, Schedule, Stop};
 use support::frames::{ok_frame, play_frames};
 use support::*;
@@ -35,10 +35,11 @@ fn a_warm_up_ends_when_the_rule_says_so() {
     assert!(slices.len() == 5 && slices[0] > 0, "{slices:?}");
     assert_eq!(measurement.calls.started, 100);
     assert_eq!(
-        measurement.traffic.sent.body, 200,
+        traffic(&measurement).sent.bodies,
+        200,
         "of the measured part alone"
     );
-    assert_eq!(measurement.traffic.received.body, 200);
+    assert_eq!(traffic(&measurement).received.bodies, 200);
 }
 
 #[test]
@@ -55,8 +56,8 @@ fn calls_in_flight_at_the_switch_belong_to_the_warm_up() {
         "25 ended, up to 3 were in flight: {calls}"
     );
     // Each measured call has one byte each way, and nothing else is counted.
-    assert_eq!(measurement.traffic.sent.body, 100);
-    assert_eq!(measurement.traffic.received.body, 100);
+    assert_eq!(traffic(&measurement).sent.bodies, 100);
+    assert_eq!(traffic(&measurement).received.bodies, 100);
 }
 
 #[test]
@@ -85,7 +86,12 @@ fn the_time_of_hooks_does_not_make_the_first_call_late() {
         assert_eq!(measuring, 1);
         assert!(u128::from(measurement.warmup.elapsed_ns) >= 2 * PAUSE.as_nanos());
         // If the pause counted as lateness, it would be visible here.
-        let longest = measurement.latency.max().max(measurement.send_delay.max());
+        let longest = measurement
+            .latency
+            .unpack()
+            .counts()
+            .max()
+            .max(measurement.send_delay.unpack().counts().max());
         assert!(u128::from(longest) < PAUSE.as_nanos(), "{longest} ns");
     }
 }
@@ -236,5 +242,5 @@ fn an_interrupted_warm_up_leaves_an_empty_measurement() {
         (measurement.ending, measurement.calls.started),
         (Ending::Interrupted, 0)
     );
-    assert_eq!(measurement.traffic.sent.total(), 0);
+    assert_eq!(traffic(&measurement).sent.total(), 0);
 }

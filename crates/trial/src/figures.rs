@@ -34,9 +34,11 @@ pub struct TrialFigures {
     pub calls: Calls,
     /// The warm-up before the first measured call.
     pub warmup: Warmup,
-    /// The denominator of calls per second. In a closed loop, the time from when the first measured call
-    /// was due until the last one ended; at a rate, the time in which calls were due, without the time
-    /// that late calls took to end.
+    /// The denominator of calls per second. In a closed loop, the time from when the first measured call was due until
+    /// the last one ended or, if calls were abandoned, until they were. At a rate, the time in which calls were due:
+    /// until [`crate::Stop::time_ms`], the ramp's end, the due time after the last call if a number of calls ended the
+    /// trial, or the interruption; without the time that late calls took to end. In slices, their sum, each until the due
+    /// time of the next call.
     pub elapsed_ns: u64,
     /// Latency of the calls that succeeded, from due to completed.
     pub latency: Histogram,
@@ -82,7 +84,9 @@ pub struct TrialFigures {
     /// Its slow calls and their possible causes; absent unless the study enables events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watched: Option<Watched>,
-    /// Bytes on the connections, in both directions; absent if another client calls, and for a codec.
+    /// Bytes on the connections, in both directions, from the first measured call until the end of the last one, with
+    /// those of late calls of the warm-up and of calls that slices leave out. What TLS adds is overhead. Absent if
+    /// another client calls, and for a codec.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Bytes>,
     /// What the emulated link did, if calls went over one.
@@ -90,7 +94,7 @@ pub struct TrialFigures {
     pub link: Option<LinkCounts>,
     /// The encoded message sizes, before and after compression.
     pub payload: Payload,
-    /// CPU time during the measured part.
+    /// CPU time during the measured part and, at a rate, until the last calls ended.
     pub cpu: CpuTimes,
     /// Peak resident memory.
     pub memory: Memory,
@@ -123,8 +127,8 @@ pub struct TrialFigures {
     /// Connections opened during the measured part that resumed the TLS session of an earlier one.
     #[serde(default, skip_serializing_if = "is_default")]
     pub tls_resumed: u64,
-    /// Failed attempts to open a connection, including attempts during the warm-up. Calls are then made over fewer
-    /// connections than requested.
+    /// Failed attempts to open a connection, including attempts during the warm-up. While another connection is open,
+    /// they fail no call, but calls are then made over fewer connections than requested.
     #[serde(default, skip_serializing_if = "is_default")]
     pub connects_failed: u64,
     /// Responses to measured calls that were uncompressed although compression was requested.
@@ -136,10 +140,12 @@ pub struct TrialFigures {
     /// Calls that were due before their body was ready, so that the client began them late.
     #[serde(default, skip_serializing_if = "is_default")]
     pub bodies_late: u64,
-    /// Periods in which the client did not run. They are not part of `elapsed_ns`.
+    /// Periods in which the client did not run. Calls that were open or due then failed as
+    /// [`FailureKind::ClientStalled`]. The periods are not part of `elapsed_ns`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub stalls: Stalls,
-    /// The maximum number of calls in flight at the same time; absent in older records.
+    /// The maximum number of calls in flight at the same time; with several threads, the sum of their maxima. Absent in
+    /// older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most_in_flight: Option<u64>,
     /// A few distinct error texts, as the server or system sent them, each with its count.

@@ -1,13 +1,15 @@
 //! A histogram as stored in records.
 
 use std::fmt;
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use flate2::Compression;
 use flate2::read::ZlibDecoder;
+use flate2::write::ZlibEncoder;
 use hdrhistogram::Histogram as Hdr;
-use hdrhistogram::serialization::{Deserializer, Serializer as _, V2DeflateSerializer};
+use hdrhistogram::serialization::{Deserializer, Serializer as _, V2SerializeError, V2Serializer};
 use serde::de::Error as _;
 use serde::{Deserialize, Serialize};
 
@@ -213,6 +215,9 @@ fn unpack(bytes: &[u8]) -> Result<Unpacked, String> {
     }
 }
 
+/// The kind of packed bytes, with which they begin.
+const COOKIE: [u8; 4] = [0x1c, 0x84, 0x93, 0x14];
+
 /// The number of bytes of counts that the packed bytes declare. The packed bytes begin with four bytes of kind and four
 /// of length. In the deflated data that follows, the number comes after four more bytes of kind.
 fn counts_bytes(bytes: &[u8]) -> Option<u32> {
@@ -231,16 +236,31 @@ pub fn times() -> Unpacked {
 
 impl From<Unpacked> for Histogram {
     fn from(histogram: Unpacked) -> Self {
-        let mut bytes = Vec::new();
-        match V2DeflateSerializer::new().serialize(&histogram, &mut bytes) {
-            Ok(_) => Self {
-                packed: bytes.into_boxed_slice(),
-                count: histogram.len(),
+        let count = histogram.len();
+        match pack(histogram) {
+            Ok(packed) => Self {
+                packed: packed.into_boxed_slice(),
+                count,
                 unit: Unit::Ns,
             },
             Err(problem) => unreachable!("writing to memory does not fail: {problem}"),
         }
     }
+}
+
+/// The same bytes as those of [`hdrhistogram`]'s `V2DeflateSerializer`, which would keep the histogram while it deflates,
+/// and both take hundreds of kilobytes. This must not add to the peak memory of the client that is measured.
+fn pack(histogram: Unpacked) -> Result<Vec<u8>, V2SerializeError> {
+    let mut plain = Vec::new();
+    V2Serializer::new().serialize(&histogram, &mut plain)?;
+    drop(histogram);
+    let mut packed = [COOKIE, [0; 4]].concat();
+    let mut deflated = ZlibEncoder::new(&mut packed, Compression::default());
+    deflated.write_all(&plain)?;
+    deflated.finish()?;
+    let length = (packed.len() - 8) as u32;
+    packed[4..8].copy_from_slice(&length.to_be_bytes());
+    Ok(packed)
 }
 
 impl From<Times> for Histogram {
@@ -299,10 +319,7 @@ impl<'de> Deserialize<'de> for Histogram {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write as _;
-
-    use flate2::Compression;
-    use flate2::write::ZlibEncoder;
+    use hdrhistogram::serialization::V2DeflateSerializer;
 
     use super::*;
 
@@ -323,6 +340,10 @@ mod tests {
             let back: Histogram = serde_json::from_str(&text).unwrap();
             assert_eq!(back, histogram);
             assert_eq!(back.unpack().counts(), &of(values));
+            let mut packed = Vec::new();
+            let mut serializer = V2DeflateSerializer::new();
+            serializer.serialize(&of(values), &mut packed).unwrap();
+            assert_eq!(&*histogram.packed, packed);
         }
     }
 

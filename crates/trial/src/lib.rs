@@ -1,4 +1,4 @@
-//! A trial's settings and counts, in the form that plans and records use.
+//! A trial's settings and figures, in the form that plans and records use.
 //!
 //! The engine, studies, plans and records share these types, so no conversions are needed between
 //! them. This crate measures nothing, reads no files and depends on no other crate of this project.

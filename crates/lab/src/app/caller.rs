@@ -173,42 +173,44 @@ impl<'a> Caller<'a> {
 
     fn figures(&self, mut measured: load::Measurement) -> TrialResult<SliceFigures> {
         measured.hide_values(&self.spec.request.headers);
-        let calls = &measured.calls;
-        if calls.answered == 0 || measured.ending == Ending::GaveUp {
-            return Err(match measured.ending {
+        let figures = measured.figures;
+        let calls = &figures.calls;
+        if calls.answered == 0 || figures.ending == Ending::GaveUp {
+            return Err(match figures.ending {
                 Ending::Interrupted => TrialFailure::new(
                     Fault::Instrument,
                     "interrupted before the first counted response",
                 ),
-                _ => verify::unanswered(&measured),
+                _ => verify::unanswered(&figures),
             });
         }
-        let failed = measured
+        let failed = figures
             .error_samples
             .iter()
             .find(|sample| sample.kind != FailureKind::ClientStalled);
-        let slices = measured.timeline.slices.iter();
+        let slices = figures.timeline.slices.iter();
         let sum_ns: u64 = slices.map(|slice| slice.latency_sum_ns).sum();
         let request = RequestRecord {
             name: self.check.name.clone(),
             method: self.check.method.clone(),
-            times: measured.latency.into(),
+            times: figures.latency,
             sum_us: sum_ns as f64 / 1e3,
             failures: calls.attributable() - calls.answered,
             error: failed.map_or_else(String::new, |sample| sample.text.clone()),
         };
         Ok(SliceFigures {
-            seconds: measured.elapsed.as_secs_f64(),
+            seconds: Duration::from_nanos(figures.elapsed_ns).as_secs_f64(),
             requests: vec![request],
             metrics: BTreeMap::new(),
             processes: Vec::new(),
-            load_generator_cpu_seconds: measured.cpu.total_ns as f64 / 1e9,
+            load_generator_cpu_seconds: figures.cpu.client.map_or(0, |cpu| cpu.total_ns) as f64
+                / 1e9,
             task_errors: 0,
             task_error: String::new(),
             at_rate: Some(Box::new(AtRate {
                 answered: calls.answered - calls.answered_late + measured.late_answered,
                 spent_seconds: measured.spent_over.as_secs_f64(),
-                send_delay: measured.send_delay.into(),
+                send_delay: figures.send_delay,
                 stalled: calls.stalled(),
             })),
         })

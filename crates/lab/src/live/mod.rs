@@ -126,6 +126,7 @@ pub struct Live {
 /// A call of a mix.
 #[derive(Clone)]
 struct Mixed {
+    name: String,
     weight: u32,
     calls: CallSpec,
     bodies: LiveBodies,
@@ -182,6 +183,9 @@ impl Live {
             let calls = calls(one, inputs, extent.limits, addresses.clone())?;
             probe::probe(&calls, one, made.probe, stop)?;
             found.push(Mixed {
+                name: mix
+                    .get(found.len())
+                    .map_or_else(String::new, |call| call.name.clone()),
                 weight: share.weight,
                 calls,
                 bodies: made.bodies,
@@ -199,6 +203,7 @@ impl Live {
     /// A trial of a single call, the template for longer ones.
     pub(crate) fn trial(&self) -> load::Trial {
         let mix = self.mix.iter().map(|call| load::MixCall {
+            name: call.name.clone(),
             weight: call.weight,
             request: call.calls.request.clone(),
             status: call.calls.expect.status,

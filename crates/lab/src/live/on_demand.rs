@@ -12,7 +12,7 @@ use rpcgauge_trial::{Ending, Schedule, Stop};
 use super::{Live, LiveError};
 use crate::machine::process::ProcessMeter;
 use crate::measurer::epoch_ms;
-use crate::measurer::measured::{ProcessFigures, trial_figures};
+use crate::measurer::processes::add_processes;
 
 /// The load of users whose number may change.
 #[derive(Debug, Clone)]
@@ -77,15 +77,15 @@ impl Live {
         for request in trial.all_requests() {
             measured.hide_values(&request.headers);
         }
-        if measured.ending == Ending::Interrupted {
+        let mut figures = measured.figures;
+        if figures.ending == Ending::Interrupted {
             // Users have no other end.
-            measured.ending = Ending::Complete;
+            figures.ending = Ending::Complete;
         }
-        let processes = ProcessFigures {
-            response_size: measured.sizes.means().response,
-            measured_from_ms: Some(epoch_ms(began)),
-            ..ProcessFigures::of(&client, None, None).map_err(unread)?
-        };
-        Ok(Box::new(trial_figures(measured, processes)))
+        // Snapshots lack them, and figures without them cannot be merged with figures that have them.
+        figures.mix.clear();
+        figures.measured_from_ms = Some(epoch_ms(began));
+        add_processes(&mut figures, &client, None, None).map_err(unread)?;
+        Ok(Box::new(figures))
     }
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 
 use rpcgauge_load as load;
 use rpcgauge_study::settings::{HttpVersion, LiveCall, LiveService, LiveWire};
-use rpcgauge_trial::{Ending, FailureKind, Streaming};
+use rpcgauge_trial::{Ending, FailureKind, Streaming, TrialFigures};
 
 use super::LiveError;
 use crate::subject::one_line;
@@ -44,11 +44,15 @@ pub(super) fn probe(
         },
         ..trial
     };
-    let (measured, failure) = one_call(&trial, bodies, check, service, stop)?;
+    let (figures, failure) = one_call(&trial, bodies, check, service, stop)?;
     let Some((kind, said)) = failure else {
         return Ok(());
     };
-    if measured.traffic.received.header > 0 && is_broken_off(kind) {
+    if figures
+        .bytes
+        .is_some_and(|bytes| bytes.received.headers > 0)
+        && is_broken_off(kind)
+    {
         // The service began to respond in this protocol, so the closed connection is behavior to be measured.
         return Ok(());
     }
@@ -71,7 +75,7 @@ fn brief(streaming: &Streaming) -> Streaming {
     }
 }
 
-/// Makes one call. Returns the measurement and, if the call failed, the kind of failure with a line of text
+/// Makes one call. Returns the figures and, if the call failed, the kind of failure with a line of text
 /// from the engine or the server, which may be empty.
 pub(super) fn one_call<'b>(
     trial: &load::Trial,
@@ -79,7 +83,7 @@ pub(super) fn one_call<'b>(
     check: Option<load::ResponseCheck<'b>>,
     service: &LiveService,
     stop: &AtomicBool,
-) -> Result<(load::Measurement, Option<(FailureKind, String)>), LiveError> {
+) -> Result<(TrialFigures, Option<(FailureKind, String)>), LiveError> {
     let hooks = load::Hooks {
         settling: Box::new(|_| load::Settling::Settled),
         measuring: Box::new(|_| ()),
@@ -88,15 +92,16 @@ pub(super) fn one_call<'b>(
     };
     let measured = load::measure_with(trial, bodies, hooks, stop)
         .map_err(|error| uncallable(service, error.to_string()))?;
-    if measured.ending == Ending::Interrupted {
+    let figures = measured.figures;
+    if figures.ending == Ending::Interrupted {
         return Err(LiveError::Interrupted);
     }
-    let failure = measured.calls.failed.keys().next().map(|kind| {
-        let sample = measured.error_samples.first();
+    let failure = figures.calls.failed.keys().next().map(|kind| {
+        let sample = figures.error_samples.first();
         let said = sample.map_or_else(String::new, |sample| one_line(&sample.text));
         (*kind, said)
     });
-    Ok((measured, failure))
+    Ok((figures, failure))
 }
 
 fn uncallable(service: &LiveService, what: String) -> LiveError {

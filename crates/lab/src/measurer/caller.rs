@@ -10,7 +10,7 @@ use rpcgauge_study::settings::{Settings, Target};
 use rpcgauge_trial::{Cpu, Slice, Warmup};
 
 use super::engine::unmeasured;
-use super::measured::ProcessFigures;
+use super::processes::add_processes;
 use super::reached::{Look, Reached};
 use super::sum::Sum;
 use super::{Measurer, Watch, epoch_ms, part_done};
@@ -369,17 +369,13 @@ impl Measurer<TrialFigures> for CallerMeasurer<'_> {
         let watched = watch.map(|watch| watch.finish(from_ns, slow));
         let caller = &self.caller.subject;
         let server = self.server.map(Running::Subject);
-        let of_both = ProcessFigures::of(caller.meter(), Some(caller), server);
-        let processes = ProcessFigures {
-            server_cpu,
-            code: caller.said().code,
-            slice: Some(self.slice),
-            measured_from_ms: self.measured_from.map(epoch_ms),
-            watched,
-            ..of_both.map_err(unmeasured)?
-        };
         let codings = self.settings.target.compressions();
-        let measured = self.sum.into_measured(codings, self.warmup, processes);
-        Ok(Box::new(measured))
+        let mut figures = self.sum.finish(codings, self.warmup, self.slice);
+        figures.watched = watched;
+        figures.cpu.server = server_cpu;
+        figures.code = caller.said().code;
+        figures.measured_from_ms = self.measured_from.map(epoch_ms);
+        add_processes(&mut figures, caller.meter(), Some(caller), server).map_err(unmeasured)?;
+        Ok(Box::new(figures))
     }
 }

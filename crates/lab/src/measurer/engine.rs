@@ -8,10 +8,9 @@ use std::time::SystemTime;
 use rpcgauge_load as load;
 use rpcgauge_study::plan::Variant;
 use rpcgauge_study::record::{Fault, TrialFigures};
-use rpcgauge_study::settings::Target;
 use rpcgauge_trial::{Cpu, Ending, Slice};
 
-use super::measured::{ProcessFigures, trial_figures};
+use super::processes::add_processes;
 use super::{Carried, LinkMeter, Measurer, Watch, epoch_ms, part_done};
 use crate::error::{TrialFailure, TrialResult};
 use crate::machine::placement::Layout;
@@ -144,25 +143,18 @@ impl<'s, 'o> EngineMeasurer<'s, 'o> {
     /// Fails a trial that was interrupted or in which no call succeeded, because it shows nothing. If the service was
     /// already running, the user wants even those figures.
     fn checked(&self, measurement: &load::Measurement) -> TrialResult {
-        if self.server.process.is_none() && measurement.calls.started > 0 {
+        let figures = &measurement.figures;
+        if self.server.process.is_none() && figures.calls.started > 0 {
             return Ok(());
         }
-        if measurement.ending == Ending::Interrupted {
+        if figures.ending == Ending::Interrupted {
             let reason = "interrupted before the first measured call";
             return Err(TrialFailure::new(Fault::User, reason));
         }
-        if measurement.calls.answered == 0 || measurement.ending == Ending::GaveUp {
-            return Err(self.explain(verify::unanswered(measurement)));
+        if figures.calls.answered == 0 || figures.ending == Ending::GaveUp {
+            return Err(self.explain(verify::unanswered(figures)));
         }
         Ok(())
-    }
-
-    fn mix_names(&self) -> Vec<String> {
-        let Target::Live(live) = &self.variant.settings.target else {
-            return Vec::new();
-        };
-        let names = live.service.calls.iter().map(|call| call.name.clone());
-        names.collect()
     }
 
     fn explain(&self, failure: TrialFailure) -> TrialFailure {
@@ -247,26 +239,27 @@ impl Measurer<TrialFigures> for EngineMeasurer<'_, '_> {
 
     fn requests_sent(&self) -> Option<u64> {
         match &self.part {
-            Part::Whole(measurement) => Some(measurement.as_ref()?.requests_sent),
+            Part::Whole(measurement) => measurement.as_ref()?.figures.requests_sent,
             Part::Slices(session) => Some(session.as_ref()?.requests_sent()),
         }
     }
 
     fn carried(&self) -> Option<Carried> {
-        let (calls, traffic) = match &self.part {
+        let (calls, bytes) = match &self.part {
             Part::Whole(measurement) => {
-                let measurement = measurement.as_ref()?;
-                (measurement.calls.started, measurement.traffic)
+                let figures = &measurement.as_ref()?.figures;
+                (figures.calls.started, figures.bytes?)
             }
             Part::Slices(session) => {
                 let counted = session.as_ref()?.counted();
-                (counted.started + counted.skipped, counted.traffic)
+                let bytes = load::bytes_of(&counted.traffic);
+                (counted.started + counted.skipped, bytes)
             }
         };
         Some(Carried {
             calls,
-            sent: traffic.sent.total(),
-            received: traffic.received.total(),
+            sent: bytes.sent.total(),
+            received: bytes.received.total(),
         })
     }
 
@@ -277,8 +270,9 @@ impl Measurer<TrialFigures> for EngineMeasurer<'_, '_> {
                 let finished = session.ok_or_else(not_ready)?.finish();
                 let mut measurement = self.explained(finished)?;
                 // The run was stopped during another variant's slice.
-                if self.done < 1.0 && measurement.ending == Ending::Complete {
-                    measurement.ending = Ending::Interrupted;
+                let ending = &mut measurement.figures.ending;
+                if self.done < 1.0 && *ending == Ending::Complete {
+                    *ending = Ending::Interrupted;
                 }
                 measurement
             }
@@ -288,28 +282,20 @@ impl Measurer<TrialFigures> for EngineMeasurer<'_, '_> {
             measurement.hide_values(&request.headers);
         }
         let from_ns = measurement.began.unwrap_or(0);
-        let watched = self
+        let mut figures = measurement.figures;
+        figures.watched = self
             .watch
             .take()
             .map(|watch| watch.finish(from_ns, &measurement.slow));
-        let processes = ProcessFigures {
-            server_cpu: match &self.server_cpu {
-                Some(server_cpu) => Some(server_cpu.total().map_err(unmeasured)?),
-                None => None,
-            },
-            code: self.server.code,
-            response_size: measurement
-                .sizes
-                .means()
-                .response
-                .or(self.server.response_size),
-            slice: self.slice,
-            measured_from_ms: self.measured_from.map(epoch_ms),
-            watched,
-            mix_names: self.mix_names(),
-            ..ProcessFigures::of(&self.client, None, self.server.process).map_err(unmeasured)?
+        figures.cpu.server = match &self.server_cpu {
+            Some(server_cpu) => Some(server_cpu.total().map_err(unmeasured)?),
+            None => None,
         };
-        Ok(Box::new(trial_figures(measurement, processes)))
+        figures.code = self.server.code;
+        figures.payload.response = figures.payload.response.or(self.server.response_size);
+        figures.measured_from_ms = self.measured_from.map(epoch_ms);
+        add_processes(&mut figures, &self.client, None, self.server.process).map_err(unmeasured)?;
+        Ok(Box::new(figures))
     }
 }
 

@@ -1,33 +1,21 @@
 //! Adds up the messages of a client's streams.
 
 use rpcgauge_contract::{MessageRecord, Record, Stream};
-use rpcgauge_study::histogram::{Times, Unit};
-use rpcgauge_study::record::{Histogram, MessageFigures};
-use rpcgauge_trial::StreamForm;
+use rpcgauge_load::MessageRecorder;
+use rpcgauge_trial::{MessageFigures, StreamForm};
 
 /// The sum of all calls so far.
 pub(super) struct MessageSum {
     stream: Stream,
-    sent: u64,
-    received: u64,
-    /// Bidirectional calls that succeeded, and so received a message for each that they sent.
-    paired: u64,
-    first: Times,
-    gap: Times,
-    latency: Times,
+    /// Each bidirectional call that succeeded received a message for each that it sent.
+    so_far: MessageRecorder,
 }
 
 impl MessageSum {
     pub(super) fn new(stream: Stream) -> Self {
-        let times = || Times::new(Unit::Ns);
         Self {
             stream,
-            sent: 0,
-            received: 0,
-            paired: 0,
-            first: times(),
-            gap: times(),
-            latency: times(),
+            so_far: MessageRecorder::new(stream.form()),
         }
     }
 
@@ -37,19 +25,19 @@ impl MessageSum {
         let form = self.stream.form();
         let mut before = None;
         for (number, message) in messages.iter().enumerate() {
-            self.sent += u64::from(message.sent.is_some());
+            self.so_far.sent += u64::from(message.sent.is_some());
             // The response to a client's stream is not a message of the stream.
             let Some(at) = message.received.filter(|_| form.server_streams()) else {
                 continue;
             };
-            self.received += 1;
+            self.so_far.received += 1;
             // As for latency, failed calls have no times.
             if call.failed {
                 continue;
             }
             match before {
-                None => self.first.add_each(at - call.begin, 1),
-                Some(before) => self.gap.add_each(at - before, 1),
+                None => self.so_far.first += at - call.begin,
+                Some(before) => self.so_far.gap += at - before,
             }
             if form == StreamForm::Bidirectional {
                 let due = match before {
@@ -58,44 +46,23 @@ impl MessageSum {
                     _ => message.sent,
                 };
                 // Without one, the server sent more messages than it received, and the call failed.
-                due.iter()
-                    .for_each(|due| self.latency.add_each(at - due, 1));
+                due.iter().for_each(|due| self.so_far.latency += at - due);
             }
             before = Some(at);
         }
-        self.paired += u64::from(form == StreamForm::Bidirectional && !call.failed);
+        self.so_far.paired += u64::from(form == StreamForm::Bidirectional && !call.failed);
     }
 
-    /// Converts the sum to a record's figures. The calls took `over_ns`.
-    pub(super) fn into_figures(self, over_ns: u64) -> MessageFigures {
-        let Self {
-            stream,
-            sent,
-            received,
-            paired,
-            first,
-            gap,
-            latency,
-        } = self;
-        MessageFigures {
-            form: stream.form(),
-            sent,
-            received,
-            over_ns,
-            ended_early: 0,
-            paired,
-            unpaired: 0,
-            first: first.into(),
-            gap: gap.into(),
-            latency: Some(latency)
-                .filter(|times| !times.is_empty())
-                .map(Histogram::from),
-        }
+    /// The figures. The calls took `over_ns`.
+    pub(super) fn finish(self, over_ns: u64) -> MessageFigures {
+        self.so_far.finish(over_ns)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use rpcgauge_trial::Histogram;
+
     use super::*;
 
     fn summed(form: StreamForm, in_turn: bool, messages: &[(u64, u64)]) -> MessageFigures {
@@ -123,7 +90,7 @@ mod tests {
             .collect();
         let mut sum = MessageSum::new(Stream::new(form, 2, in_turn).unwrap());
         sum.add(&call, &messages);
-        sum.into_figures(8_000)
+        sum.finish(8_000)
     }
 
     /// The extremes of a histogram, which are exact.

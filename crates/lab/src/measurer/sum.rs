@@ -6,13 +6,12 @@ use rpcgauge_contract::{Operation, Record, SliceDone, Stream};
 use rpcgauge_load::{SlowCalls, TimelineRecorder};
 use rpcgauge_message::Compression;
 use rpcgauge_study::histogram::{Times, Unit};
-use rpcgauge_study::record::{CpuTimes, Histogram, Slices, TrialFigures};
 use rpcgauge_trial::{
-    Calls, Cpu, Ending, ErrorSamples, FailureKind, LateCalls, Payload, Stage, Stalls, Warmup,
+    Calls, Cpu, CpuTimes, ErrorSamples, FailureKind, Histogram, Payload, Slice, Slices, Stage,
+    TrialFigures, Warmup,
 };
 
 use super::cover::Cover;
-use super::measured::ProcessFigures;
 use super::message_sum::MessageSum;
 use crate::subject::{SliceRecords, one_line};
 
@@ -169,75 +168,37 @@ impl Sum {
         (self.calls.answered == 0).then(|| format!("all {started} calls failed: {said}"))
     }
 
-    /// Converts the sum to a record's figures. Every field is named, so that none can be forgotten.
-    pub(super) fn into_measured(
+    /// The figures of all calls. A subject reports nothing else.
+    pub(super) fn finish(
         self,
         [request_coding, response_coding]: [Compression; 2],
         warmup: Warmup,
-        processes: ProcessFigures,
+        each: Slice,
     ) -> TrialFigures {
-        let Self {
-            operation: _,
-            calls,
-            latency,
-            failed_latency,
-            messages,
-            stages,
-            timeline,
-            slow: _,
-            elapsed_ns,
-            cover: _,
-            began,
-            ended,
-            request_bytes,
-            response_bytes,
-            client_cpu_ns,
-            errors,
-            reopened,
-            slices,
-            skipped,
-        } = self;
-        let wall_ns = ended.saturating_sub(began.unwrap_or(ended));
-        let (request, response) = (request_bytes.mean(), response_bytes.mean());
-        let cpu = |total_ns| Cpu {
-            total_ns,
-            user_ns: None,
-            system_ns: None,
-        };
+        let elapsed_ns = self.elapsed_ns;
+        let wall_ns = self.ended.saturating_sub(self.began.unwrap_or(self.ended));
+        let (request, response) = (self.request_bytes.mean(), self.response_bytes.mean());
+        let client_cpu_ns = self.client_cpu_ns.filter(|_| self.slices > 0);
+        let stages = self.stages.into_iter();
         TrialFigures {
-            calls,
+            calls: self.calls,
             warmup,
             elapsed_ns,
-            latency: latency.into(),
-            failed_latency: Some(failed_latency)
-                .filter(|times| !times.is_empty())
-                .map(Histogram::from),
-            // A subject sends each call when it is due, that is, when the previous call has ended.
-            send_delay: Times::new(Unit::Ns).into(),
-            service_time: None,
-            messages: messages.map(|messages| Box::new(messages.into_figures(elapsed_ns))),
-            first_byte: None,
-            stages: stages
-                .into_iter()
-                .map(|(stage, times)| (stage, times.into()))
-                .collect(),
-            timeline: timeline.finish(wall_ns),
-            steps: Vec::new(),
-            mix: Vec::new(),
-            late: LateCalls::default(),
-            requests_sent: None,
-            slices: processes.slice.map(|each| Slices {
-                count: slices,
+            latency: self.latency.into(),
+            failed_latency: Histogram::from(self.failed_latency).non_empty(),
+            messages: self
+                .messages
+                .map(|messages| Box::new(messages.finish(elapsed_ns))),
+            stages: stages.map(|(stage, times)| (stage, times.into())).collect(),
+            timeline: self.timeline.finish(wall_ns),
+            slices: Some(Slices {
+                count: self.slices,
                 each,
-                skipped,
+                skipped: self.skipped,
                 // A subject does not record the calls that it skips.
                 skipped_failed: 0,
                 skipped_never_sent: 0,
             }),
-            measured_from_ms: processes.measured_from_ms,
-            watched: processes.watched,
-            link: None,
-            bytes: None,
             // Without compression, the bytes sent are the encoded bytes.
             payload: Payload {
                 request: request.filter(|_| request_coding.is_none()),
@@ -246,27 +207,16 @@ impl Sum {
                 response_compressed: response,
             },
             cpu: CpuTimes {
-                client: client_cpu_ns.filter(|_| slices > 0).map(cpu),
-                server: processes.server_cpu,
+                client: client_cpu_ns.map(|total_ns| Cpu {
+                    total_ns,
+                    ..Cpu::default()
+                }),
+                server: None,
             },
-            memory: processes.memory,
-            threads: processes.threads,
-            startup: processes.startup,
-            client_share: None,
-            code: processes.code,
-            ending: Ending::Complete,
-            connections_at_start: None,
-            connections_opened: None,
-            connections_reopened: reopened,
-            tls_resumed: 0,
-            connects_failed: 0,
-            uncompressed_responses: 0,
-            checked_responses: None,
-            bodies_late: 0,
-            stalls: Stalls::default(),
-            most_in_flight: None,
-            error_samples: errors.samples,
-            errors_without_sample: errors.without_sample,
+            connections_reopened: self.reopened,
+            error_samples: self.errors.samples,
+            errors_without_sample: self.errors.without_sample,
+            ..TrialFigures::default()
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use rpcgauge_load::{SlowCall as Slow, SlowCalls, Usual, monotonic_ns};
+use rpcgauge_load::{SlowCalls, Usual, monotonic_ns};
 use rpcgauge_study::record::{Disturbed, MAX_SLOW, SlowCall, Watched};
 
 use crate::environment::stolen_ns;
@@ -172,8 +172,7 @@ impl Watch {
 
     /// The slow calls of the whole trial, which began at `from_ns`.
     pub(crate) fn finish(self, from_ns: u64, slow: &SlowCalls) -> Watched {
-        let kept = slow.kept();
-        let mut calls: Vec<SlowCall> = kept.iter().map(slow_call).collect();
+        let mut calls = slow.kept().to_vec();
         for (range, disturbed) in self.seen {
             if let Some(calls) = calls.get_mut(range) {
                 share_out(disturbed, calls);
@@ -192,15 +191,6 @@ impl Watch {
                 .map(SlowCall::lost_ns)
                 .fold(more_ns, u64::saturating_add),
         }
-    }
-}
-
-fn slow_call(call: &Slow) -> SlowCall {
-    SlowCall {
-        due_ns: call.due,
-        latency_ns: call.latency,
-        usual_ns: call.usual,
-        disturbed: None,
     }
 }
 

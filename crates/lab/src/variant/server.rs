@@ -150,7 +150,7 @@ impl Up {
             _ => prove(),
         };
         let (proof, latencies_ns) = proof.map_err(|failure| self.subject.explain(failure))?;
-        self.response_bytes = proof.sizes.means().response_compressed;
+        self.response_bytes = proof.figures.payload.response_compressed;
         if cold_calls > 0 {
             self.subject.cold = Cold::of(&latencies_ns);
         }

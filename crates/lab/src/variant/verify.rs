@@ -14,7 +14,7 @@ use rpcgauge_message::{
     Codec, Compression, Encoding, Limits, Message, MessageType, first_difference,
 };
 use rpcgauge_study::record::Fault;
-use rpcgauge_trial::{Ending, Stop};
+use rpcgauge_trial::{Ending, Stop, TrialFigures};
 
 use crate::error::{TrialFailure, TrialResult};
 use crate::subject::one_line;
@@ -67,19 +67,18 @@ pub(crate) fn prove(
         ));
     }
     let measurement = result.map_err(failure)?;
-    if measurement.ending == Ending::Interrupted {
+    let figures = &measurement.figures;
+    if figures.ending == Ending::Interrupted {
         return Err(TrialFailure::new(
             Fault::Instrument,
             "stopped while verifying a server",
         ));
     }
-    if measurement.calls.answered < calls {
-        return Err(unanswered(&measurement));
+    if figures.calls.answered < calls {
+        return Err(unanswered(figures));
     }
     match compressed {
-        Some(coding)
-            if measurement.uncompressed_responses > 0 && workload_calls.compression_pays() =>
-        {
+        Some(coding) if figures.uncompressed_responses > 0 && workload_calls.compression_pays() => {
             Err(TrialFailure::new(
                 Fault::Subject,
                 format!("the server responds without compression although {coding} was requested"),
@@ -90,17 +89,17 @@ pub(crate) fn prove(
 }
 
 /// The failure of a trial in which no call succeeded, or that gave up.
-pub(crate) fn unanswered(measurement: &load::Measurement) -> TrialFailure {
-    let calls = &measurement.calls;
+pub(crate) fn unanswered(figures: &TrialFigures) -> TrialFailure {
+    let calls = &figures.calls;
     let failed = calls.failed.iter().max_by_key(|(_, count)| **count);
     let Some((kind, _)) = failed else {
-        let left = measurement.late.unsent_at_start();
-        let reason = match (calls.started, measurement.requests_sent) {
+        let left = figures.late.unsent_at_start();
+        let reason = match (calls.started, figures.requests_sent.unwrap_or(0)) {
             (0, _) if left > 0 => format!(
                 "no call was measured: at least {left} calls that were due in the warm-up had not been sent \
                  when it ended, and sending them took all of the time; lower the rate"
             ),
-            (0, sent) if measurement.ending == Ending::MaxRequests => format!(
+            (0, sent) if figures.ending == Ending::MaxRequests => format!(
                 "no call was measured: all {sent} allowed requests were sent before measuring began; \
                  allow more (max-requests)"
             ),
@@ -111,13 +110,13 @@ pub(crate) fn unanswered(measurement: &load::Measurement) -> TrialFailure {
             }
             (started, _) => format!("none of {started} calls succeeded in time"),
         };
-        let fault = match measurement.ending {
+        let fault = match figures.ending {
             Ending::MaxRequests => Fault::User,
             _ => Fault::Subject,
         };
         return TrialFailure::new(fault, reason);
     };
-    let said = measurement
+    let said = figures
         .error_samples
         .iter()
         .find(|sample| sample.kind == *kind);
@@ -125,7 +124,7 @@ pub(crate) fn unanswered(measurement: &load::Measurement) -> TrialFailure {
         .map(|sample| format!(": {}", one_line(&sample.text)))
         .unwrap_or_default();
     let (count, started) = (calls.failed_total(), calls.started);
-    let gave_up = match measurement.ending {
+    let gave_up = match figures.ending {
         Ending::GaveUp => "; in the end all calls failed",
         Ending::Complete | Ending::Interrupted | Ending::MaxRequests => "",
     };

@@ -14,6 +14,7 @@
 
 mod event_loop;
 mod failure_kinds;
+mod finish;
 mod inbox;
 mod ledger;
 mod messages;
@@ -36,7 +37,6 @@ mod threads;
 mod timer;
 
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use mio::Registry;
 use rpcgauge_trial::{MAX_IN_FLIGHT, Schedule, Timing};
@@ -60,7 +60,7 @@ use self::team::Member;
 use crate::bodies::{Bodies, ResponseCheck};
 use crate::clock;
 use crate::error::LoadError;
-use crate::measurement::{Measurement, share};
+use crate::measurement::Measurement;
 use crate::progress::ProgressHook;
 use crate::trial::Trial;
 use crate::warmup::Settling;
@@ -72,7 +72,7 @@ use crate::warmup::Settling;
 ///
 /// # Errors
 /// Returns a [`LoadError`] if the trial cannot be run. Failed calls are not errors; they are counted in
-/// [`Measurement::calls`].
+/// [`rpcgauge_trial::TrialFigures::calls`].
 pub fn measure(
     trial: &Trial,
     bodies: Bodies<'_>,
@@ -338,72 +338,5 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
                 call.stamps.written = now;
             }
         }
-    }
-
-    fn finish(mut self) -> Result<Measurement, LoadError> {
-        // The time is read first, because rpcgauge's own work at the end is not part of the trial.
-        let now = clock::now();
-        self.phases.spent.end_span(&self.pool);
-        let spent = self.phases.spent.sum(&self.pool);
-        self.messages.verify_last()?;
-        self.messages.verify_samples()?;
-        self.take_last_snapshot();
-        self.pool.end_transports();
-        self.phases.abandon_the_rest(now, &mut self.ledger);
-        let slicing = self.phases.slicing();
-        let most_in_flight = self.ledger.most_in_flight as u64;
-        let requests_sent = self.ledger.requests_sent;
-        let arrivals_end = self.phases.arrivals_end(now, &self.ledger);
-        let mix = std::mem::take(&mut self.ledger.mix.figures);
-        let recorder = self.ledger.finish(arrivals_end);
-        let span_ns = recorder.span_ns();
-        let spent_over_ns = slicing.map_or(span_ns, |slicing| slicing.counted_ns);
-        let arrivals_ns = arrivals_end.map(|end| recorder.offset(end));
-        let stalled_ns = self.phases.stalled_ns;
-        let without_stalls = |ns: u64| Duration::from_nanos(ns.saturating_sub(stalled_ns));
-        let spent_over = without_stalls(spent_over_ns);
-        let stages = recorder.stages.into_iter();
-        Ok(Measurement {
-            calls: recorder.account.close()?,
-            warmup: self.phases.warmup.outcome,
-            elapsed: without_stalls(arrivals_ns.unwrap_or(spent_over_ns)),
-            spent_over,
-            latency: recorder.latency,
-            failed_latency: recorder.failed_latency,
-            send_delay: recorder.send_delay,
-            service: recorder.service,
-            messages: recorder.messages.map(|mut messages| {
-                messages.over = spent_over;
-                messages
-            }),
-            stages: stages.filter(|(_, times)| !times.is_empty()).collect(),
-            marks: recorder.marks,
-            began: recorder.start,
-            timeline: recorder.timeline.finish(span_ns),
-            slow: recorder.slow.unwrap_or_default(),
-            steps: recorder.steps.figures,
-            mix,
-            traffic: slicing.map_or(spent.traffic, |slicing| slicing.traffic),
-            sizes: self.messages.sizes.sums,
-            cpu: spent.cpu.time(),
-            busiest_share: share(spent.cpu.total_ns, spent_over),
-            connections_at_start: self.phases.connections_at_start as u64,
-            connections_opened: spent.connections_opened,
-            connections_reopened: slicing.map_or(0, |slicing| slicing.reopened),
-            tls_resumed: spent.tls_resumed,
-            slices: slicing.map(|slicing| slicing.count),
-            connects_failed: self.pool.counts.failed,
-            bodies_late: recorder.bodies_late,
-            stalls: recorder.stalls,
-            late: self.phases.warmup.late,
-            late_answered: self.phases.warmup.answered_in_measured,
-            requests_sent,
-            most_in_flight,
-            uncompressed_responses: self.messages.sizes.uncompressed,
-            checked_responses: self.messages.checked_responses(),
-            error_samples: recorder.errors.samples,
-            errors_without_sample: recorder.errors.without_sample,
-            ending: self.phases.ending,
-        })
     }
 }

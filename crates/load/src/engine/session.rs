@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use rpcgauge_trial::{Schedule, Slice};
+use rpcgauge_trial::{Schedule, Slice, SlowCall};
 use rpcgauge_wire::Traffic;
 
 use super::event_loop::EventLoop;
@@ -14,7 +14,6 @@ use crate::bodies::Bodies;
 use crate::clock;
 use crate::error::LoadError;
 use crate::measurement::Measurement;
-use crate::slow::SlowCall;
 use crate::trial::Trial;
 
 /// A closed loop that is measured in slices. Between slices, no call is in flight and the connections stay
@@ -128,7 +127,7 @@ impl<'t, 'b, 'r> Session<'t, 'b, 'r> {
             time: Duration::from_nanos(slicing.counted_ns),
             started: account.calls.started,
             answered: account.calls.answered,
-            skipped: slicing.count.skipped,
+            skipped: slicing.skipped,
             traffic: slicing.traffic,
         }
     }

@@ -13,7 +13,6 @@ use super::{Hooks, run};
 use crate::bodies::{Bodies, CodecError, ResponseCheck};
 use crate::error::LoadError;
 use crate::measurement::Measurement;
-use crate::merge::Merge;
 use crate::progress::{IntervalTimes, ProgressHook, TrialProgress};
 use crate::shard::Shard;
 use crate::trial::Trial;
@@ -76,13 +75,14 @@ pub fn measure_on_threads<'c>(
             .map(|ended| ended.unwrap_or_else(|panic| resume_unwind(panic)))
             .collect())
     });
-    let mut merged: Option<Measurement> = None;
-    for measurement in ended? {
-        merged.merge_with(Some(measurement?));
-    }
+    let merged = ended?.into_iter().reduce(|merged, other| {
+        let mut merged = merged?;
+        merged.merge(other?)?;
+        Ok(merged)
+    });
     let none = || LoadError::setting("the number of threads", "at least 1");
-    let mut merged = merged.ok_or_else(none)?;
-    merged.bound_samples();
+    let mut merged = merged.ok_or_else(none)??;
+    merged.figures.bound_error_samples();
     Ok(merged)
 }
 
@@ -213,7 +213,7 @@ impl<'r> View<'r> {
             progress.interval += engine.progress.interval;
             progress
                 .times
-                .merge_with(std::mem::take(&mut engine.progress.times));
+                .merge(std::mem::take(&mut engine.progress.times));
         }
         (engine.progress, engine.is_new) = (progress, true);
         self.show_if_complete();
@@ -233,7 +233,7 @@ impl<'r> View<'r> {
         let mut all = TrialProgress::default();
         for engine in &mut self.engines {
             let times = std::mem::take(&mut engine.progress.times);
-            all.merge_with(TrialProgress {
+            all.merge(TrialProgress {
                 times,
                 ..engine.progress.clone()
             });

@@ -17,7 +17,7 @@ fn kept(recorder: &Recorder) -> Vec<usize> {
         &recorder.send_delay,
     ];
     let stages = recorder.stages.iter().map(|(_, histogram)| histogram);
-    let steps = recorder.steps.figures.iter();
+    let steps = recorder.steps.each.iter();
     let steps = steps.flat_map(|step| [&step.calls.latency, &step.send_delay]);
     let interval = recorder.interval.iter();
     let interval =
@@ -58,7 +58,7 @@ fn an_answer_counts_in_the_step_that_it_comes_in() {
         recorder.started(due);
         recorder.succeeded(due, due + 1_000_000);
     }
-    let steps = recorder.steps.figures.iter();
+    let steps = recorder.steps.each.iter();
     let counts = steps.map(|step| (step.calls.answered, step.answered_within));
     assert_eq!(counts.collect::<Vec<_>>(), [(2, 0), (1, 2)]);
 }

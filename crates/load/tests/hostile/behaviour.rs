@@ -8,7 +8,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use rpcgauge_load::{Bodies, Hooks, ProgressHook, Protocol, Settling, measure_with};
+use rpcgauge_load::{Bodies, Hooks, ProgressHook, Protocol, Settling};
 use rpcgauge_trial::{
     Address, ConnectionUse, Ending, ErrorSample, FailureKind, Fault, Schedule, Stop,
 };
@@ -325,8 +325,8 @@ fn a_server_that_comes_back_is_found() {
     );
     assert_eq!(
         (
-            measurement.connections_at_start,
-            measurement.connections_opened
+            measurement.connections_at_start.unwrap(),
+            measurement.connections_opened.unwrap()
         ),
         (0, 1)
     );

@@ -6,13 +6,11 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use rpcgauge_load::{
-    Bodies, CallStyle, Codec, Hooks, Measurement, Protocol, ResponseCheck, Trial, measure_with,
-};
-use rpcgauge_trial::{Address, ConnectionUse, Ending, Fault};
+use rpcgauge_load::{Bodies, CallStyle, Codec, Hooks, Protocol, ResponseCheck, Trial};
+use rpcgauge_trial::{Address, ConnectionUse, Ending, Fault, TrialFigures};
 
 use crate::support::memory;
-use crate::support::{assert_sums_hold, failures, hooks, prepared, run_with, trial};
+use crate::support::{assert_sums_hold, failures, hooks, measure_with, prepared, run_with, trial};
 
 /// Number of calls in a trial.
 const CALLS: u64 = 4;
@@ -239,7 +237,7 @@ impl Case {
         trial
     }
 
-    fn measure(&self, trial: &Trial) -> Measurement {
+    fn measure(&self, trial: &Trial) -> TrialFigures {
         let body = vec![b'x'; self.request];
         let result = match self.codec {
             None => {
@@ -254,7 +252,7 @@ impl Case {
         result.unwrap_or_else(|error| panic!("{}: {error}", self.name))
     }
 
-    fn judge(&self, measurement: &Measurement, what: &str, trial: &Trial) {
+    fn judge(&self, measurement: &TrialFigures, what: &str, trial: &Trial) {
         let started = trial.stop.calls.unwrap_or_default();
         assert_sums_hold(measurement);
         assert_eq!(measurement.ending, Ending::Complete, "{what}");
@@ -289,7 +287,17 @@ impl Case {
                 if kinds == ["deadline"] {
                     // Histograms are accurate to 0.1%.
                     let least = trial.deadline.as_nanos() as u64 / 100 * 99;
-                    assert!(measurement.failed_latency.min() >= least, "{seen}");
+                    assert!(
+                        measurement
+                            .failed_latency
+                            .as_ref()
+                            .unwrap()
+                            .unpack()
+                            .counts()
+                            .min()
+                            >= least,
+                        "{seen}"
+                    );
                 }
                 for kind in calls.failed.keys() {
                     let name = kind.to_string();

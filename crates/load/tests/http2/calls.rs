@@ -16,9 +16,13 @@ fn grpc_calls_one_after_the_other() {
     let trial = grpc_trial(serve_http2(echo));
     let measurement = run(&trial, &[b"hello"]);
     assert_answered(&measurement, 100);
-    assert_eq!(measurement.traffic.sent.body, 500, "the prefix is overhead");
-    assert_eq!(measurement.traffic.received.body, 500);
-    assert_eq!(measurement.sizes.means().response_compressed, Some(5.0));
+    assert_eq!(
+        traffic(&measurement).sent.bodies,
+        500,
+        "the prefix is overhead"
+    );
+    assert_eq!(traffic(&measurement).received.bodies, 500);
+    assert_eq!(measurement.payload.response_compressed, Some(5.0));
 }
 
 #[test]
@@ -28,8 +32,8 @@ fn messages_without_bytes_have_no_body_whenever_the_warm_up_ends() {
     trial.warmup = Some(warmup(50));
     let measurement = run(&trial, &[b""]);
     assert_answered(&measurement, 100);
-    let (sent, received) = (measurement.traffic.sent, measurement.traffic.received);
-    assert_eq!((sent.body, received.body), (0, 0));
+    let (sent, received) = (traffic(&measurement).sent, traffic(&measurement).received);
+    assert_eq!((sent.bodies, received.bodies), (0, 0));
     // Two frame headers and a prefix per call; responses have a third frame header for the trailers.
     assert_eq!((sent.overhead, received.overhead), (2300, 3200));
 
@@ -37,7 +41,7 @@ fn messages_without_bytes_have_no_body_whenever_the_warm_up_ends() {
     trial.schedule = constant_rate(20_000.0);
     let measurement = run(&trial, &[b""]);
     assert_sums_hold(&measurement);
-    assert_eq!(measurement.traffic.received.body, 0);
+    assert_eq!(traffic(&measurement).received.bodies, 0);
 }
 
 #[test]
@@ -64,7 +68,7 @@ fn marks_that_are_never_indexed_leave_the_other_headers_as_they_are() {
         trial.stop.calls = Some(CALLS);
         let measurement = run_with(&trial, Bodies::PerCall(&mut Echo::default())).unwrap();
         assert_eq!(measurement.calls.answered, CALLS);
-        measurement.traffic.received
+        traffic(&measurement).received
     };
     let plain = received(serve_http2(echo));
     let number = Arc::new(AtomicU64::new(100_000));
@@ -84,7 +88,7 @@ fn marks_that_are_never_indexed_leave_the_other_headers_as_they_are() {
     assert!(marked.marks > CALLS * 30, "two names each: {marked:?}");
     // `date` adds a new table entry every second, independent of the rest.
     assert!(
-        plain.header.abs_diff(marked.header) < CALLS,
+        plain.headers.abs_diff(marked.headers) < CALLS,
         "{plain:?} {marked:?}"
     );
 }
@@ -96,7 +100,7 @@ fn large_messages_pass_flow_control_both_ways() {
     let message = vec![7; 3 << 20];
     let measurement = run(&trial, &[&message]);
     assert_answered(&measurement, 3);
-    assert_eq!(measurement.traffic.received.body, 9 << 20);
+    assert_eq!(traffic(&measurement).received.bodies, 9 << 20);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The number of connections, and of calls on each of them.
 
-use rpcgauge_load::{Bodies, Protocol};
+use rpcgauge_load::{Bodies, Measurement, Protocol};
 use rpcgauge_trial::{Address, ConnectionUse, Schedule, Stage, Timing};
 
 use super::grpc_trial;
@@ -16,8 +16,8 @@ fn many_calls_share_few_connections() {
     trial.stop.calls = Some(2000);
     let measurement = run(&trial, &[b"hello", b"world!"]);
     assert_answered(&measurement, 2000);
-    assert_eq!(measurement.connections_opened, 0);
-    assert_eq!(measurement.traffic.sent.body, 11_000);
+    assert_eq!(measurement.connections_opened.unwrap(), 0);
+    assert_eq!(traffic(&measurement).sent.bodies, 11_000);
 }
 
 #[test]
@@ -29,7 +29,8 @@ fn a_connection_for_each_call_is_counted_to_its_end() {
     let warm = run(&trial, &[b"x"]);
     assert_eq!((cold.calls.answered, warm.calls.answered), (100, 100));
     assert_eq!(
-        cold.traffic.sent, warm.traffic.sent,
+        traffic(&cold).sent,
+        traffic(&warm).sent,
         "the GOAWAY of a call does not count for the next one"
     );
 }
@@ -42,9 +43,12 @@ fn more_connections_than_are_opened_at_once() {
     trial.stop.calls = Some(1000);
     let measurement = run(&trial, &[b"hello"]);
     assert_answered(&measurement, 1000);
-    assert_eq!(measurement.connections_at_start, 250);
+    assert_eq!(measurement.connections_at_start.unwrap(), 250);
     assert_eq!(
-        (measurement.connections_opened, measurement.connects_failed),
+        (
+            measurement.connections_opened.unwrap(),
+            measurement.connects_failed
+        ),
         (0, 0)
     );
 }
@@ -55,11 +59,15 @@ fn a_connection_for_every_call() {
     trial.connection_use = ConnectionUse::PerCall;
     trial.timing = Timing::Stages;
     trial.stop.calls = Some(30);
-    let measurement = run_with(&trial, Bodies::PerCall(&mut Echo::default())).unwrap();
+    let Measurement {
+        figures: measurement,
+        marks,
+        ..
+    } = run_in_full(&trial, Bodies::PerCall(&mut Echo::default())).unwrap();
     assert_answered(&measurement, 30);
-    assert_eq!(measurement.connections_opened, 30);
-    assert_eq!(measurement.stages[&Stage::Connect].len(), 30);
-    assert_eq!(measurement.marks.absent, 30);
+    assert_eq!(measurement.connections_opened.unwrap(), 30);
+    assert_eq!(measurement.stages[&Stage::Connect].count(), 30);
+    assert_eq!(marks.absent, 30);
 }
 
 /// Answers all streams of a connection together, once `at_once` requests have arrived.
@@ -86,7 +94,7 @@ fn as_many_calls_are_in_flight_as_asked_for() {
     trial.stop.calls = Some(3000);
     let measurement = run(&trial, &[b"x"]);
     assert_answered(&measurement, 3000);
-    assert_eq!(measurement.most_in_flight, 1500);
+    assert_eq!(measurement.most_in_flight.unwrap(), 1500);
 }
 
 #[test]
@@ -96,5 +104,9 @@ fn fewer_calls_in_flight_than_asked_for_are_reported() {
     trial.stop.calls = Some(1000);
     let measurement = run(&trial, &[b"x"]);
     assert_answered(&measurement, 1000);
-    assert_eq!(measurement.most_in_flight, 100, "the server's limit");
+    assert_eq!(
+        measurement.most_in_flight.unwrap(),
+        100,
+        "the server's limit"
+    );
 }

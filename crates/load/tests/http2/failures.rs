@@ -58,7 +58,8 @@ fn a_call_out_of_time_is_cancelled_and_the_connection_goes_on() {
     );
     assert_eq!(failures(&measurement), [("deadline".to_owned(), 2)]);
     assert_eq!(
-        measurement.connections_opened, 0,
+        measurement.connections_opened.unwrap(),
+        0,
         "RST_STREAM, not a new connection"
     );
 }

@@ -51,7 +51,7 @@ fn lines_of_json_are_messages_even_without_a_line_feed_at_the_end() {
     assert_answered(&measurement, 3);
     let messages = messages(&measurement);
     assert_eq!((messages.sent, messages.received), (3, 9));
-    assert_eq!(measurement.sizes.means().response, Some(7.0));
+    assert_eq!(measurement.payload.response, Some(7.0));
 }
 
 #[test]
@@ -79,7 +79,8 @@ fn a_call_that_received_enough_closes_its_connection() {
     assert_answered(&measurement, 3);
     assert_eq!(messages(&measurement).received, 6);
     assert_eq!(
-        measurement.connections_opened, 2,
+        measurement.connections_opened.unwrap(),
+        2,
         "HTTP/1.1 cannot cancel a call"
     );
 }

@@ -8,12 +8,13 @@ mod server;
 
 use std::time::Duration;
 
-use rpcgauge_load::{
-    Bodies, Body, CallStyle, Checked, CodecError, Measurement, MessageFigures, Protocol,
-    ResponseCheck, Trial, measure_with,
+use rpcgauge_load::{Bodies, Body, CallStyle, Checked, CodecError, Protocol, ResponseCheck, Trial};
+use rpcgauge_trial::{
+    FailureKind, MessageFigures, Pace, Schedule, Stop, StreamForm, Streaming, TrialFigures,
 };
-use rpcgauge_trial::{FailureKind, Pace, Schedule, Stop, StreamForm, Streaming};
-use support::{Echo, assert_answered, assert_sums_hold, failures, hooks, prepared, run, trial};
+use support::{
+    Echo, assert_answered, assert_sums_hold, failures, hooks, measure_with, prepared, run, trial,
+};
 
 /// A trial of calls of a method of the test server.
 fn streaming(method: &str, streaming: Streaming) -> Trial {
@@ -41,15 +42,15 @@ fn bidirectional(messages: u64) -> Streaming {
     }
 }
 
-fn messages(measurement: &Measurement) -> &MessageFigures {
+fn messages(measurement: &TrialFigures) -> &MessageFigures {
     measurement.messages.as_ref().unwrap()
 }
 
 #[track_caller]
-fn assert_exchanged(measurement: &Measurement, sent: u64, received: u64) {
+fn assert_exchanged(measurement: &TrialFigures, sent: u64, received: u64) {
     let messages = messages(measurement);
     assert_eq!((messages.sent, messages.received), (sent, received));
-    assert_eq!(messages.first.len() + messages.gap.len(), received);
+    assert_eq!(messages.first.count() + messages.gap.count(), received);
 }
 
 #[test]
@@ -66,14 +67,14 @@ fn every_message_of_a_bidirectional_call_is_sent_received_and_timed() {
         assert_answered(&measurement, 3);
         assert_exchanged(&measurement, 60, 60);
         let messages = messages(&measurement);
-        assert_eq!(messages.latency.len(), 60, "{pace:?}");
+        assert_eq!(messages.latency.as_ref().unwrap().count(), 60, "{pace:?}");
         assert_eq!((messages.unpaired, messages.ended_early), (0, 0));
         assert_eq!(
-            measurement.sizes.means().request,
+            measurement.payload.request,
             Some(1.0),
             "of a message, not of a call"
         );
-        assert_eq!(measurement.sizes.means().response, Some(1.0));
+        assert_eq!(measurement.payload.response, Some(1.0));
     }
 }
 
@@ -85,7 +86,7 @@ fn messages_at_a_rate_are_due_evenly() {
     };
     let measurement = run(&streaming("Echo", settings), &[b"a"]);
     assert_answered(&measurement, 3);
-    let shortest = measurement.latency.min();
+    let shortest = measurement.latency.unpack().counts().min();
     assert!(shortest >= 50_000_000, "five gaps of 10 ms: {shortest} ns");
 }
 
@@ -97,13 +98,13 @@ fn a_call_waits_for_each_response_and_thinks_in_turn() {
     };
     let measurement = run(&streaming("Echo", settings), &[b"a"]);
     assert_answered(&measurement, 3);
-    let shortest = measurement.latency.min();
+    let shortest = measurement.latency.unpack().counts().min();
     assert!(
         shortest >= 30_000_000,
         "three pauses of 10 ms: {shortest} ns"
     );
     let messages = messages(&measurement);
-    let longest = messages.gap.min();
+    let longest = messages.gap.unpack().counts().min();
     assert!(
         longest >= 10_000_000,
         "a pause is in each gap: {longest} ns"
@@ -120,7 +121,7 @@ fn a_client_stream_has_one_response() {
     assert_answered(&measurement, 3);
     assert_eq!(messages(&measurement).sent, 30);
     assert_eq!(
-        measurement.sizes.means().response,
+        measurement.payload.response,
         Some(10.0),
         "all messages in one"
     );
@@ -190,9 +191,9 @@ fn a_server_stream_is_timed_message_by_message() {
     assert_answered(&measurement, 3);
     assert_exchanged(&measurement, 3, 15);
     let messages = messages(&measurement);
-    assert_eq!((messages.first.len(), messages.gap.len()), (3, 12));
+    assert_eq!((messages.first.count(), messages.gap.count()), (3, 12));
     for (what, times) in [("first", &messages.first), ("gap", &messages.gap)] {
-        let shortest = times.value_at_quantile(0.5);
+        let shortest = times.unpack().counts().value_at_quantile(0.5);
         assert!(shortest >= 15_000_000, "{what} after 20 ms: {shortest} ns");
     }
 }
@@ -227,7 +228,10 @@ fn a_call_ends_after_its_time() {
     ] {
         let measurement = run(&streaming(method, timed(form)), &[b""]);
         assert_answered(&measurement, 3);
-        assert!(measurement.latency.min() >= 49_000_000, "{method}");
+        assert!(
+            measurement.latency.unpack().counts().min() >= 49_000_000,
+            "{method}"
+        );
     }
     let measurement = run(&streaming("Hung", timed(StreamForm::Server)), &[b""]);
     assert_eq!(failures(&measurement), [("message-timeout".to_owned(), 3)]);
@@ -373,7 +377,7 @@ fn many_streams_share_a_connection() {
     let measurement = run(&trial, &[&[7; 90]]);
     assert_answered(&measurement, 100);
     assert_exchanged(&measurement, 5_000, 5_000);
-    assert_eq!(measurement.connections_at_start, 1);
+    assert_eq!(measurement.connections_at_start.unwrap(), 1);
 }
 
 #[test]

@@ -51,6 +51,11 @@ pub(crate) struct Taken {
     pub(crate) max_held: i64,
 }
 
+/// Maximum number of bytes in use since the last [`taken`] began.
+pub(crate) fn max_held() -> i64 {
+    MAX_HELD.get()
+}
+
 /// Runs `what`, and returns its result and the memory that it used.
 pub(crate) fn taken<T>(what: impl FnOnce() -> T) -> (T, Taken) {
     let (allocations, held) = (ALLOCATIONS.get(), HELD.get());

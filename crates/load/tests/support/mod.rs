@@ -14,10 +14,12 @@ use std::thread;
 use std::time::Duration;
 
 use rpcgauge_load::{
-    Bodies, Body, CallFigures, CallStyle, Codec, CodecError, Endpoint, Expect, Hooks, LoadError,
-    Measurement, Protocol, Request, Settling, StepFigures, Trial, WarmupBounds, measure,
+    Bodies, Body, CallStyle, Codec, CodecError, Endpoint, Expect, Hooks, LoadError, Measurement,
+    Protocol, Request, Settling, Trial, WarmupBounds,
 };
-use rpcgauge_trial::{Address, Arrivals, Schedule, Stop};
+use rpcgauge_trial::{
+    Address, Arrivals, Bytes, Histogram, MixFigures, Schedule, Step, Stop, TrialFigures,
+};
 
 /// Serves every connection of a new listener on its own thread.
 pub(crate) fn serve(each: impl Fn(TcpStream) + Send + Clone + 'static) -> Address {
@@ -215,22 +217,42 @@ pub(crate) fn hooks<'r>() -> Hooks<'r> {
 }
 
 /// Runs a trial with prepared bodies and a rule that settles immediately.
-pub(crate) fn run(trial: &Trial, bodies: &[&[u8]]) -> Measurement {
+pub(crate) fn run(trial: &Trial, bodies: &[&[u8]]) -> TrialFigures {
     run_with(trial, prepared(bodies)).unwrap()
 }
 
 /// Runs a trial with a rule that settles immediately.
-pub(crate) fn run_with(trial: &Trial, bodies: Bodies<'_>) -> Result<Measurement, LoadError> {
-    measure(
-        trial,
-        bodies,
-        &mut |_| Settling::Settled,
-        &AtomicBool::new(false),
-    )
+pub(crate) fn run_with(trial: &Trial, bodies: Bodies<'_>) -> Result<TrialFigures, LoadError> {
+    Ok(run_in_full(trial, bodies)?.figures)
+}
+
+/// Like [`run_with`], with what figures do not contain.
+pub(crate) fn run_in_full(trial: &Trial, bodies: Bodies<'_>) -> Result<Measurement, LoadError> {
+    rpcgauge_load::measure_with(trial, bodies, hooks(), &AtomicBool::new(false))
+}
+
+/// The figures of [`rpcgauge_load::measure`].
+pub(crate) fn measure(
+    trial: &Trial,
+    bodies: Bodies<'_>,
+    rule: &mut dyn FnMut(u64) -> Settling,
+    stop: &AtomicBool,
+) -> Result<TrialFigures, LoadError> {
+    Ok(rpcgauge_load::measure(trial, bodies, rule, stop)?.figures)
+}
+
+/// The figures of [`rpcgauge_load::measure_with`].
+pub(crate) fn measure_with(
+    trial: &Trial,
+    bodies: Bodies<'_>,
+    hooks: Hooks<'_>,
+    stop: &AtomicBool,
+) -> Result<TrialFigures, LoadError> {
+    Ok(rpcgauge_load::measure_with(trial, bodies, hooks, stop)?.figures)
 }
 
 /// The kinds of failures with their counts, as text.
-pub(crate) fn failures(measurement: &Measurement) -> Vec<(String, u64)> {
+pub(crate) fn failures(measurement: &TrialFigures) -> Vec<(String, u64)> {
     let failed = measurement.calls.failed.iter();
     failed
         .map(|(kind, count)| (kind.to_string(), *count))
@@ -238,7 +260,7 @@ pub(crate) fn failures(measurement: &Measurement) -> Vec<(String, u64)> {
 }
 
 /// Checks what must be true of every measurement, regardless of the server.
-pub(crate) fn assert_sums_hold(measurement: &Measurement) {
+pub(crate) fn assert_sums_hold(measurement: &TrialFigures) {
     let calls = &measurement.calls;
     assert_eq!(
         calls.started,
@@ -249,15 +271,21 @@ pub(crate) fn assert_sums_hold(measurement: &Measurement) {
         calls.answered + calls.never_sent <= calls.started,
         "{calls:?}"
     );
-    assert_eq!(measurement.latency.len(), calls.answered);
-    assert_eq!(measurement.failed_latency.len(), calls.failed_total());
+    assert_eq!(measurement.latency.count(), calls.answered);
     assert_eq!(
-        measurement.send_delay.len(),
+        measurement
+            .failed_latency
+            .as_ref()
+            .map_or(0, Histogram::count),
+        calls.failed_total()
+    );
+    assert_eq!(
+        measurement.send_delay.count(),
         calls.started - calls.never_begun
     );
     let slices = &measurement.timeline.slices;
     assert!(slices.len() <= 200, "{} slices", slices.len());
-    assert!(measurement.elapsed.as_nanos() < 100 || slices.len() >= 100);
+    assert!(measurement.elapsed_ns < 100 || slices.len() >= 100);
     assert_eq!(
         slices.iter().map(|slice| slice.answered).sum::<u64>(),
         calls.answered
@@ -266,30 +294,39 @@ pub(crate) fn assert_sums_hold(measurement: &Measurement) {
         slices.iter().map(|slice| slice.failed).sum::<u64>(),
         calls.failed_total()
     );
+    let sent = calls.started - calls.never_sent;
     if !measurement.mix.is_empty() {
-        let sum = |of: fn(&CallFigures) -> u64| measurement.mix.iter().map(of).sum::<u64>();
+        let sum = |of: fn(&MixFigures) -> u64| measurement.mix.iter().map(of).sum::<u64>();
         assert_eq!(sum(|call| call.started), calls.started);
-        assert_eq!(sum(|call| call.sent), calls.started - calls.never_sent);
+        assert_eq!(sum(|call| call.started - call.never_sent), sent);
         assert_eq!(sum(|call| call.answered), calls.answered);
         let failed = sum(|call| call.failed.values().sum());
         assert_eq!(failed, calls.failed_total());
-        assert_eq!(sum(|call| call.latency.len()), calls.answered);
+        assert_eq!(sum(|call| call.latency.count()), calls.answered);
     }
     let steps = &measurement.steps;
     if !steps.is_empty() {
-        let sum = |of: fn(&StepFigures) -> u64| steps.iter().map(of).sum::<u64>();
-        assert_eq!(sum(|step| step.calls.started), calls.started);
-        let sent = calls.started - calls.never_sent;
-        assert_eq!(sum(|step| step.calls.sent), sent);
-        assert_eq!(sum(|step| step.calls.answered), calls.answered);
-        let failed = sum(|step| step.calls.failed.values().sum());
-        assert_eq!(failed, calls.failed_total());
-        assert_eq!(sum(|step| step.calls.latency.len()), calls.answered);
+        let sum = |of: fn(&Step) -> u64| steps.iter().map(of).sum::<u64>();
+        assert_eq!(sum(|step| step.started), calls.started);
+        assert_eq!(sum(|step| step.started - step.never_sent), sent);
+        assert_eq!(sum(|step| step.answered), calls.answered);
+        assert_eq!(sum(|step| step.failed), calls.failed_total());
+        assert_eq!(sum(|step| step.latency.count()), calls.answered);
         assert_eq!(
-            sum(|step| step.send_delay.len()),
+            sum(|step| step.send_delay.count()),
             calls.started - calls.never_begun
         );
     }
+}
+
+/// The bytes on the connections.
+pub(crate) fn traffic(measurement: &TrialFigures) -> Bytes {
+    measurement.bytes.expect("the engine counts them")
+}
+
+/// The denominator of calls per second.
+pub(crate) fn elapsed(measurement: &TrialFigures) -> Duration {
+    Duration::from_nanos(measurement.elapsed_ns)
 }
 
 /// A codec that encodes with a function and accepts any response.
@@ -316,7 +353,7 @@ impl<E: FnMut(u64, &mut Vec<u8>)> Codec for Lenient<E> {
 
 /// Checks that exactly `calls` calls succeeded and that the sums hold.
 #[track_caller]
-pub(crate) fn assert_answered(measurement: &Measurement, calls: u64) {
+pub(crate) fn assert_answered(measurement: &TrialFigures, calls: u64) {
     assert_sums_hold(measurement);
     assert_eq!(
         measurement.calls.answered, calls,

@@ -17,8 +17,8 @@ fn http2_is_agreed_on_and_spoken() {
     let body = vec![b'x'; 300_000];
     let measurement = run(&trial, &[b"small", &body]);
     assert_answered(&measurement, 100);
-    assert_eq!(measurement.traffic.sent.body, 50 * 300_005);
-    assert_eq!(measurement.traffic.received.body, 50 * 300_005);
+    assert_eq!(traffic(&measurement).sent.bodies, 50 * 300_005);
+    assert_eq!(traffic(&measurement).received.bodies, 50 * 300_005);
     trial.connection_use = ConnectionUse::PerCall;
     assert_answered(&run(&trial, &[b"small"]), 100);
 }

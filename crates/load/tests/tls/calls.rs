@@ -28,10 +28,10 @@ fn records_are_counted_as_overhead_and_the_rest_as_without_tls() {
     assert_answered(&measurement, 100);
     let plain = run(&trial(serve(respond_with(ok))), &[b"hello", b"longer text"]);
     for (tls, plain) in [
-        (measurement.traffic.sent, plain.traffic.sent),
-        (measurement.traffic.received, plain.traffic.received),
+        (traffic(&measurement).sent, traffic(&plain).sent),
+        (traffic(&measurement).received, traffic(&plain).received),
     ] {
-        assert_eq!((tls.header, tls.body), (plain.header, plain.body));
+        assert_eq!((tls.headers, tls.bodies), (plain.headers, plain.bodies));
         assert_eq!(tls.overhead, plain.overhead + 100 * RECORD_OVERHEAD);
     }
 }
@@ -63,13 +63,13 @@ fn all_bytes_on_the_sockets_are_counted_handshakes_too() {
         while wire.over.load(Ordering::SeqCst) < 100 {
             thread::sleep(Duration::from_millis(1));
         }
-        let traffic = &measurement.traffic;
+        let traffic = &traffic(&measurement);
         assert_eq!(traffic.sent.total(), wire.read.load(Ordering::SeqCst));
         assert_eq!(
             traffic.received.total(),
             wire.written.load(Ordering::SeqCst)
         );
-        assert_eq!(traffic.sent.body, 50 * 50_001);
+        assert_eq!(traffic.sent.bodies, 50 * 50_001);
     }
 }
 
@@ -88,7 +88,7 @@ fn large_bodies_go_both_ways_over_either_version_of_tls() {
         let body: Vec<u8> = (0..3_000_000u32).map(|i| (i % 251) as u8).collect();
         let measurement = run(&trial, &[&body]);
         assert_answered(&measurement, 12);
-        assert_eq!(measurement.traffic.received.body, 12 * 3_000_000);
+        assert_eq!(traffic(&measurement).received.bodies, 12 * 3_000_000);
     }
 }
 
@@ -115,7 +115,7 @@ fn stages_have_the_handshake_in_the_connecting() {
     let measurement = run(&trial, &[b"x"]);
     assert_answered(&measurement, 100);
     for stage in [Stage::Connect, Stage::Send, Stage::Wait] {
-        assert_eq!(measurement.stages[&stage].len(), 100, "{stage:?}");
+        assert_eq!(measurement.stages[&stage].count(), 100, "{stage:?}");
     }
 }
 

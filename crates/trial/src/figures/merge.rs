@@ -332,9 +332,10 @@ fn merge_stalls(sum: &mut Stalls, more: Stalls, how: Concurrency) {
             let rank = |of: &Stalls| (of.total_ns, of.count, of.longest_ns, of.longest_at_ns);
             *sum = std::cmp::max_by_key(*sum, more, rank);
         }
-        Concurrency::Processes { .. } => {
+        Concurrency::Processes { later_ns } => {
             add_counts([(&mut sum.count, count), (&mut sum.total_ns, total_ns)]);
-            let longest = (sum.longest_ns, sum.longest_at_ns).max((longest_ns, longest_at_ns));
+            let other = (longest_ns, later_ns.saturating_add(longest_at_ns));
+            let longest = (sum.longest_ns, sum.longest_at_ns).max(other);
             (sum.longest_ns, sum.longest_at_ns) = longest;
         }
     }

@@ -2,13 +2,13 @@
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use rpcgauge_load::TrialProgress;
+use rpcgauge_load::{TrialProgress, bytes_of};
 use rpcgauge_locust::{CollectedRun, Figures};
 use rpcgauge_study::histogram::{self, Unpacked as Histogram};
 use rpcgauge_study::plan::{Plan, Variant};
 use rpcgauge_study::record::{
-    Bytes, BytesByClass, Calls, Environment, Histogram as Recorded, SCHEMA, Timeline,
-    TimelineSlice, TrialFigures, WorkerRecord,
+    Calls, Environment, Histogram as Recorded, SCHEMA, Timeline, TimelineSlice, TrialFigures,
+    WorkerRecord,
 };
 use rpcgauge_study::run::NewRun;
 use rpcgauge_trial::LatencyCounts;
@@ -160,7 +160,6 @@ impl TimesSoFar {
 
     /// The figures of the calls that have ended.
     fn figures(&self, progress: &TrialProgress) -> TrialFigures {
-        let failed_latency = Recorded::from(self.failed_latency.clone());
         let failed = progress.failed.values().sum::<u64>();
         let calls = Calls {
             started: progress.answered + failed,
@@ -170,25 +169,16 @@ impl TimesSoFar {
             retried: progress.retried,
             ..Calls::default()
         };
-        let bytes = |of: &rpcgauge_load::ByteCount| BytesByClass {
-            headers: of.header,
-            bodies: of.body,
-            overhead: of.overhead,
-            marks: of.marks,
-        };
         TrialFigures {
             calls,
             elapsed_ns: nanos(progress.elapsed),
             latency: Recorded::from(self.latency.clone()),
-            failed_latency: Some(failed_latency).filter(|times| times.count() > 0),
+            failed_latency: Recorded::from(self.failed_latency.clone()).non_empty(),
             // Snapshots have the delays of calls in flight, too, which are not counted here.
             send_delay: Recorded::default(),
             timeline: self.timeline.clone(),
             requests_sent: Some(progress.sent + progress.retried),
-            bytes: Some(Bytes {
-                sent: bytes(&progress.traffic.sent),
-                received: bytes(&progress.traffic.received),
-            }),
+            bytes: Some(bytes_of(&progress.traffic)),
             ..TrialFigures::default()
         }
     }

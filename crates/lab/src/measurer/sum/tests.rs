@@ -1,8 +1,5 @@
 //! Tests sums of made-up slices.
 
-use rpcgauge_study::record::{Memory, Startup, Threads};
-use rpcgauge_trial::Slice;
-
 use super::*;
 
 fn record(begin: u64, end: u64) -> Record {
@@ -37,30 +34,13 @@ fn finish(sum: Sum) -> TrialFigures {
         elapsed_ns: 0,
         settled: true,
     };
-    let processes = ProcessFigures {
-        server_cpu: None,
-        memory: Memory {
-            client_peak: 1,
-            server_peak: None,
-        },
-        threads: Threads {
-            client: 1,
-            server: None,
-        },
-        startup: Startup::default(),
-        code: None,
-        response_size: None,
-        slice: Some(Slice {
-            skip_calls: 1,
-            skip_us: 0,
-            least_calls: 1,
-            time_us: 1,
-        }),
-        measured_from_ms: None,
-        watched: None,
-        mix_names: Vec::new(),
+    let slice = Slice {
+        skip_calls: 1,
+        skip_us: 0,
+        least_calls: 1,
+        time_us: 1,
     };
-    sum.into_measured([Compression::None; 2], warmup, processes)
+    sum.finish([Compression::None; 2], warmup, slice)
 }
 
 fn done(cpu_ns: Option<u64>, error: Option<&str>) -> SliceDone {
@@ -155,7 +135,7 @@ fn a_slow_batch_is_slow_as_a_whole() {
     sum.add(&of(&batches), &done(None, None), 0);
     let (slow, from_ns) = sum.slow();
     let found = slow.kept().iter();
-    let found = found.map(|call| (call.due, call.latency, call.usual));
+    let found = found.map(|call| (call.due_ns, call.latency_ns, call.usual_ns));
     assert_eq!(found.collect::<Vec<_>>(), [(2_000, 900, 100)]);
     assert_eq!(from_ns, 0);
 }

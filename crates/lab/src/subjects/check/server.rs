@@ -110,7 +110,7 @@ impl StackCheck<'_> {
         };
         let settle = &mut |_| load::Settling::Settled;
         let measured = load::measure(&trial, bodies, settle, self.stop).map_err(verify::failure)?;
-        let mut failed = measured.calls.failed.keys();
+        let mut failed = measured.figures.calls.failed.keys();
         match failed.next() {
             Some(kind) if is_right(*kind) => self.prove(&mut up),
             Some(kind) => Err(wrong(format!("it responds to this request with {kind}"))),

@@ -2,7 +2,7 @@
 
 use rpcgauge_trial::{FailureKind, MixOrder};
 
-use crate::steps::CallFigures;
+use crate::steps::CallRecorder;
 use crate::trial::Trial;
 
 /// Without a mix, it is empty, and every call has index 0.
@@ -15,7 +15,7 @@ pub(crate) struct Mix {
     /// How many calls have begun, for each call of the mix.
     begun: Vec<u64>,
     /// The measured calls, for each call of the mix.
-    pub(crate) figures: Vec<CallFigures>,
+    pub(crate) figures: Vec<CallRecorder>,
 }
 
 impl Mix {
@@ -24,7 +24,7 @@ impl Mix {
             order: trial.mix_order(0),
             unbegun: trial.mix_order(1),
             begun: vec![0; trial.mix.len()],
-            figures: trial.mix.iter().map(|_| CallFigures::new()).collect(),
+            figures: trial.mix.iter().map(|_| CallRecorder::new()).collect(),
         }
     }
 
@@ -109,6 +109,7 @@ mod tests {
     fn calls_that_are_never_begun_are_divided_by_weight_however_many() {
         let mut trial = trial(unused());
         let call = |weight| MixCall {
+            name: String::new(),
             weight,
             request: trial.request.clone(),
             status: None,

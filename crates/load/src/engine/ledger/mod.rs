@@ -40,7 +40,7 @@ use super::response::{Held, Response};
 use super::stall::Stall;
 use super::stamps::{Stamps, stage_times};
 use crate::clock;
-use crate::measurement::MessageFigures;
+use crate::message_recorder::MessageRecorder;
 use crate::recorder::Recorder;
 use crate::schedule::DueTimes;
 use crate::trial::Trial;
@@ -170,10 +170,10 @@ impl<'t> Ledger<'t> {
         }
         self.mix.abandon(all);
         let (start, mut before) = (recorder.start.unwrap_or(by), 0);
-        for (end, figures) in recorder.steps.by_end() {
+        for (end, step) in recorder.steps.by_end() {
             let last = start.saturating_add(end).saturating_sub(1).min(by);
             let through = self.due_times.waiting(last).min(most);
-            figures.calls.started += through - before;
+            step.calls.started += through - before;
             before = through;
         }
     }
@@ -267,7 +267,7 @@ impl<'t> Ledger<'t> {
         &'l mut self,
         ended: &'l mut Vec<(u64, CallEnd)>,
         at: u64,
-    ) -> (CallEvents<'l>, Option<&'l mut MessageFigures>) {
+    ) -> (CallEvents<'l>, Option<&'l mut MessageRecorder>) {
         let events = CallEvents {
             calls: &mut self.calls,
             ended,

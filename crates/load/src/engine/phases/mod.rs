@@ -410,7 +410,7 @@ mod tests {
             (phases.phase, phases.measured_from) = (Phase::Measured, 0);
             phases.abandon_waiting(one_by_one, 150_020_000, &mut ledger);
             let recorder = &ledger.recorder;
-            let steps = recorder.steps.figures.iter().map(|step| step.calls.started);
+            let steps = recorder.steps.each.iter().map(|step| step.calls.started);
             let calls = &recorder.account.calls;
             let counts = [calls.started, calls.abandoned, calls.never_begun];
             (counts, steps.collect::<Vec<_>>())

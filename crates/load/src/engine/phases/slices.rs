@@ -5,7 +5,7 @@
 //! With several calls in flight, about as many calls end during this time as begin. Its bytes are those of
 //! all its calls, including skipped ones, since bytes cannot be attributed to single calls.
 
-use rpcgauge_trial::Slice;
+use rpcgauge_trial::{Slice, Slices};
 use rpcgauge_wire::Traffic;
 
 use super::stop::{StopRule, US};
@@ -13,13 +13,18 @@ use super::{Phase, Phases};
 use crate::clock::nanos;
 use crate::engine::ledger::{Ledger, Sending};
 use crate::engine::pool::Pool;
-use crate::measurement::SliceCount;
 
 /// The totals of a session's slices, and the state of the current one.
 #[derive(Debug, Default)]
 pub(crate) struct Slicing {
-    /// Number of completed slices, and of the calls that they skipped.
-    pub(crate) count: SliceCount,
+    /// Number of completed slices.
+    slices: u64,
+    /// The form of a slice; `None` before the first one.
+    each: Option<Slice>,
+    /// The calls that slices skipped, and how many of them failed, and of these, were never sent.
+    pub(crate) skipped: u64,
+    skipped_failed: u64,
+    skipped_never_sent: u64,
     /// Total time of the measured parts, ns.
     pub(crate) counted_ns: u64,
     /// Bytes of all slices.
@@ -30,7 +35,7 @@ pub(crate) struct Slicing {
     opened_before: u64,
     /// Bytes on the connections when the current slice made its first call.
     traffic_before: Traffic,
-    /// The current slice skips calls until [`SliceCount::skipped`] has reached `skip_to` and the time has
+    /// The current slice skips calls until [`Slicing::skipped`] has reached `skip_to` and the time has
     /// reached `skip_until`, which is `skip_time` after its first call (ns).
     skip_to: u64,
     skip_until: u64,
@@ -42,11 +47,22 @@ pub(crate) struct Slicing {
 }
 
 impl Slicing {
+    /// The slices so far; `None` before the first one.
+    pub(crate) fn slices(&self) -> Option<Slices> {
+        Some(Slices {
+            count: self.slices,
+            each: self.each?,
+            skipped: self.skipped,
+            skipped_failed: self.skipped_failed,
+            skipped_never_sent: self.skipped_never_sent,
+        })
+    }
+
     /// Counts a skipped call that has ended.
     pub(super) fn skipped_call_ended(&mut self, sending: Sending, succeeded: bool) {
-        self.count.skipped += 1;
-        self.count.skipped_failed += u64::from(!succeeded);
-        self.count.skipped_never_sent += u64::from(sending == Sending::NotSent);
+        self.skipped += 1;
+        self.skipped_failed += u64::from(!succeeded);
+        self.skipped_never_sent += u64::from(sending == Sending::NotSent);
     }
 }
 
@@ -81,9 +97,10 @@ impl Phases<'_, '_> {
             return;
         };
         pool.forget_attempts();
+        slicing.each = Some(*slice);
         slicing.opened_before = pool.counts.opened;
         slicing.fails = false;
-        slicing.skip_to = slicing.count.skipped.saturating_add(slice.skip_calls);
+        slicing.skip_to = slicing.skipped.saturating_add(slice.skip_calls);
         slicing.skip_time = slice.skip_us.saturating_mul(US);
         slicing.started_before = ledger.recorder.account.calls.started;
         self.stop = StopRule::of_slice(slice, max_calls, nanos(self.trial.drain));
@@ -106,7 +123,7 @@ impl Phases<'_, '_> {
     /// Whether enough calls were skipped.
     pub(super) fn is_skipped(&self, now: u64) -> bool {
         let slicing = self.slicing.as_ref();
-        slicing.is_none_or(|s| s.fails || (s.count.skipped >= s.skip_to && now >= s.skip_until))
+        slicing.is_none_or(|s| s.fails || (s.skipped >= s.skip_to && now >= s.skip_until))
     }
 
     /// Ends the measured time of a slice once the next call would be due. Until then, a measured call is
@@ -130,7 +147,7 @@ impl Phases<'_, '_> {
                 // The next call would have been due when the first call without a successor ended.
                 let until = ledger.due_times.next().unwrap_or(now).min(now);
                 slicing.counted_ns += until.saturating_sub(self.started_at);
-                slicing.count.slices += 1;
+                slicing.slices += 1;
             }
         }
         self.phase = Phase::Paused;

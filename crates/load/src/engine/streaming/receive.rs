@@ -14,7 +14,7 @@ use crate::engine::response::{Held, Response};
 use crate::engine::stall::Stall;
 use crate::error::LoadError;
 use crate::histogram::record;
-use crate::measurement::MessageFigures;
+use crate::message_recorder::MessageRecorder;
 use crate::trial::CallStyle;
 
 /// Receives the events of one connection, like [`CallEvents`], and takes the messages out of bodies.
@@ -22,7 +22,7 @@ pub(in crate::engine) struct StreamEvents<'l, 'b, 'r> {
     calls: CallEvents<'l>,
     streams: &'l mut Streams,
     messages: &'l mut Messages<'b, 'r>,
-    figures: &'l mut MessageFigures,
+    figures: &'l mut MessageRecorder,
     /// The last stall of this process. Times that it is part of are left out.
     stall: Stall,
 }
@@ -187,7 +187,7 @@ impl Streams {
         (token, call, stream): (u64, &mut Call, &mut CallStream),
         read: Result<(), Unread>,
         at: u64,
-        (figures, stall): (&mut MessageFigures, Stall),
+        (figures, stall): (&mut MessageRecorder, Stall),
     ) -> Option<CallEnd> {
         if let Err(Unread::Failed(kind, error)) = read {
             call.response.refuse(kind, error.0);
@@ -253,7 +253,7 @@ impl CallStream {
     }
 
     /// Counts a message of a measured call that was due at `call_due` (ns).
-    fn count(&self, at: u64, call_due: u64, (figures, stall): (&mut MessageFigures, Stall)) {
+    fn count(&self, at: u64, call_due: u64, (figures, stall): (&mut MessageRecorder, Stall)) {
         figures.received += 1;
         let note = |times: &mut Histogram, from: u64| {
             if !stall.hit(from, at) {
@@ -315,7 +315,7 @@ impl Engine<'_, '_, '_> {
     }
 }
 
-impl MessageFigures {
+impl MessageRecorder {
     /// Counts how a measured call ended.
     pub(crate) fn count_call(&mut self, stream: &CallStream, pace: Pace, succeeded: bool) {
         let is_early = succeeded && stream.is_complete && stream.was_ended_early();

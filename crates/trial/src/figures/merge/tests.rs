@@ -240,17 +240,18 @@ fn threads_share_their_times_and_stalls_and_processes_do_not() {
             count: 1,
             total_ns: ns,
             longest_ns: ns,
-            longest_at_ns: 0,
+            longest_at_ns: 4,
         },
         ..TrialFigures::default()
     };
     let all = |how| {
         let all = merged(&figures(30, false), &figures(50, true), how);
-        let stalls = (all.stalls.count, all.stalls.total_ns);
+        let stalls = all.stalls;
+        let stalls = (stalls.count, stalls.total_ns, stalls.longest_at_ns);
         (all.elapsed_ns, all.warmup.settled, stalls)
     };
-    assert_eq!(all(Concurrency::Threads), (50, true, (1, 50)));
-    assert_eq!(all(processes(7)), (57, false, (2, 80)));
+    assert_eq!(all(Concurrency::Threads), (50, true, (1, 50, 4)));
+    assert_eq!(all(processes(7)), (57, false, (2, 80, 11)));
 }
 
 #[test]
