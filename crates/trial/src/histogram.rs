@@ -275,7 +275,15 @@ impl From<Times> for Histogram {
 impl PartialEq for Histogram {
     /// Compares the counts. Packed bytes also state a range, which depends on the order in which values were counted.
     fn eq(&self, other: &Self) -> bool {
-        self.unit == other.unit && (self.packed == other.packed || self.unpack() == other.unpack())
+        let all_counts = |of: &Self| {
+            let times = of.unpack();
+            let recorded = times.counts.iter_recorded();
+            let each = recorded.map(|value| (value.value_iterated_to(), value.count_at_value()));
+            each.collect::<Vec<_>>()
+        };
+        self.unit == other.unit
+            && self.count == other.count
+            && (self.packed == other.packed || all_counts(self) == all_counts(other))
     }
 }
 
@@ -345,6 +353,16 @@ mod tests {
             serializer.serialize(&of(values), &mut packed).unwrap();
             assert_eq!(&*histogram.packed, packed);
         }
+    }
+
+    #[test]
+    fn the_same_values_are_equal_whatever_the_range() {
+        let mut wide = Hdr::new_with_bounds(1, 1 << 40, 3).unwrap();
+        wide.record(7).unwrap();
+        let (wide, narrow) = (Histogram::from(wide), Histogram::from(of(&[7])));
+        assert_ne!(wide.packed, narrow.packed);
+        assert_eq!(wide, narrow);
+        assert_ne!(wide, Histogram::from(of(&[8])));
     }
 
     #[test]
