@@ -40,7 +40,9 @@ fn finish(sum: Sum) -> TrialFigures {
         least_calls: 1,
         time_us: 1,
     };
-    sum.finish([Compression::None; 2], warmup, slice)
+    let figures = sum.finish([Compression::None; 2], warmup, slice);
+    assert_eq!(figures.check(), Ok(()));
+    figures
 }
 
 fn done(cpu_ns: Option<u64>, error: Option<&str>) -> SliceDone {
