@@ -253,7 +253,12 @@ impl Response {
                 self.failure = Some(failure);
                 self.has_ended = true;
             }
-            Event::FirstByte { .. } | Event::Interim { .. } | Event::Closing { .. } => {}
+            // The last two are of WebSockets.
+            Event::FirstByte { .. }
+            | Event::Interim { .. }
+            | Event::Closing { .. }
+            | Event::Message { .. }
+            | Event::ClosedWith { .. } => {}
         }
     }
 

@@ -375,6 +375,7 @@ impl Notes {
                 assert!(stage < Stage::Ended);
                 self.step(token, stage, Stage::Ended)
             }
+            Event::Message { .. } | Event::ClosedWith { .. } => panic!("no call is a WebSocket"),
             Event::Closing { .. } => {
                 assert!(!std::mem::replace(&mut self.closing, true), "Closing once");
                 Token::MAX

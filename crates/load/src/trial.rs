@@ -7,7 +7,7 @@ use rpcgauge_trial::{
     Address, ConnectionUse, DeadlineFrom, Keepalive, MAX_IN_FLIGHT, MAX_MS, MixOrder, Pace,
     Schedule, Stop, StreamForm, Streaming, Timing, is_rate,
 };
-use rpcgauge_wire::{Head, Limits, PrepareError, Protocol, grpc};
+use rpcgauge_wire::{Head, Limits, PrepareError, Protocol, grpc, websocket};
 
 use crate::demand::Demand;
 use crate::error::LoadError;
@@ -51,6 +51,20 @@ pub enum CallStyle {
         /// The content-subtype of the messages (`proto`, `json`, ...). `None` means plain `application/grpc`.
         subtype: Option<String>,
     },
+    /// A WebSocket, which the call opens and closes. Each body is one of its messages: a text or, if it is not UTF-8,
+    /// binary.
+    WebSocket,
+}
+
+impl CallStyle {
+    /// Whether a call can stream in this form.
+    fn carries(&self, form: StreamForm) -> bool {
+        match self {
+            CallStyle::Http { .. } => matches!(form, StreamForm::Ndjson | StreamForm::Sse),
+            CallStyle::Grpc { .. } => form.is_grpc(),
+            CallStyle::WebSocket => form == StreamForm::Bidirectional,
+        }
+    }
 }
 
 /// The head of a trial's requests.
@@ -85,6 +99,7 @@ impl Request {
                 }
                 grpc::head(&self.path, &self.authority, subtype.as_deref())
             }
+            CallStyle::WebSocket => websocket::head(&self.path, &self.authority),
         };
         let builder = builder
             .close(close)
@@ -98,10 +113,10 @@ impl Request {
 /// The requirements for a successful response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expect {
-    /// The required HTTP status; `None` accepts 200 to 299. Ignored for gRPC calls.
+    /// The required HTTP status; `None` accepts 200 to 299. Ignored for gRPC calls and WebSockets.
     pub status: Option<u16>,
     /// The required media type (parameters are ignored); `None` accepts any. Ignored for gRPC calls, which
-    /// check their own content type with [`CallStyle::Grpc`]'s subtype.
+    /// check their own content type with [`CallStyle::Grpc`]'s subtype, and for WebSockets, which have none.
     pub content_type: Option<String>,
     /// The `content-encoding` (HTTP) or `grpc-encoding` (gRPC) that the response may use. A response may
     /// always be uncompressed. If an encoding is set here, [`rpcgauge_trial::TrialFigures::uncompressed_responses`]
@@ -246,6 +261,10 @@ impl Trial {
     /// The required HTTP status of all responses, or of those to a call of the mix.
     #[inline]
     pub(crate) fn status_of(&self, mix_call: usize) -> Option<u16> {
+        if self.request.style == CallStyle::WebSocket {
+            const SWITCHING_PROTOCOLS: u16 = 101;
+            return Some(SWITCHING_PROTOCOLS);
+        }
         let call = self.mix.get(mix_call);
         call.map_or(self.expect.status, |call| call.status)
     }
@@ -323,9 +342,21 @@ impl Trial {
         if self.keepalive.is_some_and(never) {
             return refuse("the times of the keep-alive", "more than 0");
         }
-        let grpc = matches!(self.request.style, CallStyle::Grpc { .. });
-        if grpc && self.endpoint.protocol != Protocol::Http2 {
-            return refuse("the protocol of a gRPC call", "HTTP/2");
+        let protocol = self.endpoint.protocol;
+        match &self.request.style {
+            CallStyle::Grpc { .. } if protocol != Protocol::Http2 => {
+                return refuse("the protocol of a gRPC call", "HTTP/2");
+            }
+            CallStyle::WebSocket if protocol != Protocol::Http1 => {
+                return refuse("the protocol of a WebSocket's handshake", "HTTP/1.1");
+            }
+            CallStyle::WebSocket if self.connection_use != ConnectionUse::PerCall => {
+                return refuse("the connection of a WebSocket", "one for each call");
+            }
+            CallStyle::WebSocket if self.streaming.is_none() => {
+                return refuse("the form of a WebSocket's messages", "bidirectional");
+            }
+            _ => {}
         }
         if self.timing == Timing::Stages && self.schedule != (Schedule::Closed { in_flight: 1 }) {
             return refuse("stage timing", "a closed loop with one call in flight");
@@ -341,7 +372,7 @@ impl Trial {
             return refuse("stage timing", "without a mix of calls");
         }
         if let Some(streaming) = &self.streaming {
-            self.check_streaming(streaming, grpc)?;
+            self.check_streaming(streaming)?;
         }
         if self.timing == Timing::Stages && self.connections != 1 {
             return refuse("the number of connections of a stage trial", "1");
@@ -365,7 +396,7 @@ impl Trial {
         Ok(self.schedule.check()?)
     }
 
-    fn check_streaming(&self, streaming: &Streaming, grpc: bool) -> Result<(), LoadError> {
+    fn check_streaming(&self, streaming: &Streaming) -> Result<(), LoadError> {
         let refuse = |what, allowed| Err(LoadError::setting(what, allowed));
         if self.timing == Timing::Stages || !self.mix.is_empty() {
             return refuse(
@@ -373,7 +404,7 @@ impl Trial {
                 "without stage timing and without a mix of calls",
             );
         }
-        if streaming.form.is_grpc() != grpc {
+        if !self.request.style.carries(streaming.form) {
             return refuse("the form of a stream", "one of the protocol of its call");
         }
         if let Pace::Rate(per_second) = streaming.pace

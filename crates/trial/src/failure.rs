@@ -107,6 +107,8 @@ pub enum FailureKind {
     /// A gRPC status other than OK, sent by the server. Codes above 16 do not exist and are all
     /// recorded as 17.
     GrpcStatus(u32),
+    /// The server closed the WebSocket with a status code other than 1000.
+    WebSocketClosed(u16),
     /// The response has an unexpected media type.
     ContentType,
     /// The response uses a compression that was not requested.
@@ -123,7 +125,7 @@ pub enum FailureKind {
     CallFailed,
 }
 
-/// The names of all kinds except HTTP and gRPC statuses.
+/// The names of all kinds except statuses.
 const WORDS: [(FailureKind, &str); 33] = [
     (FailureKind::ConnectRefused, "connect-refused"),
     (FailureKind::ConnectFailed, "connect-failed"),
@@ -217,6 +219,7 @@ impl fmt::Display for FailureKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::HttpStatus(status) => write!(f, "http-{status}"),
+            Self::WebSocketClosed(code) => write!(f, "websocket-{code}"),
             Self::GrpcStatus(code) => {
                 let name = GRPC.get(*code as usize).unwrap_or(&"invalid");
                 write!(f, "grpc-{name}")
@@ -236,6 +239,9 @@ impl FromStr for FailureKind {
         let status = || {
             if let Some(status) = text.strip_prefix("http-") {
                 return status.parse().ok().map(Self::HttpStatus);
+            }
+            if let Some(code) = text.strip_prefix("websocket-") {
+                return code.parse().ok().map(Self::WebSocketClosed);
             }
             let name = text.strip_prefix("grpc-")?;
             let code = GRPC.iter().position(|known| *known == name)?;
@@ -350,6 +356,7 @@ mod tests {
             (FailureKind::GrpcStatus(14), "grpc-unavailable"),
             (FailureKind::GrpcStatus(4), "grpc-deadline-exceeded"),
             (FailureKind::GrpcStatus(17), "grpc-invalid"),
+            (FailureKind::WebSocketClosed(1011), "websocket-1011"),
         ];
         for (kind, name) in table {
             assert_eq!(kind.to_string(), name);
@@ -362,6 +369,7 @@ mod tests {
             FailureKind::HttpStatus(503),
             FailureKind::GrpcStatus(2),
             FailureKind::GrpcStatus(17),
+            FailureKind::WebSocketClosed(4000),
         ];
         for kind in WORDS.map(|(kind, _)| kind).into_iter().chain(statuses) {
             let counts = BTreeMap::from([(kind, 7)]);

@@ -80,7 +80,7 @@ impl Client {
     }
 
     /// Queues the next message of an exchange, as [`Client::start`] does a body. An empty message
-    /// sends nothing; with `last`, it ends the request (half-close).
+    /// sends nothing, except to a WebSocket. With `last`, the request ends: see [`Client::end`].
     ///
     /// # Errors
     /// See [`SendError`]. On error, nothing is queued.
@@ -93,8 +93,17 @@ impl Client {
         either!(&mut self.inner, c => c.send(exchange, message, last))
     }
 
-    /// Whether a part of the exchange's last message waits for the server's flow control, or for
-    /// earlier output to be written. This can change with [`Client::input`] and
+    /// Ends the request of an exchange without another message (half-close). A WebSocket has no
+    /// half-close: its closing handshake begins once as many messages were received as sent.
+    ///
+    /// # Errors
+    /// See [`SendError`].
+    pub fn end(&mut self, exchange: Exchange) -> Result<(), SendError> {
+        either!(&mut self.inner, c => c.end(exchange))
+    }
+
+    /// Whether a part of the exchange's last message waits for the server's flow control, for the
+    /// opening handshake of a WebSocket, or for earlier output to be written. This can change with [`Client::input`] and
     /// [`Client::consume_output`].
     pub fn is_waiting(&self, exchange: Exchange) -> bool {
         either!(&self.inner, c => c.is_waiting(exchange))
@@ -188,7 +197,7 @@ impl Client {
     }
 
     /// Cancels a call. No more events are reported for it. HTTP/2 queues RST_STREAM. HTTP/1.1 has
-    /// no way to cancel a call, so this closes the connection. Returns false if no call with this
+    /// no way to cancel a call, so this closes the connection; a WebSocket queues a close frame. Returns false if no call with this
     /// token is in flight.
     pub fn cancel(&mut self, token: Token) -> bool {
         either!(&mut self.inner, c => c.cancel(token))

@@ -2,6 +2,7 @@
 
 use crate::http1;
 use crate::http2::{self, ErrorCode, hpack};
+use crate::websocket;
 
 /// How much of a response had arrived when the connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -12,6 +13,8 @@ pub enum Stage {
     InHead,
     /// After the head, but before the end of the body or trailers.
     InBody,
+    /// After a WebSocket's opening handshake, but before its closing handshake.
+    InWebSocket,
 }
 
 impl std::fmt::Display for Stage {
@@ -20,6 +23,7 @@ impl std::fmt::Display for Stage {
             Stage::BeforeHead => "before the response",
             Stage::InHead => "in the middle of the response head",
             Stage::InBody => "in the middle of the response body",
+            Stage::InWebSocket => "without the WebSocket's closing handshake",
         })
     }
 }
@@ -67,6 +71,9 @@ pub enum Violation {
     /// A rule of HPACK.
     #[error(transparent)]
     Hpack(#[from] hpack::HpackError),
+    /// A rule of WebSocket.
+    #[error(transparent)]
+    WebSocket(#[from] websocket::WebSocketViolation),
 }
 
 impl Violation {

@@ -14,7 +14,8 @@ pub struct Exchange(pub(crate) u32);
 /// Something the server sent, in the order received. Borrows from the bytes just read.
 ///
 /// A call's events are, in this order: `FirstByte`, any number of `Interim`, `Head`, any number of
-/// `Body`, at most one `Trailers`, then `Complete`. `Failed` can replace the rest at any point.
+/// `Body`, at most one `Trailers`, then `Complete`. `Failed` can replace the rest at any point. A WebSocket
+/// has `Message`s in place of the body, and may end with `ClosedWith`.
 #[derive(Debug, Clone, Copy)]
 #[expect(
     missing_docs,
@@ -33,7 +34,7 @@ pub enum Event<'a> {
     /// The head of the final response.
     Head {
         token: Token,
-        /// The HTTP status, 200 to 999.
+        /// The HTTP status, 200 to 999; 101 if the connection is now a WebSocket.
         status: u16,
         /// All fields, in order, without pseudo-header fields.
         fields: Fields<'a>,
@@ -47,6 +48,12 @@ pub enum Event<'a> {
         /// The bytes, after chunk or frame decoding.
         data: &'a [u8],
     },
+    /// A whole message of a WebSocket; may be empty.
+    Message {
+        token: Token,
+        /// The message, joined from its fragments.
+        data: &'a [u8],
+    },
     /// The trailer section, after the body.
     Trailers {
         token: Token,
@@ -55,6 +62,15 @@ pub enum Event<'a> {
     },
     /// The response is complete: its last byte arrived.
     Complete { token: Token },
+    /// The server closed the WebSocket with a code other than 1000 before the client did. The call
+    /// has ended.
+    ClosedWith {
+        token: Token,
+        /// The status code (RFC 6455 §7.4).
+        code: u16,
+        /// The server's explanation; may be empty.
+        reason: &'a str,
+    },
     /// The call ended without a complete response.
     Failed { token: Token, failure: Failure },
     /// The connection accepts no more calls. Calls in flight may still complete. Reported at most

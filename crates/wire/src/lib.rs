@@ -1,4 +1,4 @@
-//! Sans-I/O clients for HTTP/1.1, HTTP/2 (with HPACK) and gRPC.
+//! Sans-I/O clients for HTTP/1.1, HTTP/2 (with HPACK), gRPC and WebSocket.
 //!
 //! Bytes in, events out. Nothing here opens a socket or reads a clock, so the same code runs under
 //! any event loop, on byte arrays in tests, and under a fuzzer.
@@ -14,8 +14,8 @@
 //! 4. When the transport ends or fails, call [`Client::end_of_input`]. Once [`Client::is_closed`]
 //!    returns true, write the remaining `output` and close the transport.
 //!
-//! Every started call ends in exactly one of [`Event::Complete`], [`Event::Failed`], or a
-//! successful [`Client::cancel`].
+//! Every started call ends in exactly one of [`Event::Complete`], [`Event::ClosedWith`],
+//! [`Event::Failed`], or a successful [`Client::cancel`].
 //!
 //! ```
 //! use rpcgauge_wire::{Client, Event, Head, Limits, Protocol};
@@ -55,6 +55,8 @@
 //!   message that may be longer than the window must be released as they arrive.
 //! - [`grpc::Response`] finds the messages in a body of gRPC, [`TextDeframer`] those in NDJSON and
 //!   Server-Sent Events.
+//! - A [`websocket::head()`] makes the exchange a WebSocket. Its first message waits for the server's
+//!   part of the opening handshake, and [`Event::Message`] is a message that was received.
 //! - HTTP/1.1 has no flow control of its own, so do not read more than [`Client::input_room`].
 //!
 //! ```
@@ -99,6 +101,7 @@ mod unsent;
 pub mod grpc;
 pub mod http1;
 pub mod http2;
+pub mod websocket;
 
 pub use client::{Client, Protocol};
 pub use error::{

@@ -1,9 +1,11 @@
 //! A request head: validated and encoded once, used for many calls.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::PrepareError;
 use crate::http2::hpack;
+use crate::websocket;
 
 /// A prepared request head: method, target and fields. It works for both protocols and any number
 /// of connections. The body is passed with each call.
@@ -30,6 +32,8 @@ pub struct Head {
     /// Number of bytes at the start of each body that frame a higher layer's message. They are
     /// counted as overhead.
     pub(crate) body_prefix: u32,
+    /// For a WebSocket, the subprotocols that the request offers.
+    pub(crate) subprotocols: Option<Arc<[String]>>,
 }
 
 impl Head {
@@ -45,6 +49,7 @@ impl Head {
             http2_content_length: true,
             close: false,
             body_prefix: 0,
+            websocket: false,
         }
     }
 
@@ -68,6 +73,8 @@ pub struct HeadBuilder {
     close: bool,
     /// See [`Head`].
     pub(crate) body_prefix: u32,
+    /// Whether the request asks for a WebSocket.
+    pub(crate) websocket: bool,
 }
 
 /// Fields that the protocol itself sets, or that belong to one connection and are forbidden in
@@ -120,6 +127,7 @@ impl HeadBuilder {
             is_head_method: self.method == "HEAD",
             close: self.close,
             body_prefix: self.body_prefix,
+            subprotocols: self.websocket.then(|| self.subprotocols()),
         })
     }
 
@@ -144,7 +152,22 @@ impl HeadBuilder {
         if !matches!(self.scheme.as_str(), "http" | "https") {
             return Err(PrepareError::Scheme(self.scheme.clone()));
         }
-        self.fields.iter().try_for_each(check_field)
+        self.fields.iter().try_for_each(check_field)?;
+        let is_reserved =
+            |(name, _): &&(String, _)| websocket::RESERVED_FIELDS.contains(&name.as_str());
+        match self.fields.iter().find(is_reserved) {
+            Some((name, _)) if self.websocket => Err(PrepareError::ReservedField(name.clone())),
+            _ => Ok(()),
+        }
+    }
+
+    /// The values of the fields that offer subprotocols.
+    fn subprotocols(&self) -> Arc<[String]> {
+        let offers = self.fields.iter();
+        let offers = offers.filter(|(name, _)| name == websocket::SUBPROTOCOL);
+        let values = offers.flat_map(|(_, value)| value.split(|byte| *byte == b','));
+        let text = |value: &[u8]| String::from_utf8_lossy(value.trim_ascii()).into_owned();
+        values.map(text).collect()
     }
 
     fn http1_bytes(&self) -> Box<[u8]> {
@@ -156,7 +179,9 @@ impl HeadBuilder {
         for (name, value) in &self.fields {
             head.extend_from_slice(&[name.as_bytes(), b": ", value, b"\r\n"].concat());
         }
-        if self.close {
+        if self.websocket {
+            head.extend_from_slice(websocket::FIELDS);
+        } else if self.close {
             head.extend_from_slice(b"connection: close\r\n");
         }
         head.into_boxed_slice()

@@ -39,8 +39,14 @@ impl Script {
                 let end = if end { " end" } else { "" };
                 format!("{token} head {status}{}{end}", list(&fields))
             }
+            Event::Message { token, data } => format!("{token} message {}", data.escape_ascii()),
             Event::Trailers { token, fields } => format!("{token} trailers{}", list(&fields)),
             Event::Complete { token } => format!("{token} complete"),
+            Event::ClosedWith {
+                token,
+                code,
+                reason,
+            } => format!("{token} closed with {code} {reason:?}"),
             Event::Failed { token, failure } => format!("{token} failed: {failure}"),
             Event::Closing { reason } => format!("closing: {reason}"),
             Event::Body { .. } => unreachable!("handled above"),

@@ -178,10 +178,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             ledger: Ledger::new(trial, checks, hooks.progress.is_some()),
             phases: Phases::new(trial, member, hooks.settling, hooks.measuring, clock::now()),
             messages,
-            streams: trial.streaming.map(|streaming| {
-                let most = trial.expect.max_response_bytes;
-                Box::new(Streams::new(streaming, most))
-            }),
+            streams: Streams::new(trial).map(Box::new),
             inbox: Inbox::new(),
             snapshots: hooks.progress.map(Snapshots::new),
             heartbeat: Heartbeat::start(),

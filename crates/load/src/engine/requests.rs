@@ -163,7 +163,7 @@ impl Engine<'_, '_, '_> {
             None => open.client.start(head, body, token).map(|()| None),
             Some(streams) => open
                 .client
-                .open(head, body, streams.sends_one(), token)
+                .open(head, body, streams.ends_with_first(), token)
                 .map(Some),
         };
         match started {

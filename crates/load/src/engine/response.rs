@@ -94,7 +94,7 @@ impl Response {
             CallStyle::Grpc { .. } if !streams => {
                 Some(UnaryResponse::new(trial.expect.max_response_bytes))
             }
-            CallStyle::Grpc { .. } | CallStyle::Http { .. } => None,
+            CallStyle::Grpc { .. } | CallStyle::Http { .. } | CallStyle::WebSocket => None,
         };
         Response {
             grpc,
@@ -336,7 +336,8 @@ impl Response {
             };
             return;
         }
-        let Some(expected) = &expect.content_type else {
+        // A response with status 101 has no content.
+        let Some(expected) = expect.content_type.as_ref().filter(|_| status != 101) else {
             return;
         };
         let got = fields.get(b"content-type").unwrap_or_default();

@@ -5,6 +5,7 @@ mod support;
 
 mod http;
 mod server;
+mod websocket;
 
 use std::time::Duration;
 

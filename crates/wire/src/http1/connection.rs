@@ -8,13 +8,15 @@
 //! ```
 //!
 //! In any state a violation, a limit, the end of the transport or a cancelled call ends the
-//! connection: `closing` is set and nothing more is read. [`super::receive`] parses the response.
+//! connection: `closing` is set and nothing more is read. [`super::receive`] parses the response, and
+//! [`super::websocket`] goes on after status 101.
 
 use bytes::Bytes;
 
 use super::chunked::Chunked;
 use super::head::LastHead;
 use super::section::EndFinder;
+use super::websocket::WebSocket;
 use crate::error::{Closing, Failure, SendError, Stage, StartError};
 use crate::event::{Event, Exchange, FieldRange, Sink, Token};
 use crate::limits::Limits;
@@ -26,11 +28,11 @@ use crate::unsent::Unsent;
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(super) limits: Limits,
-    output: Output,
+    pub(super) output: Output,
     pub(super) traffic: Traffic,
     pub(super) call: Call,
     /// The bytes in `output`, by purpose.
-    unsent: Unsent,
+    pub(super) unsent: Unsent,
     /// How many exchanges were opened.
     exchanges: u32,
     /// Whether no more calls can be started.
@@ -57,6 +59,8 @@ pub(super) struct Call {
     pub(super) body_room: u64,
     /// What only an exchange of messages has.
     pub(super) exchange: Option<Messages>,
+    /// What only the exchange of a WebSocket has.
+    pub(super) websocket: Option<Box<WebSocket>>,
 }
 
 /// The messages of an exchange.
@@ -64,7 +68,7 @@ pub(super) struct Call {
 pub(super) struct Messages {
     name: Exchange,
     /// Whether the request goes on.
-    more: bool,
+    pub(super) more: bool,
     /// Number of bytes at the start of each message that frame a higher layer's message.
     prefix: u32,
     /// Received bytes that the caller has not released.
@@ -82,6 +86,7 @@ pub(super) enum State {
     UntilClose,
     Chunked(Chunked),
     Trailers,
+    WebSocket,
 }
 
 impl Connection {
@@ -133,17 +138,24 @@ impl Connection {
                 prefix: head.body_prefix,
                 held: 0,
             }),
+            websocket: head.subprotocols.as_ref().map(|offered| {
+                let most = self.limits.max_body_bytes;
+                Box::new(WebSocket::new(offered, first, most))
+            }),
             ..Call::default()
         };
-        self.begin(head, last.then_some(first), call)?;
+        let is_websocket = call.websocket.is_some();
+        let body = (last && !is_websocket).then_some(first);
+        self.begin(head, body, call)?;
         self.exchanges = name.0;
-        if !last {
+        if !last && !is_websocket {
             self.chunk(first, head.body_prefix);
         }
         Ok(name)
     }
 
-    /// Starts `call`, with the rest of its fields to be filled in. Without a body, chunks follow.
+    /// Starts `call`, with the rest of its fields to be filled in. Without a body, chunks or
+    /// frames follow.
     #[inline]
     fn begin(&mut self, head: &Head, body: Option<&Bytes>, call: Call) -> Result<(), StartError> {
         if self.closing {
@@ -154,6 +166,9 @@ impl Connection {
         }
         let header = self.output.append(|out| {
             out.extend_from_slice(&head.http1);
+            if let Some(websocket) = &call.websocket {
+                return websocket.key.write(out);
+            }
             let Some(body) = body else {
                 return out.extend_from_slice(b"transfer-encoding: chunked\r\n\r\n");
             };
@@ -193,17 +208,31 @@ impl Connection {
         last: bool,
     ) -> Result<(), SendError> {
         let is_waiting = self.is_waiting(exchange);
+        let is_websocket = self.call.websocket.is_some();
         let messages = self.messages(exchange).ok_or(SendError::Ended)?;
         if !messages.more {
             return Err(SendError::AfterLast);
         }
-        if is_waiting && !message.is_empty() {
+        if is_waiting && (is_websocket || !message.is_empty()) {
             return Err(SendError::Waiting);
         }
-        messages.more = !last;
         let prefix = messages.prefix;
-        self.chunk(message, prefix);
-        if last {
+        if is_websocket {
+            self.send_frame(message);
+        } else {
+            self.chunk(message, prefix);
+        }
+        if last { self.end(exchange) } else { Ok(()) }
+    }
+
+    pub(crate) fn end(&mut self, exchange: Exchange) -> Result<(), SendError> {
+        let messages = self.messages(exchange).ok_or(SendError::Ended)?;
+        if !std::mem::take(&mut messages.more) {
+            return Err(SendError::AfterLast);
+        }
+        if self.call.websocket.is_some() {
+            self.close_if_answered();
+        } else {
             self.framing(b"0\r\n\r\n");
         }
         Ok(())
@@ -243,7 +272,13 @@ impl Connection {
         let messages = self.call.exchange.as_ref();
         messages.is_some_and(|messages| messages.name == exchange)
             && !self.is_idle()
-            && self.output.len() >= ENOUGH_QUEUED
+            && (self.output.len() >= ENOUGH_QUEUED || self.is_opening())
+    }
+
+    /// Whether the opening handshake of a WebSocket is incomplete.
+    fn is_opening(&self) -> bool {
+        let websocket = self.call.websocket.as_ref();
+        websocket.is_some_and(|websocket| websocket.first.is_some())
     }
 
     pub(crate) fn release(&mut self, exchange: Exchange, bytes: usize) {
@@ -303,8 +338,13 @@ impl Connection {
         if self.is_idle() || self.call.token != token {
             return false;
         }
+        if matches!(self.call.state, State::WebSocket) {
+            self.send_close();
+            self.closing = true;
+        } else {
+            self.give_up();
+        }
         self.call.state = State::Idle;
-        self.give_up();
         true
     }
 
@@ -342,6 +382,7 @@ impl Connection {
             }
             State::Head if !self.call.first_byte_seen => Some(Stage::BeforeHead),
             State::Head => Some(Stage::InHead),
+            State::WebSocket => Some(Stage::InWebSocket),
             _ => Some(Stage::InBody),
         };
         if let Some(stage) = stage {

@@ -17,6 +17,7 @@ impl Connection {
             State::Length { left } => take_up_to(left, bytes),
             // The body is everything until the connection ends.
             State::UntilClose => std::mem::take(bytes),
+            State::WebSocket => return self.frames(std::mem::take(bytes), sink),
             State::Chunked(chunked) => {
                 let part = chunked.take(bytes, self.limits.max_chunk_line_bytes)?;
                 if *chunked == Chunked::Trailers {
@@ -169,7 +170,22 @@ impl Connection {
         let call = &mut self.call;
         let (token, status) = (call.token, head.status);
         match status {
-            101 => return Err(Http1Violation::SwitchingProtocols.into()),
+            101 => {
+                let Some(websocket) = &call.websocket else {
+                    return Err(Http1Violation::SwitchingProtocols.into());
+                };
+                let fields = self.last_head.fields(text);
+                websocket.check(&fields)?;
+                let end = false;
+                sink.take(Event::Head {
+                    token,
+                    status,
+                    fields,
+                    end,
+                });
+                self.begin_frames();
+                return Ok(());
+            }
             100..=199 => {
                 call.interim += 1;
                 let most = self.limits.max_interim_responses;

@@ -146,6 +146,10 @@ impl Connection {
         self.calls.send(exchange.0, message, last)
     }
 
+    pub(crate) fn end(&mut self, exchange: Exchange) -> Result<(), SendError> {
+        self.send(exchange, &Bytes::new(), true)
+    }
+
     pub(crate) fn is_waiting(&self, exchange: Exchange) -> bool {
         self.calls.streams.is_waiting(exchange.0)
     }

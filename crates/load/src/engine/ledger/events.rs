@@ -1,5 +1,6 @@
 //! Applies a connection's events to its calls.
 
+use rpcgauge_trial::{ErrorSample, FailureKind};
 use rpcgauge_wire::{Closing, Event, Failure, Sink};
 
 use super::in_flight::InFlight;
@@ -40,6 +41,18 @@ pub(crate) struct Seen {
     pub(crate) marks: u64,
     /// Whether the server announced that it will close the connection.
     pub(crate) going_away: bool,
+}
+
+/// Why the server closed a WebSocket, in its own words.
+#[cold]
+fn closed_with(code: u16, reason: &str) -> String {
+    match reason {
+        "" => format!("the server closed the WebSocket with {code}"),
+        reason => {
+            let reason = ErrorSample::shortened(reason);
+            format!("the server closed the WebSocket with {code}: {reason}")
+        }
+    }
 }
 
 impl Sink for CallEvents<'_> {
@@ -83,7 +96,19 @@ impl Sink for CallEvents<'_> {
             Event::Closing { reason } => {
                 self.seen.going_away |= matches!(reason, Closing::GoAway { .. });
             }
-            Event::Interim { .. } => {}
+            Event::ClosedWith {
+                token,
+                code,
+                reason,
+            } => {
+                if let Some(call) = self.calls.get(token) {
+                    let kind = FailureKind::WebSocketClosed(code);
+                    call.response.refuse(kind, closed_with(code, reason));
+                    self.ended.push((token, CallEnd::GivenUp));
+                }
+            }
+            // Only of WebSockets, whose messages are those of a streaming call.
+            Event::Interim { .. } | Event::Message { .. } => {}
         }
     }
 }

@@ -306,7 +306,7 @@ fn places(trial: &Trial) -> Vec<Connection> {
 /// its place's quota, because a lower limit would silently cap the schedule.
 fn limits(trial: &Trial) -> Limits {
     let prefix = match trial.request.style {
-        CallStyle::Http { .. } => 0,
+        CallStyle::Http { .. } | CallStyle::WebSocket => 0,
         CallStyle::Grpc { .. } => rpcgauge_wire::grpc::PREFIX_LENGTH as u64,
     };
     let bound = u64::from(trial.expect.max_response_bytes) + prefix;

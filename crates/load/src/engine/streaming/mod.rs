@@ -17,6 +17,9 @@
 //!   response to its last message ([`Pace::InTurn`]).
 //! - Every byte of a response is released once it is processed, so that only this process's speed slows down a
 //!   server.
+//!
+//! A WebSocket cannot end only its request. Its client begins the closing handshake when the request would end, and the
+//! responses to all messages have arrived.
 
 mod reader;
 mod receive;
@@ -31,6 +34,7 @@ use rpcgauge_wire::Exchange;
 use self::reader::StreamReader;
 pub(super) use self::receive::{end_input, take_input};
 use super::ledger::InFlight;
+use crate::trial::{CallStyle, Trial};
 
 /// Maximum number of messages of a call that wait for their responses. With more, the server does not respond to each
 /// message.
@@ -40,6 +44,7 @@ const MAX_UNANSWERED: usize = 1 << 20;
 #[derive(Debug)]
 pub(super) struct Streams {
     settings: Streaming,
+    is_websocket: bool,
     /// The maximum size of a received message, bytes.
     max_message_bytes: u32,
     /// Time between two messages of a call at a rate, ns.
@@ -113,10 +118,13 @@ enum Sends {
 }
 
 impl Streams {
-    pub(super) fn new(settings: Streaming, max_message_bytes: u32) -> Streams {
-        Streams {
+    /// `None` if the calls of `trial` do not stream.
+    pub(super) fn new(trial: &Trial) -> Option<Streams> {
+        let settings = trial.streaming?;
+        Some(Streams {
             settings,
-            max_message_bytes,
+            is_websocket: trial.request.style == CallStyle::WebSocket,
+            max_message_bytes: trial.expect.max_response_bytes,
             interval: match settings.pace {
                 Pace::Rate(per_second) => 1e9 / per_second,
                 Pace::Unpaced | Pace::InTurn(_) => 0.0,
@@ -125,12 +133,18 @@ impl Streams {
             ready: VecDeque::new(),
             blocked: Vec::new(),
             released: Vec::new(),
-        }
+        })
     }
 
-    /// Whether calls send only one message.
-    pub(super) fn sends_one(&self) -> bool {
-        self.settings.messages == Some(1)
+    /// Whether the request of a call ends with its first message.
+    pub(super) fn ends_with_first(&self) -> bool {
+        self.settings.messages == Some(1) && !self.is_closed_by_receiving()
+    }
+
+    /// Whether the number of received messages ends a WebSocket, which would otherwise be closed once as many messages
+    /// were received as sent.
+    fn is_closed_by_receiving(&self) -> bool {
+        self.is_websocket && self.settings.receive.is_some()
     }
 
     /// Notes that bytes of a response are processed. Messages of one response usually follow each other, and returning
@@ -177,7 +191,7 @@ impl Streams {
         let settings = self.settings;
         let mut stream = CallStream {
             exchange,
-            reader: StreamReader::new(settings.form, self.max_message_bytes),
+            reader: StreamReader::new(settings.form, self.is_websocket, self.max_message_bytes),
             sent: 0,
             received: 0,
             next_due: due,

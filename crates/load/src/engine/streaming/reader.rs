@@ -12,6 +12,8 @@ pub(super) enum StreamReader {
         deframer: TextDeframer,
         framing: TextFraming,
     },
+    /// The messages of a WebSocket, which arrive whole.
+    Whole,
 }
 
 /// What follows in a body.
@@ -35,9 +37,10 @@ pub(super) enum Unreadable {
 
 impl StreamReader {
     /// A reader of messages of up to `limit` bytes each; `None` if the server sends only one message.
-    pub(super) fn new(form: StreamForm, limit: u32) -> Option<StreamReader> {
+    pub(super) fn new(form: StreamForm, is_websocket: bool, limit: u32) -> Option<StreamReader> {
         let framing = match form {
             StreamForm::Client => return None,
+            StreamForm::Bidirectional if is_websocket => return Some(StreamReader::Whole),
             StreamForm::Server | StreamForm::Bidirectional => {
                 return Some(StreamReader::Grpc(grpc::Response::new(limit)));
             }
@@ -62,7 +65,7 @@ impl StreamReader {
                 let _ = response.head(status, &fields, end, subtype);
                 Some(response.names_encoding())
             }
-            StreamReader::Text { .. } => None,
+            StreamReader::Text { .. } | StreamReader::Whole => None,
         }
     }
 
@@ -84,6 +87,10 @@ impl StreamReader {
                     TextPiece::End => Part::End,
                 }))
             }
+            StreamReader::Whole => {
+                let bytes = std::mem::take(data);
+                Ok((!bytes.is_empty()).then_some(Part::Bytes(bytes)))
+            }
         }
     }
 
@@ -91,14 +98,14 @@ impl StreamReader {
     pub(super) fn prefix_bytes(&self) -> u64 {
         match self {
             StreamReader::Grpc(response) => response.prefix_bytes(),
-            StreamReader::Text { .. } => 0,
+            StreamReader::Text { .. } | StreamReader::Whole => 0,
         }
     }
 
     /// Whether the end of the body completes a message: a line of JSON needs no line feed after it.
     pub(super) fn ends_message(&self) -> bool {
         match self {
-            StreamReader::Grpc(_) => false,
+            StreamReader::Grpc(_) | StreamReader::Whole => false,
             StreamReader::Text { deframer, framing } => {
                 *framing == TextFraming::Lines && !deframer.is_between_messages()
             }
@@ -116,7 +123,7 @@ impl StreamReader {
     pub(super) fn finish(&mut self) -> Option<Outcome<'_>> {
         match self {
             StreamReader::Grpc(response) => Some(response.finish()),
-            StreamReader::Text { .. } => None,
+            StreamReader::Text { .. } | StreamReader::Whole => None,
         }
     }
 }

@@ -42,6 +42,10 @@ impl Sink for StreamEvents<'_, '_, '_> {
                 }
             }
             Event::Body { token, data } if self.body(token, data) => {}
+            Event::Message { token, data } => {
+                self.body(token, data);
+                self.end_message(token);
+            }
             Event::Trailers { token, fields } => {
                 let call = self.calls.calls.get(token);
                 let stream = call.and_then(|call| call.stream.as_mut());
@@ -51,7 +55,9 @@ impl Sink for StreamEvents<'_, '_, '_> {
                 self.calls.take(event);
             }
             Event::Complete { token } => {
-                self.last_line(token);
+                if self.ends_message(token) {
+                    self.end_message(token);
+                }
                 self.calls.ended.push((token, CallEnd::StreamComplete));
             }
             event => self.calls.take(event),
@@ -139,22 +145,31 @@ impl StreamEvents<'_, '_, '_> {
         is_taken
     }
 
-    /// Takes the last line of a body that ends without a line feed.
-    fn last_line(&mut self, token: u64) {
+    /// Whether the end of a body completes a message.
+    fn ends_message(&mut self, token: u64) -> bool {
+        let call = self.calls.calls.get(token);
+        let stream = call.and_then(|call| call.stream.as_ref());
+        let reader = stream.and_then(|stream| stream.reader.as_ref());
+        reader.is_some_and(StreamReader::ends_message)
+    }
+
+    /// Takes a message whose bytes do not tell where it ends.
+    fn end_message(&mut self, token: u64) {
         let Some(call) = self.calls.calls.get(token) else {
             return;
         };
         let Some(mut stream) = call.stream.take() else {
             return;
         };
-        let reader = stream.reader.as_ref();
-        let is_message = reader.is_some_and(StreamReader::ends_message);
-        if is_message && !stream.is_over && !call.response.has_failed() {
+        if !stream.is_over && !call.response.has_failed() {
             let at = self.calls.at;
             let (done, read) = self.messages.read_of_stream(call, stream.received, at);
             let of = (token, &mut *call, &mut *stream);
             let figures = (&mut *self.figures, self.stall);
             let end = self.streams.message(of, read, done, figures);
+            call.response.end_message(self.calls.held);
+            call.response.keep = self.messages.keep(call);
+            stream.is_over = end.is_some();
             self.calls.ended.extend(end.map(|end| (token, end)));
         }
         call.stream = Some(stream);

@@ -146,11 +146,11 @@ impl Engine<'_, '_, '_> {
         };
         let sent = if ends {
             stream.sends = Sends::Nothing;
-            open.client.send(exchange, &bytes::Bytes::new(), true)
+            open.client.end(exchange)
         } else {
             let number = call.number + stream.sent;
             stream.note_sent(streams, due, call_due);
-            let last = stream.sends == Sends::Nothing;
+            let last = stream.sends == Sends::Nothing && !streams.is_closed_by_receiving();
             match self.messages.message(number, measured) {
                 Ok(body) => open.client.send(exchange, &body, last),
                 Err(error) => {

@@ -2,6 +2,7 @@
 
 mod exchanges;
 mod hostile;
+mod websocket;
 
 use bytes::Bytes;
 use proptest::prelude::*;
