@@ -99,8 +99,10 @@ pub(crate) async fn serve<I>(
     let timeouts = service.timeouts;
     let calls = Arc::new(Calls::default());
     let counted = Arc::clone(&calls);
+    let stops = stop.clone();
     let handler = service_fn(move |request: Request<Incoming>| {
         let (service, calls) = (Arc::clone(&service), Arc::clone(&counted));
+        let stops = stops.clone();
         Calls::count(&calls.begun);
         let by_http1 = request.version() < Version::HTTP_2;
         calls.by_http1.store(by_http1, Ordering::Relaxed);
@@ -109,7 +111,7 @@ pub(crate) async fn serve<I>(
             let mut response = if grpc::is_meant(&service, &request) {
                 grpc::respond(&service, request).await
             } else {
-                rest::respond(&service, request).await
+                rest::respond(&service, request, &stops).await
             };
             Calls::count(&calls.ended);
             if by_http1 && matches!(response.body(), ResponseBody::Streamed(_)) {
@@ -119,7 +121,7 @@ pub(crate) async fn serve<I>(
             Ok::<_, Infallible>(response)
         }
     });
-    let mut connection = pin!(builder.serve_connection(io, handler));
+    let mut connection = pin!(builder.serve_connection_with_upgrades(io, handler));
     let mut silence = pin!(tokio::time::sleep(timeouts.first_request));
     let (mut before, mut stopping) = (Some(0), false);
     loop {

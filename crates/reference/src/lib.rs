@@ -9,7 +9,8 @@
 //! listen ─► accept ─► connection ─┬─► grpc ─┐
 //!                                 └─► rest ─┴─► service ─► workload (rpcgauge-message)
 //!                                       │
-//!                                       └─► stream: responses of several messages
+//!                                       ├─► stream: responses of several messages
+//!                                       └─► rest::websocket: a response to each message
 //! ```
 
 mod accept;

@@ -1,10 +1,12 @@
 //! Calls whose body is the message: REST calls, which `POST` it to a resource in the encoding's media type
-//! (RFC 9110), and unary Connect calls. The response of a REST call can also be a stream.
+//! (RFC 9110), and unary Connect calls. The response of a REST call can also be a stream, and a GET of the resource
+//! can ask for a WebSocket.
 
 pub(crate) mod negotiation;
 mod problem;
 pub(crate) mod rules;
 mod stream;
+mod websocket;
 
 use std::sync::Arc;
 
@@ -14,6 +16,7 @@ use http::header::{
 use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use rpcgauge_message::{Compression, Encoding};
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::body::{BodyError, RequestBody, ResponseBody};
@@ -31,9 +34,10 @@ const ACCEPTED_CODINGS: HeaderValue = HeaderValue::from_static("gzip, zstd");
 pub(crate) async fn respond(
     service: &Arc<Service>,
     request: Request<Incoming>,
+    stop: &watch::Receiver<()>,
 ) -> Response<ResponseBody> {
     let rules = Rules::of(request.headers());
-    match serve_call(service, rules, request).await {
+    match serve_call(service, rules, request, stop).await {
         Ok(response) => response,
         Err(problem) => problem.into_response(rules),
     }
@@ -43,6 +47,7 @@ async fn serve_call(
     service: &Arc<Service>,
     rules: Rules,
     request: Request<Incoming>,
+    stop: &watch::Receiver<()>,
 ) -> Result<Response<ResponseBody>, Problem> {
     let (head, body) = request.into_parts();
     let path = rules.path(&service.workload);
@@ -52,6 +57,9 @@ async fn serve_call(
             head.uri.path()
         );
         return Err(Problem::new(StatusCode::NOT_FOUND, detail));
+    }
+    if websocket::is_asked(service, &head) {
+        return websocket::accept(service, head, stop.clone());
     }
     if head.method != Method::POST {
         let detail = format!("{} is not allowed here; use POST", head.method);
