@@ -77,7 +77,7 @@ fn case(
                 head.into_iter().chain(parts).chain(end).collect()
             })()
         }),
-        Over::Http1 | Over::Tls => case.server(move || {
+        Over::Http1 | Over::Tls | Over::WebSocket => case.server(move || {
             let body = compressed(compression);
             let head = format!(
                 "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: text/plain\r\ncontent-encoding: {coding}\r\n\

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use rpcgauge_load::{Bodies, CallStyle, Codec, Hooks, Protocol, ResponseCheck, Trial};
-use rpcgauge_trial::{Address, ConnectionUse, Ending, Fault, TrialFigures};
+use rpcgauge_trial::{Address, ConnectionUse, Ending, Fault, StreamForm, Streaming, TrialFigures};
 
 use crate::support::memory;
 use crate::support::{assert_sums_hold, failures, hooks, measure_with, prepared, run_with, trial};
@@ -34,6 +34,7 @@ pub(crate) enum Over {
     Grpc,
     /// HTTP/1.1 over TLS.
     Tls,
+    WebSocket,
 }
 
 impl fmt::Display for Over {
@@ -42,6 +43,7 @@ impl fmt::Display for Over {
             Over::Http1 => "HTTP/1.1",
             Over::Grpc => "gRPC",
             Over::Tls => "TLS",
+            Over::WebSocket => "WebSocket",
         })
     }
 }
@@ -232,6 +234,11 @@ impl Case {
             trial.endpoint.protocol = Protocol::Http2;
             trial.request.style = CallStyle::Grpc { subtype: None };
             trial.request.headers.clear();
+        }
+        if self.over == Over::WebSocket {
+            trial.request.style = CallStyle::WebSocket;
+            trial.request.headers.clear();
+            trial.streaming = Some(Streaming::of(StreamForm::Bidirectional));
         }
         (self.change)(&mut trial);
         trial

@@ -17,6 +17,7 @@ mod http2;
 mod page;
 mod server;
 mod transport;
+mod websocket;
 
 use case::Case;
 use support::memory::Counting;
@@ -28,12 +29,13 @@ static ALLOCATOR: Counting = Counting;
 type Cases = fn() -> Vec<Case>;
 
 /// The parts of docs/hostile.md, by heading.
-const PARTS: [(&str, Cases); 6] = [
+const PARTS: [(&str, Cases); 7] = [
     ("Connections", transport::cases),
     ("HTTP/1.1", http1::cases),
     ("HTTP/2", http2::cases),
     ("SETTINGS and flow control", flow::cases),
     ("gRPC", grpc::cases),
+    ("WebSocket", websocket::cases),
     ("Compression", bombs::cases),
 ];
 
@@ -60,6 +62,11 @@ fn settings_and_flow_control() {
 #[test]
 fn grpc_responses() {
     grpc::cases().into_iter().for_each(Case::check);
+}
+
+#[test]
+fn websocket_frames() {
+    websocket::cases().into_iter().for_each(Case::check);
 }
 
 #[test]

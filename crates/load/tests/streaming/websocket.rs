@@ -4,9 +4,6 @@ use std::io::Write;
 use std::net::TcpStream;
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use rpcgauge_load::{CallStyle, Expect, Trial};
 use rpcgauge_trial::{ConnectionUse, Pace, Streaming};
 use tungstenite::protocol::frame::CloseFrame;
@@ -14,7 +11,7 @@ use tungstenite::protocol::frame::coding::CloseCode;
 use tungstenite::protocol::{Message, Role, WebSocket};
 
 use super::support::{
-    assert_answered, assert_sums_hold, failures, read_request, run, serve, trial,
+    accept_websocket, assert_answered, assert_sums_hold, failures, read_request, run, serve, trial,
 };
 use super::{assert_exchanged, bidirectional, calls, messages};
 
@@ -28,16 +25,7 @@ fn accepting(
         let Some((head, _)) = read_request(&mut stream) else {
             return;
         };
-        let key = head
-            .lines()
-            .find_map(|line| line.strip_prefix("sec-websocket-key: "));
-        let salted = format!("{}258EAFA5-E914-47DA-95CA-C5AB0DC85B11", key.unwrap());
-        let accept = STANDARD.encode(digest(&SHA1_FOR_LEGACY_USE_ONLY, salted.as_bytes()));
-        let response = format!(
-            "HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: upgrade\r\n\
-             sec-websocket-accept: {accept}\r\n\r\n"
-        );
-        if stream.write_all(response.as_bytes()).is_ok() {
+        if stream.write_all(accept_websocket(&head).as_bytes()).is_ok() {
             let mut socket = WebSocket::from_raw_socket(stream, Role::Server, None);
             // The trial shows whether it ended as it should.
             let _ = each(&head, &mut socket);

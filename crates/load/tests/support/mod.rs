@@ -13,6 +13,9 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use rpcgauge_load::{
     Bodies, Body, CallStyle, Codec, CodecError, Endpoint, Expect, Hooks, LoadError, Measurement,
     Protocol, Request, Settling, Trial, WarmupBounds,
@@ -97,6 +100,18 @@ pub(crate) fn read_request(stream: &mut impl Read) -> Option<(String, Vec<u8>)> 
     let mut body = vec![0; length];
     stream.read_exact(&mut body).ok()?;
     Some((head, body))
+}
+
+/// The head that accepts the opening handshake of a WebSocket.
+pub(crate) fn accept_websocket(request: &str) -> String {
+    let mut lines = request.lines();
+    let key = lines.find_map(|line| line.strip_prefix("sec-websocket-key: "));
+    let salted = format!("{}258EAFA5-E914-47DA-95CA-C5AB0DC85B11", key.unwrap());
+    let accept = STANDARD.encode(digest(&SHA1_FOR_LEGACY_USE_ONLY, salted.as_bytes()));
+    format!(
+        "HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: upgrade\r\n\
+         sec-websocket-accept: {accept}\r\n\r\n"
+    )
 }
 
 /// Answers every request with what `response` returns for its body.

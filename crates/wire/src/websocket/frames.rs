@@ -47,7 +47,7 @@ impl Frames {
         let socket = WebSocket::from_raw_socket(Memory::default(), Role::Client, Some(config));
         Frames {
             socket,
-            classes: Classes::default(),
+            classes: Classes::new(most.max(MAX_CONTROL_BYTES) as u64),
         }
     }
 
@@ -79,8 +79,11 @@ impl Frames {
 
     /// Takes bytes of the server, and counts them. Then [`Frames::next`] returns what they contain.
     pub(crate) fn input(&mut self, bytes: &[u8], received: &mut ByteCount) {
-        self.classes.count(bytes, received);
-        self.socket.get_mut().input.extend(bytes);
+        let memory = self.socket.get_mut();
+        if let Some(end) = self.classes.count(bytes, received) {
+            memory.ready = memory.input.len() + end;
+        }
+        memory.input.extend(bytes);
     }
 
     pub(crate) fn next(&mut self) -> Result<Option<Received>, Failure> {
@@ -114,15 +117,20 @@ fn is_replaced(frame: Option<&CloseFrame>) -> bool {
 #[derive(Debug, Default)]
 struct Memory {
     input: VecDeque<u8>,
+    /// How many bytes of the input the codec may read: whole frames. When it has read a frame's header, it allocates memory
+    /// for all of the frame.
+    ready: usize,
     output: Vec<u8>,
 }
 
 impl Read for Memory {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.input.is_empty() {
+        if self.ready == 0 {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        self.input.read(buffer)
+        let n = (&mut self.input).take(self.ready as u64).read(buffer)?;
+        self.ready -= n;
+        Ok(n)
     }
 }
 
@@ -137,8 +145,10 @@ impl Write for Memory {
 }
 
 /// Where the server's bytes are in its frames. The codec does not tell how many bytes of a message are framing.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Classes {
+    /// Maximum length of a frame's payload, bytes.
+    max_frame_bytes: u64,
     /// The bytes of an incomplete frame header.
     header: Vec<u8>,
     /// Bytes of the current frame that are to come.
@@ -148,38 +158,56 @@ struct Classes {
 }
 
 impl Classes {
-    /// Counts payload of messages as body. Frame headers and control frames are overhead.
-    fn count(&mut self, mut bytes: &[u8], received: &mut ByteCount) {
-        while let Some((first, rest)) = bytes.split_first() {
-            if self.left == 0 {
-                self.header_byte(*first);
-                received.overhead += 1;
-                bytes = rest;
-                continue;
-            }
-            let n = self.left.min(bytes.len() as u64);
-            self.left -= n;
-            bytes = &bytes[n as usize..];
-            if self.is_data {
-                received.body += n;
-            } else {
-                received.overhead += n;
-            }
+    fn new(max_frame_bytes: u64) -> Classes {
+        Classes {
+            max_frame_bytes,
+            header: Vec::new(),
+            left: 0,
+            is_data: false,
         }
     }
 
-    fn header_byte(&mut self, byte: u8) {
+    /// Counts payload of messages as body. Frame headers and control frames are overhead. Returns where the last frame
+    /// ends that is whole, or that the codec refuses by its header.
+    fn count(&mut self, bytes: &[u8], received: &mut ByteCount) -> Option<usize> {
+        let (mut at, mut end) = (0, None);
+        while let Some(first) = bytes.get(at) {
+            let is_over = if self.left == 0 {
+                received.overhead += 1;
+                at += 1;
+                self.ends_with_header(*first)
+            } else {
+                let n = self.left.min((bytes.len() - at) as u64);
+                self.left -= n;
+                at += n as usize;
+                if self.is_data {
+                    received.body += n;
+                } else {
+                    received.overhead += n;
+                }
+                self.left == 0
+            };
+            if is_over {
+                end = Some(at);
+            }
+        }
+        end
+    }
+
+    /// Takes a byte of a header. Returns whether no payload needs to follow.
+    fn ends_with_header(&mut self, byte: u8) -> bool {
         self.header.push(byte);
         match FrameHeader::parse(&mut Cursor::new(&self.header)) {
-            Ok(None) => {}
+            Ok(None) => return false,
             Ok(Some((header, length))) => {
-                self.header.clear();
                 self.left = length;
                 self.is_data = matches!(header.opcode, OpCode::Data(_));
             }
             // The codec refuses it, too.
-            Err(_) => self.header.clear(),
+            Err(_) => self.left = 0,
         }
+        self.header.clear();
+        self.left == 0 || self.left > self.max_frame_bytes
     }
 }
 
