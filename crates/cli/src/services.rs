@@ -222,7 +222,10 @@ impl PreparedCall<'_> {
         };
         let schema = self.inputs.schema.as_ref().or(reflected.as_ref());
         let method = method(&live.service.url, schema)?;
-        let form = method.as_ref().and_then(form);
+        let form = match live.wire {
+            LiveWire::WebSocket => Some(StreamForm::Bidirectional),
+            LiveWire::Grpc | LiveWire::Http(_) => method.as_ref().and_then(form),
+        };
         let name = method.as_ref().map(|method| &*method.name);
         let streaming = options.streaming(form, name).map_err(Failure::input)?;
         Ok(LiveInputs {

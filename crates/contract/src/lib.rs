@@ -14,7 +14,7 @@ use rpcgauge_message::limits::BadLimit;
 use rpcgauge_message::{Compression, Encoding, Sample, WorkloadSpec};
 use rpcgauge_trial::is_default;
 pub use rpcgauge_trial::{
-    Address, ConnectionUse, Fault, HANDLER_END, HANDLER_START, MAX_SOCKET_PATH_BYTES,
+    Address, ConnectionUse, Fault, HANDLER_END, HANDLER_START, MAX_SOCKET_PATH_BYTES, StreamForm,
 };
 use serde::{Deserialize, Serialize};
 

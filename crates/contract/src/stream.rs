@@ -74,7 +74,7 @@ impl Stream {
         self.in_turn
     }
 
-    /// The kind of the gRPC method; `None` over REST.
+    /// The kind of method that streams like this; `None` if any method does.
     pub fn method_kind(&self) -> Option<MethodKind> {
         match self.form {
             StreamForm::Client => Some(MethodKind::ClientStreaming),

@@ -1,6 +1,6 @@
 //! The settings of a server.
 
-use rpcgauge_contract::Stream;
+use rpcgauge_contract::{Stream, StreamForm};
 use rpcgauge_message::{Compression, Encoding, Limits, MethodKind, Workload, WorkloadSpec};
 
 use crate::budget::default_memory;
@@ -101,17 +101,32 @@ impl ServerOptions {
         if form.is_grpc() {
             return Ok(());
         }
-        if !self.encoding.is_json() {
-            let encoding = self.encoding;
-            return Err(format!(
-                "the messages of {call} are JSON, not {encoding}; set encoding to json"
-            ));
-        }
-        if !self.response_compression.is_none() {
-            return Err(format!(
-                "this server does not compress the response to {call}; leave out response_compression"
-            ));
-        }
-        Ok(())
+        check_text(form, self.encoding, self.response_compression)
     }
+}
+
+/// Checks the settings of a stream over REST.
+///
+/// # Errors
+/// One line that tells the user what to change.
+pub(crate) fn check_text(
+    form: StreamForm,
+    encoding: Encoding,
+    response_compression: Compression,
+) -> Result<(), String> {
+    let call = match form {
+        StreamForm::Bidirectional => "a WebSocket call".to_owned(),
+        form => format!("{} call", form.article_and_name()),
+    };
+    if !encoding.is_json() {
+        return Err(format!(
+            "the messages of {call} are JSON, not {encoding}; set encoding to json"
+        ));
+    }
+    if !response_compression.is_none() {
+        return Err(format!(
+            "this server does not compress the response to {call}; leave out response_compression"
+        ));
+    }
+    Ok(())
 }

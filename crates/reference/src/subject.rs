@@ -8,14 +8,14 @@ use std::thread;
 
 use rpcgauge_contract::{
     self as contract, Answer, Ask, Asked, CodecSettings, Failed, Fault, FloorSettings, HttpVersion,
-    Protocol, Ready, ReadyPart, Reply, ServerSettings,
+    Protocol, Ready, ReadyPart, Reply, ServerSettings, StreamForm,
 };
 use rpcgauge_message::Limits;
 
 use crate::budget::default_memory;
 use crate::listen::Listener;
 use crate::server::{ServeError, Server};
-use crate::settings::ServerOptions;
+use crate::settings::{ServerOptions, check_text};
 use crate::timeouts::Timeouts;
 use crate::{codec, floor};
 
@@ -153,15 +153,28 @@ fn bind(asked: ServerSettings) -> Result<Server, Ended> {
         return Err(Ended::refused("gRPC needs HTTP/2: set http to \"2\""));
     }
     if let Some(form) = asked.stream.map(|stream| stream.form()) {
-        let (protocol, name, value) = if form.is_grpc() {
-            (Protocol::Grpc, "gRPC", "grpc")
-        } else {
-            (Protocol::Rest, "REST", "rest")
+        let is_carried = match asked.protocol {
+            Protocol::Grpc => form.is_grpc(),
+            Protocol::Rest => form.is_rest(),
+            Protocol::Connect => false,
         };
-        if asked.protocol != protocol {
+        if !is_carried {
+            let (name, value) = if form.is_grpc() {
+                ("gRPC", "grpc")
+            } else {
+                ("REST", "rest")
+            };
             let call = form.article_and_name();
             let error = format!("{call} call needs {name}: set protocol to \"{value}\"");
             return Err(Ended::refused(error));
+        }
+        if asked.protocol == Protocol::Rest {
+            if form == StreamForm::Bidirectional && asked.http != HttpVersion::Http1 {
+                let error = "a WebSocket needs HTTP/1.1: set http to \"1.1\"";
+                return Err(Ended::refused(error));
+            }
+            check_text(form, asked.encoding, asked.response_compression)
+                .map_err(ServeError::Stream)?;
         }
     }
     let limits = Limits::try_from(asked.limits).map_err(Ended::refused)?;

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::FormError;
 use crate::words::{Named as _, words};
 
-/// The target of calls: `grpc://host:port/package.Service/Method` or `http://host:port/path?query`;
-/// `grpcs` and `https` over TLS.
+/// The target of calls: `grpc://host:port/package.Service/Method`, `http://host:port/path?query` or, for a WebSocket,
+/// `ws://host:port/path?query`; `grpcs`, `https` and `wss` over TLS.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Url {
@@ -37,6 +37,10 @@ pub enum Scheme {
     Http,
     /// HTTP over TLS.
     Https,
+    /// A WebSocket (RFC 6455).
+    Ws,
+    /// A WebSocket over TLS.
+    Wss,
 }
 
 /// Where a target listens.
@@ -65,7 +69,8 @@ pub enum Address {
 /// Stands for the chosen port in a target and in the command that starts its service.
 pub const PORT: &str = "{port}";
 
-words!(Scheme, "scheme": "grpc" => Grpc, "grpcs" => Grpcs, "http" => Http, "https" => Https);
+words!(Scheme, "scheme": "grpc" => Grpc, "grpcs" => Grpcs, "http" => Http, "https" => Https,
+    "ws" => Ws, "wss" => Wss);
 
 impl Scheme {
     fn of(name: &str) -> Result<Self, String> {
@@ -82,15 +87,15 @@ impl Scheme {
 
     /// Whether the protocol runs over TLS.
     pub fn is_tls(self) -> bool {
-        matches!(self, Self::Grpcs | Self::Https)
+        matches!(self, Self::Grpcs | Self::Https | Self::Wss)
     }
 
     /// The port of a URL that does not name one; `None` for gRPC without TLS, which has no default port.
     fn default_port(self) -> Option<u16> {
         match self {
             Self::Grpc => None,
-            Self::Http => Some(80),
-            Self::Grpcs | Self::Https => Some(443),
+            Self::Http | Self::Ws => Some(80),
+            Self::Grpcs | Self::Https | Self::Wss => Some(443),
         }
     }
 }
@@ -303,6 +308,8 @@ mod tests {
                 "/a?b=c&d",
             ),
             ("https://x:8443/", Scheme::Https, tcp("x", 8443), "/"),
+            ("ws://x/chat", Scheme::Ws, tcp("x", 80), "/chat"),
+            ("wss://x/chat", Scheme::Wss, tcp("x", 443), "/chat"),
         ];
         for (text, scheme, address, path) in table {
             let target: Url = text.parse().unwrap();
@@ -366,12 +373,12 @@ mod tests {
         };
         insta::assert_snapshot!(why("localhost:50051"), @r#""localhost:50051" is not a target: it has no scheme"#);
         insta::assert_snapshot!(why("grcp://localhost:1"), @r#""grcp://localhost:1" is not a target: there is no scheme "grcp"; did you mean "grpc" or "grpcs"?"#);
-        insta::assert_snapshot!(why("tcp://localhost:1"), @r#""tcp://localhost:1" is not a target: there is no scheme "tcp"; expected one of grpc, grpcs, http, https"#);
+        insta::assert_snapshot!(why("tcp://localhost:1"), @r#""tcp://localhost:1" is not a target: there is no scheme "tcp"; expected one of grpc, grpcs, http, https, ws, wss"#);
         insta::assert_snapshot!(why("grpc://localhost/a.B/C"), @r#""grpc://localhost/a.B/C" is not a target: it has no port"#);
         insta::assert_snapshot!(why("grpc://localhost:1/a.B"), @r#""grpc://localhost:1/a.B" is not a target: "/a.B" names no gRPC method (/package.Service/Method)"#);
         insta::assert_snapshot!(why("http://u:p@h/"), @r#""http://…@h/" is not a target: it contains a user name; give credentials in the header 'authorization: …'"#);
         insta::assert_snapshot!(why("u:p@h:1/x"), @r#""…@h:1/x" is not a target: it has no scheme"#);
-        insta::assert_snapshot!(why("ftp://u:p@h/"), @r#""ftp://…@h/" is not a target: there is no scheme "ftp"; expected one of grpc, grpcs, http, https"#);
+        insta::assert_snapshot!(why("ftp://u:p@h/"), @r#""ftp://…@h/" is not a target: there is no scheme "ftp"; expected one of grpc, grpcs, http, https, ws, wss"#);
         insta::assert_snapshot!(why("http://:80/"), @r#""http://:80/" is not a target: it has no host"#);
         insta::assert_snapshot!(why("http://h:99999/"), @r#""http://h:99999/" is not a target: its port is not a number from 1 to 65535"#);
         insta::assert_snapshot!(why("http://u:pass/word@h/"), @r#""http://…@h/" is not a target: its port is not a number from 1 to 65535"#);
@@ -380,7 +387,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_breaks_the_reader(text in "(grpc|http|https)://[ -~]{0,30}") {
+        fn no_text_breaks_the_reader(text in "(grpc|http|https|ws)://[ -~]{0,30}") {
             let _ = text.parse::<Url>();
         }
     }

@@ -11,7 +11,7 @@ pub enum StreamForm {
     Client,
     /// Over gRPC, the client sends one message, and the server a stream.
     Server,
-    /// Over gRPC, both send a stream.
+    /// Both send a stream: over gRPC or, over HTTP/1.1, by WebSocket.
     Bidirectional,
     /// Over HTTP, the response is a stream of lines of JSON.
     Ndjson,
@@ -64,9 +64,14 @@ impl StreamForm {
         }
     }
 
-    /// Whether it is one of gRPC's.
+    /// Whether gRPC can carry it.
     pub const fn is_grpc(self) -> bool {
         matches!(self, Self::Client | Self::Server | Self::Bidirectional)
+    }
+
+    /// Whether REST can carry it.
+    pub const fn is_rest(self) -> bool {
+        matches!(self, Self::Bidirectional | Self::Ndjson | Self::Sse)
     }
 
     /// Whether the client sends a stream.

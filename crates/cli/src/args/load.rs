@@ -19,8 +19,8 @@ use super::{LimitArgs, OutputArgs, SchemaArgs, StreamArgs, heading, parse_ms, wh
 /// `rpcgauge load`.
 #[derive(Debug, Args)]
 pub(crate) struct LoadArgs {
-    /// What to call: grpc[s]://HOST:PORT/package.Service/Method, or http[s]://HOST[:PORT]/path; a name in front, as in
-    /// new=http://HOST/path, is used in the report
+    /// What to call: grpc[s]://HOST:PORT/package.Service/Method, http[s]://HOST[:PORT]/path, or a WebSocket,
+    /// ws[s]://HOST[:PORT]/path; a name in front, as in new=http://HOST/path, is used in the report
     #[arg(value_name = "TARGET", value_hint = ValueHint::Url)]
     pub(crate) target: NamedTarget,
     #[command(flatten)]

@@ -42,7 +42,7 @@ pub(crate) enum Stream {
     Client,
     /// gRPC: the server sends a stream
     Server,
-    /// gRPC: both send a stream
+    /// gRPC, and ws:// without this option: both send a stream
     Bidirectional,
     /// HTTP: the response is lines of JSON
     Ndjson,

@@ -78,14 +78,19 @@ fn announce(server: &Server, streams_over_rest: bool, json: bool) -> Result<(), 
         Some(pem) => ("gRPC (TLS)", format!("Certificate (for --cacert):\n{pem}")),
     };
     let methods: Vec<_> = server.methods().map(method_line).collect();
-    let over_rest = if streams_over_rest {
-        format!(
+    let mut over_rest = String::new();
+    if streams_over_rest {
+        over_rest += &format!(
             "              with accept: application/x-ndjson or text/event-stream, \
              {DEFAULT_MESSAGES} messages\n"
-        )
-    } else {
-        String::new()
-    };
+        );
+    }
+    if server
+        .methods()
+        .any(|(kind, _)| kind == MethodKind::Bidirectional)
+    {
+        over_rest += &format!("  WebSocket   {}\n", announcement.rest);
+    }
     print_plain(&format!(
         "listening on {}\n  {grpc}  {}\n  Connect     POST {}\n  REST        POST {}\n{over_rest}{certificate}Press Ctrl-C to stop.\n",
         announcement.address,

@@ -56,6 +56,7 @@ fn methods_that_stream_are_announced() {
       Connect     POST /ItemService/GetItem
       REST        POST /items
                   with accept: application/x-ndjson or text/event-stream, 100 messages
+      WebSocket   /items
     ");
     interrupt(&child);
     assert!(child.wait().expect("it ends").success());

@@ -40,7 +40,8 @@ pub(super) fn request(live: &LiveCall, inputs: &LiveInputs) -> Result<load::Requ
             .map(|(_, value)| value.clone())
     };
     let is_grpc_type = |value: String| value.to_ascii_lowercase().starts_with("application/grpc");
-    let is_grpc_over_http = !is_grpc && given("content-type").is_some_and(is_grpc_type);
+    let is_grpc_over_http =
+        matches!(wire, LiveWire::Http(_)) && given("content-type").is_some_and(is_grpc_type);
     if is_grpc_over_http && service.expect.iter().all(|one| one.status().is_some()) {
         return Err(LiveError::Wrong(GRPC_OVER_HTTP.to_owned()));
     }
@@ -52,10 +53,11 @@ pub(super) fn request(live: &LiveCall, inputs: &LiveInputs) -> Result<load::Requ
     };
     if is_grpc {
         add("grpc-timeout", &grpc_timeout(options.deadline_ms));
-    } else if inputs
-        .texts
-        .as_ref()
-        .is_some_and(|texts| texts.data.has_text())
+    } else if *wire != LiveWire::WebSocket
+        && inputs
+            .texts
+            .as_ref()
+            .is_some_and(|texts| texts.data.has_text())
     {
         add("content-type", JSON);
     }
@@ -67,11 +69,12 @@ pub(super) fn request(live: &LiveCall, inputs: &LiveInputs) -> Result<load::Requ
     let own = own.filter(|(name, _)| !name.eq_ignore_ascii_case("host"));
     headers.extend(own.cloned());
     Ok(load::Request {
-        style: match &service.http_method {
-            None => load::CallStyle::Grpc { subtype: None },
-            Some(method) => load::CallStyle::Http {
-                method: method.clone(),
+        style: match wire {
+            LiveWire::Grpc => load::CallStyle::Grpc { subtype: None },
+            LiveWire::Http(_) => load::CallStyle::Http {
+                method: service.http_method.clone().unwrap_or_default(),
             },
+            LiveWire::WebSocket => load::CallStyle::WebSocket,
         },
         path: service.url.path.clone(),
         authority: given("host").unwrap_or_else(|| service.url.authority.clone()),

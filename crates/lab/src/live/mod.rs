@@ -29,7 +29,7 @@ use rpcgauge_load::{self as load, TlsError};
 use rpcgauge_message::data::Data;
 use rpcgauge_message::{Limits, MessageType};
 use rpcgauge_study::expectation::Expectation;
-use rpcgauge_study::settings::{LiveCall, LiveService};
+use rpcgauge_study::settings::{LiveCall, LiveService, LiveWire};
 use rpcgauge_trial::{Address, Stop, StreamForm, Streaming};
 
 use bodies::{LiveBodies, Share};
@@ -339,7 +339,8 @@ fn check_stream(live: &LiveCall, inputs: &LiveInputs) -> Result<(), LiveError> {
             "expect: {expectation}: the server does not send a stream, but one message"
         ));
     }
-    if form.is_some_and(|form| !form.is_grpc()) && !live.options.response_compression.is_none() {
+    let is_http = live.wire != LiveWire::Grpc;
+    if form.is_some() && is_http && !live.options.response_compression.is_none() {
         return wrong(
             "response-compression: a stream over HTTP must not be compressed; leave it out"
                 .to_owned(),

@@ -132,6 +132,7 @@ pub(super) fn refusal(kind: FailureKind, said: &str, live: &LiveCall) -> Option<
         said => format!(" ({said})"),
     };
     let is_grpc = live.wire == LiveWire::Grpc;
+    let is_websocket = live.wire == LiveWire::WebSocket;
     let method = service.http_method.as_deref().unwrap_or_default();
     Some(match kind {
         FailureKind::Alpn => format!(
@@ -149,6 +150,9 @@ pub(super) fn refusal(kind: FailureKind, said: &str, live: &LiveCall) -> Option<
                 "violates the rules of HTTP/2{because}; every call would fail like this: check the server"
             )
         }
+        FailureKind::Protocol if is_websocket => format!(
+            "does not respond as a WebSocket requires{because}; every call would fail like this: check the server"
+        ),
         FailureKind::Protocol => format!(
             "does not respond as HTTP/1.1 requires{because}; check the server, the port, and whether it expects \
              TLS (https://) or none (http://)"
@@ -179,6 +183,12 @@ pub(super) fn refusal(kind: FailureKind, said: &str, live: &LiveCall) -> Option<
             "rejects the call as unauthenticated ({kind}){because}; give the credentials that it requires, as in \
              the header 'authorization: …'"
         ),
+        FailureKind::HttpStatus(status @ (200..=299 | 404 | 405 | 426 | 501)) if is_websocket => {
+            format!(
+                "responds with {status} instead of 101: it opens no WebSocket at {}; check the path",
+                service.url.path,
+            )
+        }
         FailureKind::ContentType if is_grpc => {
             format!(
                 "does not respond over gRPC with protobuf{because}; is this the port of the gRPC server?"
@@ -235,6 +245,9 @@ fn other_version(wire: LiveWire) -> &'static str {
         LiveWire::Http(HttpVersion::Http2) => {
             "if it supports only HTTP/1.1, call it with that version; check whether it expects TLS (https://) or \
              none (http://)"
+        }
+        LiveWire::WebSocket => {
+            "check the port, and whether it expects TLS (wss://) or none (ws://)"
         }
         LiveWire::Http(HttpVersion::Http1) => {
             "if it supports only HTTP/2, call it with that version; check whether it expects TLS (https://) or none \

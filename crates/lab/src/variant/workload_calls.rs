@@ -145,6 +145,7 @@ impl WorkloadCalls {
                 let subtype = subtype.strip_prefix(GRPC_SUBTYPE).map(str::to_owned);
                 load::CallStyle::Grpc { subtype }
             }
+            wire if wire.is_websocket(self.responses.stream()) => load::CallStyle::WebSocket,
             Wire::Rest { .. } | Wire::Connect { .. } => load::CallStyle::Http {
                 method: "POST".to_owned(),
             },
@@ -159,7 +160,8 @@ impl WorkloadCalls {
 
     fn headers(&self) -> Vec<(String, String)> {
         let mut headers = Vec::new();
-        if let Some(media_type) = media_type(self.wire) {
+        let has_body = !self.wire.is_websocket(self.responses.stream());
+        if let Some(media_type) = media_type(self.wire).filter(|_| has_body) {
             headers.push(("content-type", media_type));
             headers.push(match self.wire {
                 // A Connect response has the same type as its request.

@@ -221,6 +221,11 @@ fn stream_line(workload: &str, protocol: &str, form: &str, more: &str) -> String
     )
 }
 
+/// The line of a server of WebSockets.
+fn websocket_line(more: &str) -> String {
+    stream_line("items", "rest", "bidirectional", more).replace(r#""http":"2""#, r#""http":"1.1""#)
+}
+
 #[test]
 fn streams_of_every_form_are_served() {
     for (protocol, form) in [
@@ -234,6 +239,9 @@ fn streams_of_every_form_are_served() {
         subject.ready();
         assert_eq!(subject.end(), 0);
     }
+    let mut websocket = Subject::start(&websocket_line(""));
+    websocket.ready();
+    assert_eq!(websocket.end(), 0);
 }
 
 #[test]
@@ -276,6 +284,14 @@ fn streams_that_cannot_be_served_are_the_users_fault() {
             ),
             "cannot stream: this server does not compress the response to an NDJSON call; leave out \
              response_compression",
+        ),
+        (
+            stream_line("items", "rest", "bidirectional", ""),
+            "a WebSocket needs HTTP/1.1: set http to \"1.1\"",
+        ),
+        (
+            websocket_line("").replace(json, r#""encoding":"cbor""#),
+            "cannot stream: the messages of a WebSocket call are JSON, not cbor; set encoding to json",
         ),
     ] {
         let (failed, code) = refused(&line);

@@ -179,8 +179,8 @@ impl Service {
             _ if !service.calls.is_empty() => "a mix of calls",
             (LiveWire::Http(_), true) => "a body",
             (LiveWire::Http(_), false) => "no body",
-            (LiveWire::Grpc, true) => "a message",
-            (LiveWire::Grpc, false) => "an empty message",
+            (LiveWire::Grpc | LiveWire::WebSocket, true) => "a message",
+            (LiveWire::Grpc | LiveWire::WebSocket, false) => "an empty message",
         };
         Self {
             target: service.url.to_string(),

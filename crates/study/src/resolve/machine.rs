@@ -16,7 +16,7 @@ use crate::plan::order::Rounds;
 use crate::read::{place, value};
 use crate::setting::Key;
 use crate::settings::{
-    HttpVersion, Idle, LiveCall, Placement, RampPart, Settings, Stop, Target, Transport,
+    HttpVersion, Idle, LiveCall, LiveWire, Placement, RampPart, Settings, Stop, Target, Transport,
 };
 
 /// The default maximum warm-up of a live service: long enough for a service that takes about 100 ms per call to settle.
@@ -176,11 +176,16 @@ impl Resolver<'_> {
         let all: Vec<_> = combined.iter().filter_map(Combined::service).collect();
         type IsUseless = fn(&LiveCall) -> bool;
         type Place = fn(&ServiceWritten) -> Option<Range<usize>>;
-        let rules: [(IsUseless, Place, &str); 5] = [
+        let rules: [(IsUseless, Place, &str); 6] = [
             (
                 |live| live.service.url.scheme.is_grpc(),
                 |written| place(&written.http_method),
                 "is called over gRPC, which sets the HTTP method itself; leave it out",
+            ),
+            (
+                |live| live.wire == LiveWire::WebSocket,
+                |written| place(&written.http_method),
+                "is a WebSocket, which is opened by GET; leave the HTTP method out",
             ),
             (
                 |live| !live.service.url.scheme.is_grpc(),
@@ -195,7 +200,7 @@ impl Resolver<'_> {
             (
                 |live| !live.service.url.scheme.is_tls(),
                 ServiceWritten::tls,
-                "is called without TLS; write grpcs:// or https://",
+                "is called without TLS; write grpcs://, https:// or wss://",
             ),
             (
                 |live| live.wire.http() != HttpVersion::Http2 && live.transport() != Transport::Tcp,

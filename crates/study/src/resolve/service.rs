@@ -19,8 +19,8 @@ use crate::file::{ServiceWritten, check_description};
 use crate::read::{PathText, Time, place, value};
 use crate::setting::Key;
 use crate::settings::{
-    Arrivals, AtEnd, CallOptions, HttpVersion, Keepalive, LiveCall, LiveService, LiveWire,
-    Messages, RowsSource, Schedule, Settings, StartCommand, Stop, StreamOptions, Target, TlsChoice,
+    Arrivals, AtEnd, CallOptions, Keepalive, LiveCall, LiveService, LiveWire, Messages, RowsSource,
+    Schedule, Settings, StartCommand, Stop, StreamOptions, Target, TlsChoice,
 };
 use crate::url::{Address, PORT, Url};
 
@@ -62,11 +62,7 @@ impl Resolver<'_> {
         self.services.insert(one.name.to_owned(), inputs.collect());
         let mut settings = Settings {
             target: Target::from(LiveCall {
-                wire: if service.url.scheme.is_grpc() {
-                    LiveWire::Grpc
-                } else {
-                    LiveWire::Http(HttpVersion::Http1)
-                },
+                wire: LiveWire::default_for(service.url.scheme),
                 service,
                 options: if self.searches {
                     // The search chooses the rate.
@@ -113,7 +109,8 @@ impl Resolver<'_> {
     ) -> Result<LiveService, StudyError> {
         let url = self.target(span, written)?;
         let has_body = written.data.is_some() || written.rows.is_some();
-        let http_method = (!url.scheme.is_grpc()).then(|| {
+        let is_http = matches!(LiveWire::default_for(url.scheme), LiveWire::Http(_));
+        let http_method = is_http.then(|| {
             let usual = if has_body { "POST" } else { "GET" };
             value(&written.http_method).map_or(usual.to_owned(), String::from)
         });
@@ -290,6 +287,10 @@ impl Resolver<'_> {
                      '$.name = \"Ada\"'",
                 );
             }
+            let wire = LiveWire::default_for(url.scheme);
+            if wire == LiveWire::WebSocket && expectation.status().is_some() {
+                return wrong("the status of a WebSocket's handshake must be 101; leave it out");
+            }
             let is_number = |one: &Expectation| one.messages().is_some();
             if is_number(expectation) && all.iter().any(is_number) {
                 return wrong("only one number of messages can be expected; leave the others out");
@@ -309,12 +310,17 @@ impl Resolver<'_> {
         };
         let wrong = |place: Range<usize>, message: &str| Err(self.source.error(place, message));
         if let Some(form) = &written.form
-            && form.get_ref().is_grpc() != url.scheme.is_grpc()
+            && let wire = LiveWire::default_for(url.scheme)
+            && !wire.carries(*form.get_ref())
         {
-            let message = if url.scheme.is_grpc() {
-                "over gRPC, a stream is \"client\", \"server\" or \"bidirectional\""
-            } else {
-                "over HTTP, a stream is \"ndjson\" or \"sse\""
+            let message = match wire {
+                LiveWire::Grpc => {
+                    "over gRPC, a stream is \"client\", \"server\" or \"bidirectional\""
+                }
+                LiveWire::Http(_) => {
+                    "over HTTP, a stream is \"ndjson\" or \"sse\"; for a WebSocket, write ws:// or wss://"
+                }
+                LiveWire::WebSocket => "a WebSocket is \"bidirectional\"; leave the form out",
             };
             return wrong(form.span(), message);
         }

@@ -12,8 +12,8 @@ use crate::link;
 use crate::scale;
 use crate::setting::{Key, Misfit};
 use crate::settings::{
-    CallOptions, CodecWork, ConnectionUse, HttpVersion, LiveCall, Protocol, Schedule, Settings,
-    Stop, Style, SubjectCall, Target, Transport,
+    CallOptions, CodecWork, ConnectionUse, HttpVersion, LiveCall, LiveWire, Protocol, Schedule,
+    Settings, Stop, Style, SubjectCall, Target, Transport,
 };
 use crate::words::{Named as _, format_time};
 
@@ -137,7 +137,12 @@ impl<'r, 'a> Check<'r, 'a> {
         match &mut settings.target {
             Target::Call(call) => self.call(call, stop)?,
             Target::Codec(work) => self.codec(work)?,
-            Target::Live(live) => self.brings_calls(&live.options, stop)?,
+            Target::Live(live) => {
+                if live.wire == LiveWire::WebSocket {
+                    self.websocket(&mut live.options)?;
+                }
+                self.brings_calls(&live.options, stop)?;
+            }
         }
         match &settings.target {
             Target::Call(call) => {
@@ -181,7 +186,9 @@ impl<'r, 'a> Check<'r, 'a> {
                 |key| *key == Key::ColdCalls,
                 "times the first unary calls; leave it out for streams",
             )?;
-            if !stream.form().is_grpc() && !call.options.response_compression.is_none() {
+            if call.wire.is_websocket(Some(stream)) {
+                self.websocket(&mut call.options)?;
+            } else if !stream.form().is_grpc() && !call.options.response_compression.is_none() {
                 let message =
                     "a stream of text is not compressed; leave the compression of responses out";
                 return Err(self.error(Some(Key::Stream), message));
@@ -210,6 +217,26 @@ impl<'r, 'a> Check<'r, 'a> {
                     "a future has one response, and the stream has many; write another style";
                 return Err(self.error(Some(Key::Style), message));
             }
+        }
+        Ok(())
+    }
+
+    /// A WebSocket is the connection of one call. Extensions, which could compress its messages, are not offered.
+    fn websocket(&self, options: &mut CallOptions) -> Result<(), StudyError> {
+        if self.says(Key::Connection) && options.connection.is_reuse() {
+            let message = "each WebSocket is a connection of its own; leave \"connection\" out";
+            return Err(self.error(Some(Key::Connection), message));
+        }
+        options.connection = ConnectionUse::PerCall;
+        if !(options.request_compression.is_none() && options.response_compression.is_none()) {
+            let message = "the messages of a WebSocket are not compressed; leave compression out";
+            let keys = [
+                Key::Compression,
+                Key::RequestCompression,
+                Key::ResponseCompression,
+            ];
+            let key = keys.into_iter().find(|key| self.says(*key));
+            return Err(self.error(key, message));
         }
         Ok(())
     }

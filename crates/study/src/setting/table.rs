@@ -112,6 +112,8 @@ const GRPC_OVER_HTTP_1: Misfit = Misfit::Refused(
 );
 const LIVE_GRPC_OVER_HTTP_1: Misfit =
     Misfit::Refused("gRPC needs HTTP/2; write http = \"2\", or leave it out");
+const WEBSOCKET_OVER_HTTP_2: Misfit =
+    Misfit::Refused("a WebSocket needs HTTP/1.1; write http = \"1.1\", or leave it out");
 const NO_RATE: Misfit =
     Misfit::Absent("spaces calls at a \"rate\", and there is none; write rate = 1000");
 const NO_STREAM: Misfit = Misfit::Absent(
@@ -797,6 +799,8 @@ fn set_http(settings: &mut Settings, http: HttpVersion) -> Result<(), Misfit> {
             (LiveWire::Grpc, HttpVersion::Http1) => Err(LIVE_GRPC_OVER_HTTP_1),
             (LiveWire::Grpc, HttpVersion::Http2) => Ok(()),
             (LiveWire::Http(_), http) => put(&mut live.wire, Ok(LiveWire::Http(http))),
+            (LiveWire::WebSocket, HttpVersion::Http1) => Ok(()),
+            (LiveWire::WebSocket, HttpVersion::Http2) => Err(WEBSOCKET_OVER_HTTP_2),
         },
     }
 }

@@ -5,6 +5,7 @@ use rpcgauge_message::Encoding;
 use rpcgauge_trial::StreamForm;
 
 use super::{HttpVersion, Protocol};
+use crate::url::Scheme;
 
 /// What calls to a subject's server are on the wire. gRPC is always over HTTP/2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,14 +96,27 @@ impl Wire {
             {
                 Ok(())
             }
+            (Self::Rest { http, .. }, StreamForm::Bidirectional) if http != HttpVersion::Http1 => {
+                Err("a WebSocket needs HTTP/1.1; write http = \"1.1\"")
+            }
+            (Self::Rest { encoding, .. }, StreamForm::Bidirectional) if !encoding.is_json() => {
+                Err("the messages of a WebSocket are JSON; write encoding = \"json\"")
+            }
+            (Self::Rest { .. }, StreamForm::Bidirectional) => Ok(()),
             (_, StreamForm::Ndjson | StreamForm::Sse) => Err(
                 "streams of text are REST with JSON; write protocol = \"rest\" and encoding = \"json\"",
             ),
             (_, _) => Err(
-                "client, server and bidirectional streams are gRPC; write protocol = \"grpc\", or stream = \"ndjson\" \
-                 or \"sse\"",
+                "client and server streams are gRPC; write protocol = \"grpc\", or protocol = \"rest\" with stream = \
+                 \"ndjson\", \"sse\" or, for a WebSocket, \"bidirectional\"",
             ),
         }
+    }
+
+    /// Whether calls that stream like this are WebSockets.
+    pub fn is_websocket(self, stream: Option<&Stream>) -> bool {
+        let form = stream.map(Stream::form);
+        matches!(self, Self::Rest { .. }) && form == Some(StreamForm::Bidirectional)
     }
 
     /// The same protocol with another encoding.
@@ -123,14 +137,34 @@ pub enum LiveWire {
     Grpc,
     /// HTTP, with bodies sent as given.
     Http(HttpVersion),
+    /// A WebSocket for each call, opened over HTTP/1.1, with messages sent as given.
+    WebSocket,
 }
 
 impl LiveWire {
+    /// The default for a target's scheme.
+    pub fn default_for(scheme: Scheme) -> Self {
+        match scheme {
+            Scheme::Grpc | Scheme::Grpcs => Self::Grpc,
+            Scheme::Http | Scheme::Https => Self::Http(HttpVersion::Http1),
+            Scheme::Ws | Scheme::Wss => Self::WebSocket,
+        }
+    }
+
+    /// Whether calls can stream in this form.
+    pub fn carries(self, form: StreamForm) -> bool {
+        match self {
+            Self::Grpc => form.is_grpc(),
+            Self::Http(_) => matches!(form, StreamForm::Ndjson | StreamForm::Sse),
+            Self::WebSocket => form == StreamForm::Bidirectional,
+        }
+    }
+
     /// The protocol of a call.
     pub fn protocol(self) -> Protocol {
         match self {
             Self::Grpc => Protocol::Grpc,
-            Self::Http(_) => Protocol::Rest,
+            Self::Http(_) | Self::WebSocket => Protocol::Rest,
         }
     }
 
@@ -139,6 +173,7 @@ impl LiveWire {
         match self {
             Self::Grpc => HttpVersion::Http2,
             Self::Http(http) => http,
+            Self::WebSocket => HttpVersion::Http1,
         }
     }
 
@@ -146,7 +181,7 @@ impl LiveWire {
     pub fn encoding(self) -> Option<Encoding> {
         match self {
             Self::Grpc => Some(Encoding::Protobuf),
-            Self::Http(_) => None,
+            Self::Http(_) | Self::WebSocket => None,
         }
     }
 }

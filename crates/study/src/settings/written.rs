@@ -275,9 +275,12 @@ impl TryFrom<Written> for Settings {
                 runtime,
             }),
             WrittenTarget::Live { service } => Target::from(LiveCall {
-                wire: match (service.url.scheme.is_grpc(), protocol, http) {
-                    (true, Protocol::Grpc, HttpVersion::Http2) => LiveWire::Grpc,
-                    (false, Protocol::Rest, http) => LiveWire::Http(http),
+                wire: match (LiveWire::default_for(service.url.scheme), protocol, http) {
+                    (LiveWire::Grpc, Protocol::Grpc, HttpVersion::Http2) => LiveWire::Grpc,
+                    (LiveWire::Http(_), Protocol::Rest, http) => LiveWire::Http(http),
+                    (LiveWire::WebSocket, Protocol::Rest, HttpVersion::Http1) => {
+                        LiveWire::WebSocket
+                    }
                     _ => {
                         return Err("the protocol of a live service does not match its target");
                     }

@@ -21,6 +21,7 @@ mod threads;
 mod tls;
 mod unwritten;
 mod watched;
+mod websocket;
 
 use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

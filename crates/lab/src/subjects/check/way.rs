@@ -8,8 +8,9 @@ use rpcgauge_contract::Stream;
 use rpcgauge_message::workload::OwnWorkload;
 use rpcgauge_message::{Compression, Encoding, Schema, WorkloadSpec};
 use rpcgauge_study::features::{CompressionKind, Features, Role, WorkloadKind};
-use rpcgauge_study::settings::{Client, Style, SubjectCall, Transport, Wire};
+use rpcgauge_study::settings::{Client, Protocol, Style, SubjectCall, Transport, Wire};
 use rpcgauge_study::words::Named as _;
+use rpcgauge_trial::ConnectionUse;
 use serde_json::json;
 
 use super::broken;
@@ -93,6 +94,9 @@ impl Way {
             tls: self.tls,
             ..SubjectCall::new(self.coding.spec()?, self.wire.protocol())
         };
+        if self.wire.is_websocket(self.stream.as_ref()) {
+            call.options.connection = ConnectionUse::PerCall;
+        }
         call.options.request_compression = self.coding.compression;
         call.options.response_compression = self.coding.compression;
         Ok(call)
@@ -201,7 +205,10 @@ fn streams<'f>(
     forms.flat_map(move |form| {
         let stream = |in_turn| Stream::new(*form, MESSAGES, in_turn).ok();
         let both = [stream(false), stream(true)].into_iter().flatten();
-        both.filter(move |stream| wire.check_stream(stream).is_ok() && (form.is_grpc() || is_plain))
+        both.filter(move |stream| {
+            let compresses = wire.protocol() == Protocol::Grpc;
+            wire.check_stream(stream).is_ok() && (compresses || is_plain)
+        })
     })
 }
 

@@ -268,8 +268,12 @@ fn what_contradicts_is_refused_with_what_to_do() {
     insta::assert_snapshot!(at(HTTP, "method = \"a.B/C\""), @"my.toml:5:10: http://localhost/orders is called over HTTP; the path after its host selects what is called");
     insta::assert_snapshot!(at("http://h/orders/{{n}}?a=b", ""), @r#"my.toml:4:10: http://h/orders/{{n}}?a=b: placeholders are filled in "data" and "headers" only, and every call has the same path and query; write a value in place of {{…}}, or %7B%7B where braces are meant"#);
     insta::assert_snapshot!(keys("http-method = \"POST\""), @"my.toml:5:15: grpc://localhost:50051/shop.Orders/Get is called over gRPC, which sets the HTTP method itself; leave it out");
-    insta::assert_snapshot!(at(HTTP, "insecure = true"), @"my.toml:5:12: http://localhost/orders is called without TLS; write grpcs:// or https://");
-    insta::assert_snapshot!(at(HTTP, "allow-missing-alpn = true"), @"my.toml:5:22: http://localhost/orders is called without TLS; write grpcs:// or https://");
+    insta::assert_snapshot!(at("ws://h/chat", "http-method = \"POST\""), @"my.toml:5:15: ws://h/chat is a WebSocket, which is opened by GET; leave the HTTP method out");
+    insta::assert_snapshot!(at("ws://h/chat", "stream = { form = \"sse\" }"), @r#"my.toml:5:19: a WebSocket is "bidirectional"; leave the form out"#);
+    insta::assert_snapshot!(at("ws://h/chat", "expect = [\"status = 200\"]"), @"my.toml:5:11: the status of a WebSocket's handshake must be 101; leave it out");
+    insta::assert_snapshot!(at(HTTP, "stream = { form = \"bidirectional\" }"), @r#"my.toml:5:19: over HTTP, a stream is "ndjson" or "sse"; for a WebSocket, write ws:// or wss://"#);
+    insta::assert_snapshot!(at(HTTP, "insecure = true"), @"my.toml:5:12: http://localhost/orders is called without TLS; write grpcs://, https:// or wss://");
+    insta::assert_snapshot!(at(HTTP, "allow-missing-alpn = true"), @"my.toml:5:22: http://localhost/orders is called without TLS; write grpcs://, https:// or wss://");
     insta::assert_snapshot!(at(HTTP, "proto = \"x.proto\""), @"my.toml:5:9: http://localhost/orders is called over HTTP, where bodies are sent as they are given; leave the description of messages out");
     insta::assert_snapshot!(keys("keepalive = \"999ms\""), @"my.toml:5:13: the time must be at least 1s: the system's TCP keep-alive counts whole seconds");
     insta::assert_snapshot!(keys("keepalive-timeout = \"2s\""), @r#"my.toml:5:21: "keepalive-timeout" needs "keepalive" as well"#);
@@ -281,7 +285,7 @@ fn what_contradicts_is_refused_with_what_to_do() {
     insta::assert_snapshot!(keys("headers = [\"authorization: $NOT_SET\"]"), @r#"my.toml:5:12: the environment variable "NOT_SET" is not set"#);
     insta::assert_snapshot!(keys("headers = [\"password\"]"), @"my.toml:5:12: a header field is written as 'name: value'");
     insta::assert_snapshot!(refused("# Is it fast?\n[service]\ninsecure = true\n"), @r#"my.toml:1:1: [service] needs a "target"; write target = "grpc://HOST:PORT/package.Service/Method" or "http://HOST:PORT/path""#);
-    insta::assert_snapshot!(at("ftp://h/", ""), @r#"my.toml:4:10: "ftp://h/" is not a target: there is no scheme "ftp"; expected one of grpc, grpcs, http, https; write it like grpc://localhost:50051/shop.Orders/Get or http://localhost:8080/orders"#);
+    insta::assert_snapshot!(at("ftp://h/", ""), @r#"my.toml:4:10: "ftp://h/" is not a target: there is no scheme "ftp"; expected one of grpc, grpcs, http, https, ws, wss; write it like grpc://localhost:50051/shop.Orders/Get or http://localhost:8080/orders"#);
     let said = |settings: &str| refused(&service(GRPC, "", settings, ""));
     insta::assert_snapshot!(said("http = \"1.1\""), @r#"my.toml:7:8: variant "base": gRPC needs HTTP/2; write http = "2", or leave it out"#);
     insta::assert_snapshot!(said("rate = 0.001\ntime = \"10s\""), @r#"my.toml:7:8: variant "base": a rate of 0.001 per second makes no call in the 10s of a trial; give a higher rate or more time"#);

@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 use rpcgauge_contract::Stream;
-use rpcgauge_trial::{StreamForm, Timing};
+use rpcgauge_trial::{ConnectionUse, StreamForm, Timing};
 
 use super::*;
 
@@ -36,7 +36,7 @@ fn a_stream_has_as_many_messages_as_the_study_says() {
 #[test]
 fn a_stream_that_nothing_carries_is_refused() {
     let refused = |settings: &str| refused(&items(settings));
-    assert_snapshot!(refused("protocol = \"rest\"\nstream = \"server\""), @r#"my.toml:6:10: variant "base": client, server and bidirectional streams are gRPC; write protocol = "grpc", or stream = "ndjson" or "sse""#);
+    assert_snapshot!(refused("protocol = \"rest\"\nstream = \"server\""), @r#"my.toml:6:10: variant "base": client and server streams are gRPC; write protocol = "grpc", or protocol = "rest" with stream = "ndjson", "sse" or, for a WebSocket, "bidirectional""#);
     assert_snapshot!(refused("protocol = \"grpc\"\nstream = \"sse\""), @r#"my.toml:6:10: variant "base": streams of text are REST with JSON; write protocol = "rest" and encoding = "json""#);
     assert_snapshot!(refused("protocol = \"rest\"\nencoding = \"msgpack\"\nstream = \"ndjson\""), @r#"my.toml:7:10: variant "base": streams of text are REST with JSON; write protocol = "rest" and encoding = "json""#);
     assert_snapshot!(refused("protocol = \"grpc\"\nmessages = 3"), @r#"my.toml:6:12: variant "base": "messages" is for streams, and the calls are unary; write stream = "server", or leave it out"#);
@@ -46,6 +46,20 @@ fn a_stream_that_nothing_carries_is_refused() {
     let by_future =
         "client = \"python/http\"\nprotocol = \"grpc\"\nstream = \"server\"\nstyle = \"future\"";
     assert_snapshot!(refused(by_future), @r#"my.toml:8:9: variant "base": a future has one response, and the stream has many; write another style"#);
+}
+
+#[test]
+fn a_websocket_is_a_connection_of_its_own() {
+    const WEBSOCKET: &str = "protocol = \"rest\"\nstream = \"bidirectional\"\n";
+    let plan = resolve(&items(&format!("{WEBSOCKET}in-turn = true"))).unwrap();
+    let call = call(&plan, "base");
+    assert!(call.wire.is_websocket(call.stream.as_ref()));
+    assert_eq!(call.options.connection, ConnectionUse::PerCall);
+    let refused = |settings: &str| refused(&items(&format!("{WEBSOCKET}{settings}")));
+    assert_snapshot!(refused("connection = \"reuse\""), @r#"my.toml:7:14: variant "base": each WebSocket is a connection of its own; leave "connection" out"#);
+    assert_snapshot!(refused("http = \"2\""), @r#"my.toml:6:10: variant "base": a WebSocket needs HTTP/1.1; write http = "1.1""#);
+    assert_snapshot!(refused("encoding = \"cbor\""), @r#"my.toml:6:10: variant "base": the messages of a WebSocket are JSON; write encoding = "json""#);
+    assert_snapshot!(refused("compression = \"gzip\""), @r#"my.toml:7:15: variant "base": the messages of a WebSocket are not compressed; leave compression out"#);
 }
 
 #[test]
