@@ -33,7 +33,8 @@ pub(crate) struct CompareArgs {
     pub(crate) client: Vec<String>,
     /// Compare only the variants with these names; a name that matches no variant exactly selects
     /// all that contain it. Without --stack: rest-json, rest-gzip, rest-http2, grpc, grpc-gzip,
-    /// grpc-unix, msgpack, hybrid; for a method that streams also ndjson, sse, grpc-in-turn
+    /// grpc-unix, msgpack, hybrid; for a method that streams also ndjson, sse, websocket,
+    /// websocket-in-turn, grpc-in-turn
     #[arg(long, value_name = "NAME", value_delimiter = ',', help_heading = heading::COMPARISON)]
     pub(crate) only: Vec<String>,
     /// The variant to compare all others with [default: rest-json, or the first stack, with

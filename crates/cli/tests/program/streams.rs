@@ -66,6 +66,8 @@ fn a_method_that_streams_is_compared_as_it_streams() {
         [
             "rest-json -",
             "rest-http2 -",
+            "websocket-in-turn bidirectional",
+            "websocket bidirectional",
             "grpc-in-turn bidirectional",
             "grpc bidirectional"
         ]
@@ -103,6 +105,33 @@ fn a_comparison_of_streams_runs_to_a_report() {
         .map(|best| &best["metric"])
         .collect();
     assert_eq!(metrics[..2], ["latency-p50", "cpu"]);
+}
+
+#[test]
+fn a_websocket_is_compared_with_grpc() {
+    let place = Place::new();
+    let more = [
+        "--only",
+        "websocket,grpc",
+        "--messages",
+        "20",
+        "--budget",
+        "12s",
+        "--out",
+        "run",
+    ];
+    compare(&place, "Talk", &more).well();
+    let findings = report(&place.path().join("run"));
+    assert_eq!(findings["progress"]["failed"], 0, "{findings}");
+    let variants = findings["variants"].as_array().expect("variants");
+    let named = |name: &str| variants.iter().find(|one| one["name"] == name);
+    for name in ["websocket", "grpc"] {
+        let figures = &named(name).expect("a variant")["cells"][0]["figures"];
+        let (calls, messages) = (&figures["calls"]["answered"], &figures["messages"]);
+        assert_eq!(messages["paired"], *calls, "{name}");
+        let received = 20 * calls.as_u64().expect("calls");
+        assert_eq!(messages["received"], received, "{name}");
+    }
 }
 
 #[test]

@@ -69,9 +69,21 @@ const CLIENT_STREAMS: [(&str, &[(&str, &str)]); 4] = [
         ],
     ),
 ];
-const BIDIRECTIONAL_STREAMS: [(&str, &[(&str, &str)]); 4] = [
+const BIDIRECTIONAL_STREAMS: [(&str, &[(&str, &str)]); 6] = [
     ("rest-json", &[("protocol", "rest")]),
     ("rest-http2", &[("protocol", "rest"), ("http", "2")]),
+    (
+        "websocket-in-turn",
+        &[
+            ("protocol", "rest"),
+            ("stream", "bidirectional"),
+            ("in-turn", "true"),
+        ],
+    ),
+    (
+        "websocket",
+        &[("protocol", "rest"), ("stream", "bidirectional")],
+    ),
     (
         "grpc-in-turn",
         &[
@@ -370,13 +382,15 @@ fn spoken<'f>(
     })
 }
 
-/// How calls of a method stream over a protocol; `None` for unary calls, each with one of its messages.
+/// How calls of a method stream over a protocol; `None` for unary calls, each with one of its messages. Over REST, a
+/// bidirectional stream is a WebSocket.
 fn streams(kind: MethodKind, protocol: Protocol) -> &'static [Option<StreamForm>] {
     use StreamForm::{Bidirectional, Client, Ndjson, Server, Sse};
     match (kind, protocol) {
         (MethodKind::Unary, _) => &[None],
         (MethodKind::ServerStreaming, Protocol::Rest) => &[Some(Ndjson), Some(Sse)],
-        (MethodKind::ClientStreaming | MethodKind::Bidirectional, Protocol::Rest) => &[None],
+        (MethodKind::ClientStreaming, Protocol::Rest) => &[None],
+        (MethodKind::Bidirectional, Protocol::Rest) => &[None, Some(Bidirectional)],
         (MethodKind::ServerStreaming, Protocol::Grpc) => &[Some(Server)],
         (MethodKind::ClientStreaming, Protocol::Grpc) => &[Some(Client)],
         (MethodKind::Bidirectional, Protocol::Grpc) => &[Some(Bidirectional)],
