@@ -13,6 +13,7 @@ pub mod records;
 pub mod reflection;
 pub mod script;
 pub mod text;
+pub mod websocket;
 
 pub use compress::decompress;
 pub use decode::{decode_cbor, decode_json, decode_msgpack, decode_protobuf};
@@ -23,12 +24,13 @@ pub use http2::http2;
 pub use records::records;
 pub use reflection::reflection;
 pub use text::text;
+pub use websocket::websocket;
 
 /// A target's body.
 pub type Target = fn(&[u8]);
 
 /// Every target, by the name of its binary and of its folders.
-pub const TARGETS: [(&str, Target); 15] = [
+pub const TARGETS: [(&str, Target); 16] = [
     ("decode_cbor", decode_cbor),
     ("decode_json", decode_json),
     ("decode_msgpack", decode_msgpack),
@@ -44,4 +46,5 @@ pub const TARGETS: [(&str, Target); 15] = [
     ("records", records),
     ("reflection", reflection),
     ("text", text),
+    ("websocket", websocket),
 ];
