@@ -11,7 +11,8 @@ use tungstenite::protocol::frame::coding::CloseCode;
 use tungstenite::protocol::{Message, Role, WebSocket};
 
 use super::support::{
-    accept_websocket, assert_answered, assert_sums_hold, failures, read_request, run, serve, trial,
+    accept_websocket, assert_answered, assert_sums_hold, failures, read_request, run, serve,
+    traffic, trial,
 };
 use super::{assert_exchanged, bidirectional, calls, messages};
 
@@ -76,10 +77,10 @@ fn every_message_is_sent_received_and_timed() {
         assert_answered(&measurement, 3);
         assert_exchanged(&measurement, 60, 60);
         let messages = messages(&measurement);
-        assert_eq!(messages.latency.len(), 60, "{pace:?}");
+        assert_eq!(messages.latency.as_ref().unwrap().count(), 60, "{pace:?}");
         assert_eq!((messages.paired, messages.unpaired), (3, 0), "{pace:?}");
-        assert_eq!(measurement.connections_opened, 3, "one for each call");
-        assert_eq!(measurement.sizes.means().response, Some(1.0));
+        assert_eq!(measurement.connections_opened, Some(3), "one for each call");
+        assert_eq!(measurement.payload.response, Some(1.0));
     }
 }
 
@@ -88,8 +89,11 @@ fn bytes_are_counted_by_their_purpose() {
     let trial = websocket(bidirectional(10), echo);
     let measurement = run(&trial, &[&[b'a'; 200]]);
     assert_answered(&measurement, 3);
-    let traffic = measurement.traffic;
-    assert_eq!((traffic.sent.body, traffic.received.body), (6_000, 6_000));
+    let traffic = traffic(&measurement);
+    assert_eq!(
+        (traffic.sent.bodies, traffic.received.bodies),
+        (6_000, 6_000)
+    );
     // Of each message: two bytes, two of the length and, of a client, four of the mask; and the close frame.
     let of = |mask: u64| 3 * (10 * (4 + mask) + 2 + 2 + mask);
     assert_eq!(traffic.sent.overhead, of(4));
@@ -149,7 +153,7 @@ fn messages_in_fragments_and_pings_between_them_are_read() {
     let measurement = run(&trial, &[b"a"]);
     assert_answered(&measurement, 3);
     assert_exchanged(&measurement, 6, 6);
-    assert_eq!(measurement.sizes.means().response, Some(2.0));
+    assert_eq!(measurement.payload.response, Some(2.0));
 }
 
 #[test]
