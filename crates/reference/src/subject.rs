@@ -27,11 +27,12 @@ pub const STACK: &str = "hyper";
 
 /// The libraries that affect the server's measurements, with their versions in the lock file. A test compares
 /// the two.
-const LIBRARIES: [(&str, &str); 4] = [
+const LIBRARIES: [(&str, &str); 5] = [
     ("hyper", "1.12.0"),
     ("h2", "0.4.20"),
     ("rustls", "0.23.46"),
     ("tokio", "1.54.1"),
+    ("tungstenite", "0.30.0"),
 ];
 
 /// Follows the contract on this process's standard input and output until the input closes.
