@@ -124,7 +124,8 @@ fn a_process_that_says_too_few_parts_fails_the_trials_of_all() {
 fn a_part_that_is_wrong_fails_its_own_trials() {
     // The second part serves one item fewer than requested.
     let turning = format!(
-        "read line; (echo \"$line\" | sed 's/\"n\":3/\"n\":2/2'; cat) | '{}'",
+        // No process may end while the subject is measured.
+        "read line; line=$(echo \"$line\" | sed 's/\"n\":3/\"n\":2/2'); (echo \"$line\"; cat) | '{}'",
         subject().display()
     );
     let both = [(); 2].map(|()| {
