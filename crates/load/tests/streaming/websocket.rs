@@ -189,6 +189,56 @@ fn a_server_that_closes_first_ends_the_call_by_its_code() {
     }
 }
 
+/// A server that responds three times and closes with a code, in one write.
+fn respond_and_close(code: u16) -> impl Fn(&str, &mut Socket) -> tungstenite::Result<()> + Clone {
+    move |_, socket| {
+        let message = socket.read()?;
+        for _ in 0..3 {
+            socket.write(message.clone())?;
+        }
+        close(socket, code, "enough")
+    }
+}
+
+#[test]
+fn a_code_after_the_last_response_counts_unless_enough_was_received() {
+    let three = Streaming {
+        receive: Some(3),
+        ..bidirectional(1)
+    };
+    for (settings, code, failed) in [
+        (bidirectional(1), 1011, 3),
+        (bidirectional(1), 1000, 0),
+        (three, 1011, 0),
+    ] {
+        let measurement = run(&websocket(settings, respond_and_close(code)), &[b"a"]);
+        assert_sums_hold(&measurement);
+        assert_eq!(
+            measurement.calls.failed_total(),
+            failed,
+            "{settings:?}, {code}"
+        );
+    }
+}
+
+#[test]
+fn a_call_with_a_time_receives_until_it_is_over() {
+    let settings = Streaming {
+        time_ms: Some(50),
+        ..bidirectional(1)
+    };
+    let trial = websocket(settings, |_, socket| {
+        let message = socket.read()?;
+        for _ in 0..3 {
+            socket.send(message.clone())?;
+        }
+        socket.read().map(drop)
+    });
+    let measurement = run(&trial, &[b"a"]);
+    assert_answered(&measurement, 3);
+    assert_exchanged(&measurement, 3, 9);
+}
+
 fn in_turn(mut trial: Trial) -> Trial {
     if let Some(streaming) = &mut trial.streaming {
         streaming.pace = Pace::InTurn(0);

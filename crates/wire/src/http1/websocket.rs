@@ -118,11 +118,11 @@ impl Connection {
                     self.close_if_answered();
                 }
                 Some(Received::Close(frame)) => {
-                    let is_answer = websocket.has_closed;
                     self.queue_frames(0);
                     let code = frame.as_ref().map_or(NORMAL, |frame| frame.code.into());
                     let reason = frame.as_ref().map_or("", |frame| frame.reason.as_str());
-                    let event = if is_answer || code == NORMAL {
+                    // The answer to the client's close frame repeats its code, so another one is the server's own.
+                    let event = if code == NORMAL {
                         Event::Complete { token }
                     } else {
                         Event::ClosedWith {

@@ -101,7 +101,9 @@ impl Sink for CallEvents<'_> {
                 code,
                 reason,
             } => {
-                if let Some(call) = self.calls.get(token) {
+                // A call that has received enough has ended, however the server then closes.
+                let open = self.calls.get(token).filter(|call| !call.has_enough());
+                if let Some(call) = open {
                     let kind = FailureKind::WebSocketClosed(code);
                     call.response.refuse(kind, closed_with(code, reason));
                     self.ended.push((token, CallEnd::GivenUp));

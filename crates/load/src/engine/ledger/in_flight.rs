@@ -239,6 +239,11 @@ impl Call {
     pub(crate) fn is_out_of_time(&self, at: u64) -> bool {
         at >= self.expires_at
     }
+
+    /// Whether the rest of the response does not matter.
+    pub(crate) fn has_enough(&self) -> bool {
+        self.stream.as_ref().is_some_and(|stream| stream.is_over())
+    }
 }
 
 #[cfg(test)]

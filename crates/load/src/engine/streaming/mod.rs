@@ -141,10 +141,16 @@ impl Streams {
         self.settings.messages == Some(1) && !self.is_closed_by_receiving()
     }
 
-    /// Whether the number of received messages ends a WebSocket, which would otherwise be closed once as many messages
-    /// were received as sent.
+    /// Whether the number of received messages or the time ends a WebSocket, which would otherwise be closed once as many
+    /// messages were received as sent.
     fn is_closed_by_receiving(&self) -> bool {
-        self.is_websocket && self.settings.receive.is_some()
+        let Streaming {
+            messages,
+            receive,
+            time_ms,
+            ..
+        } = self.settings;
+        self.is_websocket && (receive.is_some() || messages.is_some() && time_ms.is_some())
     }
 
     /// Notes that bytes of a response are processed. Messages of one response usually follow each other, and returning
@@ -254,6 +260,11 @@ impl CallStream {
         } else {
             Pairing::Unknown
         }
+    }
+
+    /// Whether the rest of the response does not matter.
+    pub(in crate::engine) fn is_over(&self) -> bool {
+        self.is_over
     }
 
     /// Whether the server ended the call before all messages were sent.

@@ -186,15 +186,16 @@ fn a_server_that_closes_first_is_answered() {
 }
 
 #[test]
-fn after_the_clients_close_frame_the_code_does_not_matter() {
-    let mut opened = opened(true);
-    opened.accept(b"\x81\x01A");
-    let lines = opened.played.input(b"\x81\x01B\x88\x02\x03\xe9");
-    assert_eq!(
-        lines[..2],
-        ["1 message B", "1 complete"],
-        "nor do more messages"
-    );
+fn after_the_clients_close_frame_more_messages_do_not_matter_but_the_code_does() {
+    for (close, event) in [
+        (NORMAL, "1 complete"),
+        (b"\x88\x02\x03\xe9", "1 closed with 1001 \"\""),
+    ] {
+        let mut opened = opened(true);
+        opened.accept(b"\x81\x01A");
+        let lines = opened.played.input(&[b"\x81\x01B", close].concat());
+        assert_eq!(lines[..2], ["1 message B", event]);
+    }
 }
 
 #[test]
