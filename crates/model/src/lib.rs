@@ -16,7 +16,7 @@ mod transfer;
 
 use std::time::Duration;
 
-use rpcgauge_trial::{Congestion, Direction, Link, LinkRate};
+use rpcgauge_trial::{Congestion, DEFAULT_MTU, Direction, Link, LinkRate};
 
 use self::transfer::{Path, Transfer};
 
@@ -30,6 +30,12 @@ const INITIAL_WINDOW: u32 = 10;
 /// Finished; the client's Finished, which the request follows at once (RFC 8446, 2).
 const TLS_HELLO: u64 = 250;
 const TLS_CERTIFICATE: u64 = 1_000;
+
+/// The bytes of IP that carry a message of some bytes in packets of the default MTU.
+pub fn packet_bytes(message: u64) -> u64 {
+    let segment = u64::from(DEFAULT_MTU) - IP_AND_TCP;
+    message + message.div_ceil(segment) * IP_AND_TCP
+}
 
 /// The state of the connection when a call begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,7 +69,7 @@ pub enum NotModelled {
 pub struct CallTime {
     /// From the first byte of the request, or of the connection's handshake, to the last byte of the response.
     pub time: Duration,
-    /// Whether a queue of the link overflows. What the connection then does is not modelled, and the call takes longer.
+    /// Whether a queue of the link overflows. What the connection then does is not modelled: packets are lost.
     pub overflows: bool,
 }
 

@@ -94,15 +94,19 @@ fn what_is_not_modelled_is_refused() {
 #[test]
 fn a_queue_that_overflows_is_reported() {
     let mut link = link(1_000_000, 100 * MS);
-    let overflows = |link: &Link, connection| call(link, connection, 1, 10_000_000).overflows;
+    let overflows = |link: &Link, connection| call(link, connection, 1, 200_000).overflows;
     link.down.queue = Queue::Bytes(64 << 10);
     assert!(
         overflows(&link, Connection::Idle),
         "its window grows to twice the queue"
     );
-    assert!(!overflows(&link, Connection::Kept));
-    link.down.queue = Queue::Time(200_000 * MS);
+    assert!(overflows(&link, Connection::Kept), "all packets at once");
+    // The window of a new connection grows with the acknowledgements, so half of the message waits at most.
+    link.down.queue = Queue::Bytes(120_000);
     assert!(!overflows(&link, Connection::Idle));
+    assert!(overflows(&link, Connection::Kept));
+    link.down.queue = Queue::Time(2_000 * MS);
+    assert!(!overflows(&link, Connection::Kept));
 }
 
 proptest! {

@@ -98,13 +98,12 @@ impl Path {
         }
     }
 
-    /// A message that fits into the window: nothing waits for an acknowledgement. A queue that is too short slows the
-    /// sender down without idling the link, so its length does not matter.
+    /// A message that fits into the window: nothing waits for an acknowledgement, so all packets enter the queue at once.
     fn burst(&self, bytes: u64, segments: u64) -> Transfer {
-        let framed = bytes + segments * (self.headers + self.framing);
+        let sending_ns = self.bits_ns(bytes + segments * (self.headers + self.framing));
         Transfer {
-            ns: self.bits_ns(framed) + self.delay_ns,
-            overflows: false,
+            ns: sending_ns + self.delay_ns,
+            overflows: self.has_no_room(sending_ns),
         }
     }
 

@@ -20,12 +20,9 @@ pub(super) fn sections(findings: &Findings) -> Vec<Section> {
     }
     let sentences = decision.pays_below.iter();
     let sentences = sentences.filter_map(|one| Some(Item::plain(sentence(decision, one)?.into())));
-    let kept = table(
-        decision,
-        rows,
-        |of| Some(of.kept_ns),
-        &[HOW_TO_READ.to_owned(), legend(decision)],
-    );
+    let notes = [HOW_TO_READ.to_owned(), legend(decision)];
+    let notes = notes.into_iter().chain(without_headers(findings, decision));
+    let kept = table(decision, rows, |of| of.kept_ns, &notes.collect::<Vec<_>>());
     let new = table(decision, rows, |of| of.new_ns, &[NEW_CONNECTION.to_owned()]);
     let section = |id, title, shown, blocks| Section::new(id, title, shown, blocks);
     vec![
@@ -77,10 +74,24 @@ fn table(
 }
 
 const HOW_TO_READ: &str = "computed from the median over loopback and the bytes of a call, by the model in docs/map.md: a \
-    connection that has carried such calls before, without losses";
+    connection that has carried such calls before, without losses. –: more bytes than the network's queue holds, which the \
+    model leaves out";
 
 const NEW_CONNECTION: &str = "TCP's handshake, that of TLS if calls use it, and slow start; without the CPU time of opening a \
-    connection. –: a queue of the network would overflow, which the model leaves out";
+    connection";
+
+/// A note if the clients of stacks made the calls.
+fn without_headers(findings: &Findings, decision: &Decision) -> Option<String> {
+    let own = decision.placements.first()?.placement;
+    let counts = |name: &String| Some(findings.figures(name, own)?.bytes.is_some());
+    let is_counted = decision
+        .variants
+        .iter()
+        .filter_map(counts)
+        .all(|counts| counts);
+    let note = "the bytes are those of bodies: the clients of stacks do not count headers, which small messages consist of";
+    (!is_counted).then(|| note.to_owned())
+}
 
 /// What the networks are, and how to measure over them.
 fn legend(decision: &Decision) -> String {
@@ -109,7 +120,7 @@ fn rate(network: &NetworkFindings) -> String {
     }
 }
 
-/// Where a variant pays; `None` if it is not slower over loopback.
+/// Where a variant pays.
 fn sentence(decision: &Decision, pays: &PaysBelow) -> Option<String> {
     let choice = decision.placements.first()?.choice.as_ref()?;
     let mbit = |bits: f64| units::number(bits / 1e6);
@@ -119,7 +130,7 @@ fn sentence(decision: &Decision, pays: &PaysBelow) -> Option<String> {
     });
     Some(format!(
         "Below {} Mbit/s{}, {} takes less time than {choice}.",
-        mbit(pays.rate?),
+        mbit(pays.rate),
         interval.unwrap_or_default(),
         pays.variant
     ))
@@ -138,7 +149,7 @@ mod tests {
         assert_eq!(texts, ["10 Gbit/s", "1 Gbit/s", "100 Mbit/s", "20 Mbit/s"]);
         decision.pays_below = vec![PaysBelow {
             variant: "gzip".to_owned(),
-            rate: Some(1.5e8),
+            rate: 1.5e8,
             interval: Some((1.2e8, None)),
         }];
         let said = sentence(&decision, &decision.pays_below[0]);
@@ -146,7 +157,5 @@ mod tests {
             said.as_deref(),
             Some("Below 150 Mbit/s [120, no limit], gzip takes less time than grpc.")
         );
-        decision.pays_below[0].rate = None;
-        assert_eq!(sentence(&decision, &decision.pays_below[0]), None);
     }
 }

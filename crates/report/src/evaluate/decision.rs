@@ -195,8 +195,8 @@ impl Candidates<'_> {
         let below = others.filter_map(|(one, other)| {
             let verdict = self.judge(one, choice, Metric::LatencyP50, own.placement);
             let is_judged = !matches!(verdict.outcome, Outcome::NoVerdict { .. });
-            let estimate = verdict.estimate.filter(|_| is_judged);
-            other.pays_below(computed, estimate.as_ref())
+            let estimate = verdict.estimate.filter(|_| is_judged)?;
+            other.pays_below(computed, &estimate)
         });
         below.collect()
     }

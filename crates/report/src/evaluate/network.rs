@@ -1,8 +1,6 @@
 //! Computes how long calls would take over other networks (docs/map.md).
 
-use std::time::Duration;
-
-use rpcgauge_model::{CallTime, Connection, Network};
+use rpcgauge_model::{Connection, Network, packet_bytes};
 use rpcgauge_study::link;
 use rpcgauge_study::settings::{ConnectionUse, Schedule, SubjectCall, Transport};
 
@@ -13,10 +11,16 @@ use crate::findings::verdict::Estimate;
 /// The networks that times are computed for: their names, and their values in the notation of `--link`.
 const NETWORKS: [(&str, &str); 4] = [
     ("data center", "rate=10Gbit/s+delay=100us"),
-    ("cross-zone", "rate=1Gbit/s+delay=500us"),
+    ("cross-zone", "cross-zone"),
     ("WLAN", "wlan"),
-    ("4G", "rate=20Mbit/s+delay=25ms"),
+    ("4G", "rate=20Mbit/s+delay=25ms+queue=200ms"),
 ];
+
+/// The largest message that is computed, bytes: more than any that is measured. A damaged record may contain any numbers.
+const MAX_BYTES: f64 = 1e9;
+
+/// The lowest rate below which a variant pays that is worth a sentence, bit/s.
+const MIN_RATE: f64 = 1e5;
 
 /// A variant whose calls can be computed.
 pub(super) struct Computable<'f> {
@@ -24,7 +28,9 @@ pub(super) struct Computable<'f> {
     tls: bool,
     latency: f64,
     /// Bytes per call to the server and from it.
-    bytes: [f64; 2],
+    bytes: [u64; 2],
+    /// Whether these are all bytes on the connection. A client of a subject counts only bodies.
+    counts_headers: bool,
 }
 
 impl<'f> Computable<'f> {
@@ -37,52 +43,54 @@ impl<'f> Computable<'f> {
             && call.transport == Transport::Tcp
             && options.connection == ConnectionUse::Reuse
             && options.schedule == Schedule::Closed { in_flight: 1 };
-        // A client of a subject does not count headers, which are a few packets at most.
         let bodies = || {
-            Some([
-                figures.payload.request_compressed?,
-                figures.payload.response_compressed?,
-            ])
+            let payload = &figures.payload;
+            Some([payload.request_compressed?, payload.response_compressed?])
         };
         let counted = figures
             .bytes
             .map(|bytes| [bytes.sent.total(), bytes.received.total()]);
+        let bytes = counted.or_else(bodies)?;
+        let is_bounded = bytes.iter().all(|bytes| (0.0..MAX_BYTES).contains(bytes));
         Some(Self {
             name,
             tls: call.tls,
             latency: figures.latency.as_ref()?.p50_ns,
-            bytes: counted.or_else(bodies)?,
+            bytes: bytes.map(|bytes| bytes.round() as u64),
+            counts_headers: counted.is_some(),
         })
-        .filter(|_| follows)
+        .filter(|_| follows && is_bounded)
     }
 
     fn times(&self, network: &Network) -> ComputedTimes {
-        let [request, response] = self.bytes.map(|bytes| bytes.round() as u64);
-        let time = |connection| network.call(connection, request, response);
-        let ns = |added: Duration| self.latency + added.as_nanos() as f64;
-        let CallTime {
-            time: opened,
-            overflows,
-        } = time(Connection::New { tls: self.tls });
+        let [request, response] = self.bytes;
+        let time = |connection| {
+            let added = network.call(connection, request, response);
+            (!added.overflows).then(|| self.latency + added.time.as_nanos() as f64)
+        };
         ComputedTimes {
             variant: self.name.to_owned(),
-            kept_ns: ns(time(Connection::Kept).time),
-            new_ns: (!overflows).then(|| ns(opened)),
+            kept_ns: time(Connection::Kept),
+            new_ns: time(Connection::New { tls: self.tls }),
         }
     }
 
-    /// Below which rate it takes less time than `choice`. `ratio` is that of its latency to the choice's.
-    pub(super) fn pays_below(&self, choice: &Self, ratio: Option<&Estimate>) -> Option<PaysBelow> {
-        let all = |of: &Self| of.bytes.iter().sum::<f64>();
-        let bits = (all(choice) - all(self)) * 8.0;
+    /// Below which rate it takes less time than `choice`; `None` unless it is slower over loopback and moves fewer bytes.
+    /// `ratio` is that of its latency to the choice's.
+    pub(super) fn pays_below(&self, choice: &Self, ratio: &Estimate) -> Option<PaysBelow> {
+        let bytes = |of: &Self| of.bytes.map(packet_bytes).iter().sum::<u64>();
+        let saved = bytes(choice).checked_sub(bytes(self))? as f64 * 8.0;
         // Over a connection that is kept, both pay the same delays, so only the bytes that one does not send differ.
         let rate =
-            |ratio: f64| (ratio > 1.0).then(|| bits * 1e9 / (choice.latency * (ratio - 1.0)));
-        let interval = ratio?.interval;
-        (bits > 0.0).then(|| PaysBelow {
+            |ratio: f64| (ratio > 1.0).then(|| saved * 1e9 / (choice.latency * (ratio - 1.0)));
+        let rate_of_both = rate(ratio.ratio).filter(|rate| *rate >= MIN_RATE)?;
+        let interval = ratio
+            .interval
+            .and_then(|[low, high]| Some((rate(high)?, rate(low))));
+        (self.counts_headers && choice.counts_headers).then(|| PaysBelow {
             variant: self.name.to_owned(),
-            rate: rate(self.latency / choice.latency),
-            interval: interval.and_then(|[low, high]| Some((rate(high)?, rate(low)))),
+            rate: rate_of_both,
+            interval,
         })
     }
 }
@@ -108,56 +116,74 @@ pub(super) fn networks(variants: &[Computable<'_>]) -> Vec<NetworkFindings> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn every_network_can_be_computed() {
-        let computable = |name| Computable {
+    fn computable(name: &str, latency: f64, response: u64) -> Computable<'_> {
+        Computable {
             name,
             tls: false,
-            latency: 1e5,
-            bytes: [100.0, 1_000.0],
-        };
-        let networks = networks(&[computable("a"), computable("b")]);
+            latency,
+            bytes: [100, response],
+            counts_headers: true,
+        }
+    }
+
+    #[test]
+    fn every_network_can_be_computed() {
+        let networks = networks(&[computable("a", 1e5, 1_000), computable("b", 1e5, 1_000_000)]);
         assert_eq!(networks.len(), NETWORKS.len());
         let far = &networks[3];
         assert_eq!(
             (far.bits_per_second, far.round_trip_ns),
             (20_000_000, 50_000_000)
         );
-        let [a, _] = &far.variants[..] else {
+        let [a, b] = &far.variants[..] else {
             panic!("one for each variant");
         };
         // 100 µs, 50 ms, and 1,100 bytes with two headers of 52 bytes at 20 Mbit/s.
-        assert_eq!(a.kept_ns.round(), 50_581_600.0);
+        assert_eq!(a.kept_ns.map(f64::round), Some(50_581_600.0));
         assert!(a.new_ns.is_some_and(|ns| ns > 100_000_000.0), "{a:?}");
+        assert_eq!(b.kept_ns, None, "1 MB does not fit into its queue");
     }
 
     #[test]
     fn fewer_bytes_pay_below_the_rate_that_makes_up_for_the_time() {
-        let computable = |name, latency, response| Computable {
-            name,
-            tls: false,
-            latency,
-            bytes: [100.0, response],
-        };
-        let plain = computable("plain", 1e6, 20_100.0);
-        let gzip = computable("gzip", 2e6, 7_600.0);
-        let estimate = |interval| Estimate {
-            ratio: 2.0,
+        let plain = computable("plain", 1e6, 14_480);
+        let gzip = computable("gzip", 2e6, 2_896);
+        let estimate = |ratio, interval| Estimate {
+            ratio,
             interval,
             confidence: 0.95,
             invocations: 5,
             blocks: 5,
         };
-        let pays = |one: &Computable<'_>, of: &Computable<'_>, interval| {
-            let below = one.pays_below(of, Some(&estimate(interval)))?;
-            Some((below.rate?, below.interval))
+        let pays = |one: &Computable<'_>, of: &Computable<'_>, ratio, interval| {
+            let below = one.pays_below(of, &estimate(ratio, interval))?;
+            Some((below.rate, below.interval))
         };
-        // 12,500 bytes fewer in 1 ms more.
-        let both_ends = pays(&gzip, &plain, Some([1.5, 3.0]));
-        assert_eq!(both_ends, Some((1e8, Some((5e7, Some(2e8))))));
-        let one_end = pays(&gzip, &plain, Some([0.9, 3.0]));
-        assert_eq!(one_end, Some((1e8, Some((5e7, None)))));
-        assert_eq!(pays(&gzip, &plain, None), Some((1e8, None)));
-        assert_eq!(pays(&plain, &gzip, None), None, "it moves more bytes");
+        // Eight packets of 1,500 bytes fewer in 1 ms more.
+        let both_ends = pays(&gzip, &plain, 2.0, Some([1.5, 3.0]));
+        assert_eq!(both_ends, Some((9.6e7, Some((4.8e7, Some(1.92e8))))));
+        let one_end = pays(&gzip, &plain, 2.0, Some([0.9, 3.0]));
+        assert_eq!(one_end, Some((9.6e7, Some((4.8e7, None)))));
+        assert_eq!(pays(&gzip, &plain, 2.0, None), Some((9.6e7, None)));
+        assert_eq!(pays(&plain, &gzip, 2.0, None), None, "it moves more bytes");
+        assert_eq!(
+            pays(&gzip, &plain, 0.9, Some([0.8, 1.1])),
+            None,
+            "it is faster anyway"
+        );
+        assert_eq!(
+            pays(&gzip, &plain, 9_999.0, None),
+            None,
+            "at no rate that networks have"
+        );
+        let bodies = Computable {
+            counts_headers: false,
+            ..gzip
+        };
+        assert_eq!(
+            pays(&bodies, &plain, 2.0, None),
+            None,
+            "its headers are unknown"
+        );
     }
 }

@@ -25,21 +25,23 @@ pub struct NetworkFindings {
 pub struct ComputedTimes {
     /// Its name.
     pub variant: String,
-    /// The median time of a call over a connection that has carried such calls before, ns.
-    pub kept_ns: f64,
-    /// The median time of a call that opens its connection, without the CPU time of opening it, ns. Absent if a queue of the
-    /// network overflows, so that it cannot be computed.
+    /// The median time of a call over a connection that has carried such calls before, ns. Absent if its packets do not
+    /// fit into the network's queue, so that it cannot be computed.
+    pub kept_ns: Option<f64>,
+    /// The median time of a call that opens its connection, without the CPU time of opening it, ns. Absent for the same
+    /// reason.
     pub new_ns: Option<f64>,
 }
 
-/// Below which rate a variant that moves fewer bytes takes less time than the choice, over connections that are kept.
+/// Below which rate a variant that moves fewer bytes and takes longer over loopback takes less time than the choice, over
+/// connections that are kept.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PaysBelow {
     /// The variant.
     pub variant: String,
-    /// The rate in bit/s at which both take the same time; absent if the variant is not slower over loopback.
-    pub rate: Option<f64>,
+    /// The rate at which both take the same time, bit/s.
+    pub rate: f64,
     /// The rates that the interval of the latencies' ratio allows, bit/s; the second one is absent if there is no limit.
     pub interval: Option<(f64, Option<f64>)>,
 }

@@ -192,13 +192,22 @@ fn saving(saving: &Saving) -> Vec<String> {
     sentences
 }
 
+/// Whether the report shows how long the variant's calls would take over other networks.
+fn is_computed(decision: &Decision, variant: &str) -> bool {
+    let computed = decision
+        .networks
+        .iter()
+        .flat_map(|network| &network.variants);
+    computed.into_iter().any(|one| one.variant == variant)
+}
+
 /// The variant with the fewest bytes, if that is not the choice: over a slow network, which the report does not compute, it
 /// may be the better one.
 fn fewest_bytes(decision: &Decision, under: &PlacementDecision) -> Option<String> {
     let best = under.best.last().filter(|best| {
         matches!(best.metric, Metric::CallBytes | Metric::ResponseBytes)
             && decision.not_shown.contains(&NotShown::Network)
-            && decision.networks.is_empty()
+            && !is_computed(decision, &best.variant)
     })?;
     let is_other = under
         .choice
