@@ -38,7 +38,7 @@ pub(super) fn sections(findings: &Findings) -> Vec<Section> {
         section(
             "new-connections",
             "Over other networks with a new connection for each call (computed, not measured)",
-            Shown::InFiles,
+            Shown::Folded,
             vec![new],
         ),
     ]
@@ -93,18 +93,18 @@ fn without_headers(findings: &Findings, decision: &Decision) -> Option<String> {
     (!is_counted).then(|| note.to_owned())
 }
 
-/// What the networks are, and how to measure over them.
+/// What the networks are.
 fn legend(decision: &Decision) -> String {
     let networks = decision.networks.iter().map(|network| {
         format!(
-            "{}: {}, round trip {} (--link {})",
+            "{}: {}, round trip {}",
             network.name,
             rate(network),
-            round_trip(network),
-            network.link
+            round_trip(network)
         )
     });
-    crate::words::joined(networks, "; ")
+    let networks = crate::words::joined(networks, "; ");
+    format!("{networks}; to measure over them, use --link with the values in docs/map.md")
 }
 
 fn round_trip(network: &NetworkFindings) -> String {
