@@ -66,7 +66,7 @@ impl<'f> Computable<'f> {
         let [request, response] = self.bytes;
         let time = |connection| {
             let added = network.call(connection, request, response);
-            (!added.overflows).then(|| self.latency + added.time.as_nanos() as f64)
+            (!added.overflows).then_some(self.latency + added.time.as_nanos() as f64)
         };
         ComputedTimes {
             variant: self.name.to_owned(),
