@@ -16,12 +16,10 @@ mod transfer;
 
 use std::time::Duration;
 
-use rpcgauge_trial::{Congestion, DEFAULT_MTU, Direction, Link, LinkRate};
+use rpcgauge_trial::{Congestion, DEFAULT_MTU, Direction, IP_AND_TCP, Link, LinkRate};
 
 use self::transfer::{Path, Transfer};
 
-/// The header bytes of a TCP packet: 20 for IPv4, 20 for TCP, 12 for the TCP timestamps option.
-const IP_AND_TCP: u64 = 52;
 /// The size of a SYN, with its options, bytes of IP.
 const SYN: u64 = 60;
 /// The segments that a new connection sends before the first acknowledgement (RFC 6928).

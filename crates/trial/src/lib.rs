@@ -33,8 +33,9 @@ pub use figures::{
 pub use histogram::Histogram;
 pub use latency_counts::LatencyCounts;
 pub use link::{
-    Calibration, Congestion, DEFAULT_MTU, Direction, DirectionCounts, Lateness, Link, LinkCounts,
-    LinkRate, Loss, MAX_LATENESS_NS, MAX_OFF_NS, MAX_OPPORTUNITIES, Queue, Trace, TraceError,
+    Calibration, Congestion, DEFAULT_MTU, Direction, DirectionCounts, IP_AND_TCP, Lateness, Link,
+    LinkCounts, LinkRate, Loss, MAX_LATENESS_NS, MAX_OFF_NS, MAX_OPPORTUNITIES, Queue, Trace,
+    TraceError,
 };
 pub use mix::MixOrder;
 pub use ramp::{RampPart, RampStep};

@@ -18,7 +18,7 @@ pub const DEFAULT_MTU: u32 = 1_500;
 /// The allowed range of rates, in bit/s.
 const RATES: std::ops::RangeInclusive<u64> = 1_000..=10_000_000_000;
 /// The header bytes of a TCP packet: 20 for IPv4, 20 for TCP, 12 for the TCP timestamps option.
-const IP_AND_TCP: u64 = 52;
+pub const IP_AND_TCP: u64 = 52;
 /// The maximum one-way delay, and the maximum time in a queue.
 const MAX_WAIT: Duration = Duration::from_secs(10);
 /// The maximum number of delivery opportunities in a trace.
