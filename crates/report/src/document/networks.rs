@@ -24,22 +24,18 @@ pub(super) fn sections(findings: &Findings) -> Vec<Section> {
     let notes = notes.into_iter().chain(without_headers(findings, decision));
     let kept = table(decision, rows, |of| of.kept_ns, &notes.collect::<Vec<_>>());
     let new = table(decision, rows, |of| of.new_ns, &[NEW_CONNECTION.to_owned()]);
-    let section = |id, title, shown, blocks| Section::new(id, title, shown, blocks);
     vec![
-        section(
+        Section::new(
             "networks",
             "Over other networks (computed, not measured)",
             Shown::Always,
-            [kept]
-                .into_iter()
-                .chain(Block::list(sentences))
-                .collect::<Vec<_>>(),
+            [kept].into_iter().chain(Block::list(sentences)),
         ),
-        section(
+        Section::new(
             "new-connections",
             "Over other networks with a new connection for each call (computed, not measured)",
             Shown::Folded,
-            vec![new],
+            [new],
         ),
     ]
 }
