@@ -1,5 +1,7 @@
 //! Request bodies: prepared before calls are timed, or encoded by a codec while they are timed.
 
+use std::fmt;
+
 use rpcgauge_trial::FailureKind;
 
 /// Why a codec failed, on one line.
@@ -74,6 +76,19 @@ pub struct ResponseCheck<'a> {
 /// Returns the kind of failure and an error if a message is wrong.
 pub type MessageCheck<'a> =
     Box<dyn FnMut(ToCheck<'_>) -> Result<(), (FailureKind, CodecError)> + 'a>;
+
+/// Pairs the responses of a bidirectional stream with its messages: both have the same key. The messages are as carried,
+/// without gRPC's prefix. They must not be compressed.
+pub trait PairBy: fmt::Debug + Send + Sync {
+    /// The key of a message that is about to be sent.
+    ///
+    /// # Errors
+    /// It has none. The call fails with kind `encode`.
+    fn request_key(&self, message: &[u8]) -> Result<String, CodecError>;
+
+    /// The key of a response; `None` if it is not a response to a message.
+    fn response_key(&self, message: &[u8]) -> Option<String>;
+}
 
 /// A response's message to check.
 #[derive(Debug, Clone, Copy)]

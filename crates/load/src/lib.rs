@@ -47,8 +47,8 @@ mod warmup;
 pub mod floor;
 
 pub use bodies::{
-    Bodies, Body, BodyIterator, Checked, Codec, CodecError, MessageCheck, MixBodies, ResponseCheck,
-    ToCheck,
+    Bodies, Body, BodyIterator, Checked, Codec, CodecError, MessageCheck, MixBodies, PairBy,
+    ResponseCheck, ToCheck,
 };
 pub use clock::now as monotonic_ns;
 pub use demand::Demand;

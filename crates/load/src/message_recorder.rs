@@ -17,6 +17,8 @@ pub struct MessageRecorder {
     /// [`MessageFigures::paired`].
     pub paired: u64,
     pub(crate) unpaired: u64,
+    pub(crate) unmatched: u64,
+    pub(crate) unanswered: u64,
     /// [`MessageFigures::first`].
     pub first: Histogram,
     /// [`MessageFigures::gap`].
@@ -35,6 +37,8 @@ impl MessageRecorder {
             ended_early: 0,
             paired: 0,
             unpaired: 0,
+            unmatched: 0,
+            unanswered: 0,
             first: histogram(),
             gap: histogram(),
             latency: histogram(),
@@ -50,6 +54,8 @@ impl MessageRecorder {
             ended_early,
             paired,
             unpaired,
+            unmatched,
+            unanswered,
             first,
             gap,
             latency,
@@ -62,6 +68,8 @@ impl MessageRecorder {
             ended_early,
             paired,
             unpaired,
+            unmatched,
+            unanswered,
             first: first.into(),
             gap: gap.into(),
             latency: rpcgauge_trial::Histogram::from(latency).non_empty(),

@@ -9,6 +9,7 @@ use rpcgauge_trial::{
 };
 use rpcgauge_wire::{Head, Limits, PrepareError, Protocol, grpc, websocket};
 
+use crate::bodies::PairBy;
 use crate::demand::Demand;
 use crate::error::LoadError;
 use crate::tls::Tls;
@@ -171,6 +172,9 @@ pub struct Trial {
     /// How the messages of each call are exchanged, if a side sends several; `None` for one in each direction.
     /// Then there is no mix, and stages are not timed.
     pub streaming: Option<Streaming>,
+    /// How to find the message that a response of a bidirectional stream is to; `None` if it is the one with the same
+    /// number.
+    pub pair_by: Option<Arc<dyn PairBy>>,
     /// The requirements for its responses.
     pub expect: Expect,
     /// When calls are due.
@@ -230,6 +234,7 @@ impl Trial {
             streaming: None,
             expect: Expect::default(),
             schedule: Schedule::Closed { in_flight: 1 },
+            pair_by: None,
             demand: None,
             seed: 0,
             connections: 1,

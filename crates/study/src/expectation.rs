@@ -232,7 +232,7 @@ fn is_equal(one: &Value, other: &Value) -> bool {
 }
 
 /// Converts the steps of a JSON path, after its `$`, to a JSON Pointer. Returns what follows the path, too.
-fn pointer(steps: &str) -> Result<(String, &str), String> {
+pub(crate) fn pointer(steps: &str) -> Result<(String, &str), String> {
     let mut pointer = String::new();
     let mut add = |step: &str| {
         pointer.push('/');

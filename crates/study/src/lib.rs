@@ -15,6 +15,7 @@ pub mod file;
 pub mod link;
 pub mod objective;
 pub mod only;
+pub mod pair_by;
 pub mod plan;
 pub mod printable;
 pub mod ramp;

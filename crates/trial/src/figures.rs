@@ -275,12 +275,18 @@ pub struct MessageFigures {
     /// Bidirectional calls that did not. If there are any, or none that did, `latency` means nothing.
     #[serde(default, skip_serializing_if = "is_default")]
     pub unpaired: u64,
+    /// Messages received that are the response to none, if responses are paired with messages by a value.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub unmatched: u64,
+    /// Messages sent that had no response when their call ended, if responses are paired with messages by a value.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub unanswered: u64,
     /// From when a call was due to its first message.
     pub first: Histogram,
     /// Between a message of a call and the next.
     pub gap: Histogram,
-    /// From when a message was due to the message with the same number that the server sent; only of bidirectional
-    /// calls.
+    /// From when a message was due to its response, the message with the same number or value that the server sent; only
+    /// of bidirectional calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Histogram>,
 }

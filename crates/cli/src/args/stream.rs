@@ -1,6 +1,7 @@
 //! Options of streaming calls.
 
 use clap::{Args, ValueEnum};
+use rpcgauge_study::pair_by::PairBy;
 use rpcgauge_trial::StreamForm;
 
 use super::load::parse_rate;
@@ -33,6 +34,10 @@ pub(crate) struct StreamArgs {
     /// Fail a call that receives no message for this long
     #[arg(long, value_name = "TIME", value_parser = parse_ms, help_heading = heading::STREAMS)]
     pub(crate) message_timeout: Option<u64>,
+    /// Pair each response with the message that has the same value, as in '$.id' or '$.id = $.request.id' [default: in
+    /// the order in which they were sent]
+    #[arg(long, value_name = "PATH", help_heading = heading::STREAMS)]
+    pub(crate) pair_by: Option<PairBy>,
 }
 
 /// How a call streams.

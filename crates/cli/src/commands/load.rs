@@ -237,6 +237,13 @@ fn write_stream(text: &mut StudyText, stream: &StreamArgs) {
         ("message-rate", stream.message_rate.map(Into::into)),
         ("in-turn", stream.in_turn.then_some(true.into())),
         ("receive", stream.receive.map(|n| number(n).into())),
+        (
+            "pair-by",
+            stream
+                .pair_by
+                .as_ref()
+                .map(|paths| paths.to_string().into()),
+        ),
     ];
     let given = others.into_iter().chain(times);
     let given = given.filter_map(|(key, value)| Some((key.to_owned(), value?)));

@@ -58,6 +58,7 @@ impl<'a> Caller<'a> {
                 tls: None,
             },
             streaming: None,
+            pair_by: None,
             request: load::Request {
                 style: load::CallStyle::Http {
                     method: fetch.method,

@@ -13,6 +13,7 @@
 mod bodies;
 mod head;
 mod on_demand;
+mod pair_by;
 mod probe;
 mod reflection;
 mod resolve;
@@ -310,6 +311,7 @@ fn calls(
     Ok(CallSpec {
         request: head::request(live, inputs)?,
         streaming: inputs.streaming,
+        pair_by: pair_by::keys(live, inputs, limits)?,
         expect: load::Expect {
             status,
             messages,

@@ -12,7 +12,7 @@ use rpcgauge_message::reflection::{
     FetchError, Files, METHOD_PATHS, ReflectionError, ReflectionRequest, fetch_schema,
 };
 use rpcgauge_message::{Compression, Limits, Schema};
-use rpcgauge_study::settings::{CallOptions, LiveCall};
+use rpcgauge_study::settings::{LiveCall, StreamOptions};
 use rpcgauge_trial::FailureKind;
 
 use super::{LiveError, LiveInputs, calls, probe, resolve};
@@ -53,14 +53,10 @@ struct Asker<'a> {
 
 impl<'a> Asker<'a> {
     fn new(live: &LiveCall, inputs: &LiveInputs, stop: &'a AtomicBool) -> Result<Self, LiveError> {
-        let live = LiveCall {
-            options: CallOptions {
-                request_compression: Compression::None,
-                response_compression: Compression::None,
-                ..live.options.clone()
-            },
-            ..live.clone()
-        };
+        let mut live = live.clone();
+        live.options.request_compression = Compression::None;
+        live.options.response_compression = Compression::None;
+        live.service.stream = StreamOptions::default();
         let inputs = LiveInputs {
             texts: None,
             ..inputs.clone()

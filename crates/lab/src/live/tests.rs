@@ -477,6 +477,7 @@ fn what_may_be_secret_is_not_shown() {
                 tls: None,
             },
             streaming: None,
+            pair_by: None,
             request: head::request(&http(), &with(&[("authorization", "Bearer secret")])).unwrap(),
             check: None,
             expect: load::Expect::default(),

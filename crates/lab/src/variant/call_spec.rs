@@ -1,5 +1,6 @@
 //! Settings shared by all calls of a variant, in the engine's types.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use rpcgauge_load as load;
@@ -23,6 +24,8 @@ pub(crate) struct CallSpec {
     pub(crate) request: load::Request,
     /// How messages are exchanged; `None` if calls do not stream.
     pub(crate) streaming: Option<Streaming>,
+    /// How responses of a stream are paired with its messages, if not in order.
+    pub(crate) pair_by: Option<Arc<dyn load::PairBy>>,
     pub(crate) expect: load::Expect,
     /// How to check responses that no codec decodes.
     pub(crate) check: Option<Check>,
@@ -60,7 +63,8 @@ impl Check {
             } else {
                 response.carried
             };
-            Expectation::check_all(&self.expect, body, |body| self.json(body))
+            let to_json = |body: &_| json(self.message_type.as_ref(), &self.limits, body);
+            Expectation::check_all(&self.expect, body, to_json)
                 .map_err(|error| failed(FailureKind::Check, error))
         };
         Ok(load::ResponseCheck {
@@ -72,18 +76,25 @@ impl Check {
             check: Box::new(check),
         })
     }
+}
 
-    /// A response as JSON.
-    fn json(&self, body: &[u8]) -> Result<Value, String> {
-        let Some(message_type) = &self.message_type else {
-            return to_json(body);
-        };
-        let message = message_type.decode(body, Encoding::Protobuf, &self.limits);
-        let message = message.map_err(|error| error.to_string())?;
-        let json = message.to_bytes(Encoding::ProtoJson);
-        let json = json.map_err(|error| error.to_string())?;
-        serde_json::from_slice(&json).map_err(|error| error.to_string())
-    }
+/// A message as JSON: of protobuf if it has a type, otherwise JSON itself.
+///
+/// # Errors
+/// Returns a one-line reason if the message cannot be decoded.
+pub(crate) fn json(
+    message_type: Option<&MessageType>,
+    limits: &Limits,
+    body: &[u8],
+) -> Result<Value, String> {
+    let Some(message_type) = message_type else {
+        return to_json(body);
+    };
+    let message = message_type.decode(body, Encoding::Protobuf, limits);
+    let message = message.map_err(|error| error.to_string())?;
+    let json = message.to_bytes(Encoding::ProtoJson);
+    let json = json.map_err(|error| error.to_string())?;
+    serde_json::from_slice(&json).map_err(|error| error.to_string())
 }
 
 impl CallSpec {
@@ -92,6 +103,7 @@ impl CallSpec {
         let deadline = Duration::from_millis(self.options.deadline_ms);
         load::Trial {
             streaming: self.streaming,
+            pair_by: self.pair_by.clone(),
             expect: self.expect.clone(),
             connection_use: self.options.connection,
             keepalive: self.keepalive,

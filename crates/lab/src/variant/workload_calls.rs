@@ -95,6 +95,7 @@ impl WorkloadCalls {
                 protocol: protocol(self.wire.http()),
             },
             streaming: self.responses.stream().map(streaming),
+            pair_by: None,
             request: self.request(authority),
             expect: self.expect(),
             check: None,

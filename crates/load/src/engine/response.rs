@@ -59,6 +59,8 @@ pub(super) enum Keep {
     Nothing,
     /// Store it for decoding.
     Message,
+    /// Store it for its key and its check.
+    Key,
     /// Store it for its check, if it is one of these and there is room.
     Check(Checked),
 }
@@ -168,7 +170,7 @@ impl Response {
     #[inline(always)]
     pub(super) fn store(&mut self, payload: &[u8], held: &mut Held) {
         self.carried += payload.len() as u64;
-        if self.keep == Keep::Message {
+        if matches!(self.keep, Keep::Message | Keep::Key) {
             self.message.extend_from_slice(payload);
         } else if self.problem.is_some() {
             // The server's error text becomes a sample. One character more than a sample's maximum shows that
@@ -255,7 +257,7 @@ impl Response {
 
     fn is_for_check(&self) -> bool {
         match self.keep {
-            Keep::Check(Checked::All) => true,
+            Keep::Check(Checked::All) | Keep::Key => true,
             Keep::Check(Checked::Compressed) => self.is_compressed(),
             Keep::Nothing | Keep::Message => false,
         }

@@ -7,9 +7,12 @@ mod http;
 mod server;
 mod websocket;
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use rpcgauge_load::{Bodies, Body, CallStyle, Checked, CodecError, Protocol, ResponseCheck, Trial};
+use rpcgauge_load::{
+    Bodies, Body, CallStyle, Checked, CodecError, PairBy, Protocol, ResponseCheck, Trial,
+};
 use rpcgauge_trial::{
     FailureKind, MessageFigures, Pace, Schedule, Stop, StreamForm, Streaming, TrialFigures,
 };
@@ -292,6 +295,52 @@ fn a_server_that_answers_twice_leaves_messages_without_latency() {
     let messages = messages(&measurement);
     assert!(messages.sent <= 3 * 8, "{} messages", messages.sent);
     assert_eq!((messages.paired, messages.unpaired), (0, 3));
+}
+
+/// The key of a message is its text, which must not be empty.
+#[derive(Debug)]
+struct ByText;
+
+impl PairBy for ByText {
+    fn request_key(&self, message: &[u8]) -> Result<String, CodecError> {
+        self.response_key(message)
+            .ok_or_else(|| CodecError("it is empty".into()))
+    }
+
+    fn response_key(&self, message: &[u8]) -> Option<String> {
+        let text = std::str::from_utf8(message).unwrap();
+        (!text.is_empty()).then(|| text.to_owned())
+    }
+}
+
+#[test]
+fn responses_in_another_order_are_paired_by_their_keys() {
+    let mut trial = streaming("Reorder", bidirectional(3));
+    trial.pair_by = Some(Arc::new(ByText));
+    let measurement = run(&trial, &[b"a", b"b", b"c"]);
+    assert_answered(&measurement, 3);
+    assert_exchanged(&measurement, 9, 9);
+    let messages = messages(&measurement);
+    assert_eq!((messages.paired, messages.unpaired), (3, 0));
+    assert_eq!((messages.unmatched, messages.unanswered), (3, 3));
+    let latency = messages.latency.as_ref().unwrap().unpack();
+    let late = latency.counts().count_between(40_000_000, u64::MAX);
+    assert_eq!(
+        (latency.len(), late),
+        (6, 3),
+        "the first of each call is late"
+    );
+}
+
+#[test]
+fn a_message_without_a_key_fails_its_call() {
+    let mut trial = streaming("Reorder", bidirectional(3));
+    trial.pair_by = Some(Arc::new(ByText));
+    for bodies in [[b"" as &[u8], b"b", b"c"], [b"a", b"b", b""]] {
+        let measurement = run(&trial, &bodies);
+        assert_eq!(failures(&measurement), [("encode".to_owned(), 3)]);
+        assert_eq!(measurement.error_samples[0].text, "it is empty");
+    }
 }
 
 #[test]

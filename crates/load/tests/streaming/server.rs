@@ -146,6 +146,17 @@ async fn respond(request: Request<Incoming>, call: Call) {
                 call.message(&message).await;
             }
         }
+        // The second message comes back at once, a message of the server's own follows, and the first message comes back
+        // after 40 ms. The third does not.
+        "Reorder" => {
+            let first = requests.next().await.unwrap_or_default();
+            let second = requests.next().await.unwrap_or_default();
+            call.message(&second).await;
+            call.message(b"news").await;
+            tokio::time::sleep(Duration::from_millis(40)).await;
+            call.message(&first).await;
+            while requests.next().await.is_some() {}
+        }
         // A message, and one that names no compression.
         "Broken" => {
             call.message(b"good").await;

@@ -35,6 +35,8 @@ pub(super) fn messages(
         ended_early: total(|m| m.ended_early),
         paired,
         unpaired,
+        unmatched: total(|m| m.unmatched),
+        unanswered: total(|m| m.unanswered),
         first: distribution(variant, all().map(|m| &m.first))?,
         gap: distribution(variant, all().map(|m| &m.gap))?,
         latency: distribution(variant, latencies.filter(|_| unpaired == 0 && paired > 0))?,

@@ -149,6 +149,9 @@ fn streamed(settings: &Settings) -> String {
     ] {
         line += &ms.map_or(String::new(), |ms| format!(", {what} {}", format_time(ms)));
     }
+    if let Some(paths) = &stream.pair_by {
+        line += &format!(", responses paired by {paths}");
+    }
     line
 }
 

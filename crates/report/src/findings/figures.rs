@@ -131,11 +131,15 @@ pub struct MessageFindings {
     pub paired: u64,
     /// Bidirectional calls that did not.
     pub unpaired: u64,
+    /// If responses are paired with messages by a value, messages received that are the response to none.
+    pub unmatched: u64,
+    /// In that case, messages sent that had no response when their call ended.
+    pub unanswered: u64,
     /// The time from when a call was due to its first message.
     pub first: Option<Distribution>,
     /// The time between a message of a call and the next.
     pub gap: Option<Distribution>,
-    /// The time from when a message was due to the message that the server sent in return, which is the one with the
+    /// The time from when a message was due to its response, which is the message with the same value or, by default, the
     /// same number. Only of bidirectional calls, and absent if any of them is unpaired, or none is known to be paired.
     pub latency: Option<Distribution>,
 }

@@ -11,6 +11,7 @@ use super::part::Name;
 use super::workload::Paths;
 use crate::error::StudyError;
 use crate::expectation::Expectation;
+use crate::pair_by::PairBy;
 use crate::read::{Line, PathText, Table, Time, place};
 use crate::settings::{AtEnd, LbStrategy};
 use crate::url::Url;
@@ -60,6 +61,7 @@ pub(crate) struct StreamWritten {
     pub(crate) receive: Option<Spanned<u64>>,
     pub(crate) call_time: Option<Spanned<Time>>,
     pub(crate) message_timeout: Option<Spanned<Time>>,
+    pub(crate) pair_by: Option<Spanned<PairBy>>,
 }
 
 /// A call of a mix as written. What it leaves out, it takes from the service.

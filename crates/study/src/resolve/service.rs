@@ -357,6 +357,7 @@ impl Resolver<'_> {
             receive: value(&written.receive),
             time_ms: ms(&written.call_time),
             message_timeout_ms: ms(&written.message_timeout),
+            pair_by: value(&written.pair_by),
         })
     }
 

@@ -3,8 +3,10 @@
 use rpcgauge_trial::{Pace, StreamForm, Streaming, is_default};
 use serde::{Deserialize, Serialize};
 
+use crate::pair_by::PairBy;
+
 /// The options of streaming calls. The method's descriptor says the rest.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct StreamOptions {
     /// Which side streams, if no descriptor says it.
@@ -25,6 +27,9 @@ pub struct StreamOptions {
     /// How long a call waits for a message, ms.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message_timeout_ms: Option<u64>,
+    /// The value by which responses are paired with messages; `None` if the server responds in order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pair_by: Option<PairBy>,
 }
 
 impl StreamOptions {
@@ -89,6 +94,9 @@ impl StreamOptions {
                 return wrong("message-timeout", why);
             }
         }
+        if self.pair_by.is_some() && form != StreamForm::Bidirectional {
+            return wrong("pair-by", "its server does not respond to each message");
+        }
         Ok(Some(Streaming {
             messages: match self.messages {
                 None if form.client_streams() && self.time_ms.is_some() => None,
@@ -114,6 +122,7 @@ impl StreamOptions {
             ("receive", self.receive.is_some()),
             ("call-time", self.time_ms.is_some()),
             ("message-timeout", self.message_timeout_ms.is_some()),
+            ("pair-by", self.pair_by.is_some()),
         ]
         .into_iter()
         .find_map(|(name, given)| given.then_some(name))
@@ -147,12 +156,12 @@ mod tests {
         };
         let table = [
             (
-                messages,
+                messages.clone(),
                 None,
                 "a.B/C is a unary method; leave out \"messages\", which is for streaming calls",
             ),
             (
-                messages,
+                messages.clone(),
                 Some(StreamForm::Server),
                 "\"messages\" does not apply to a server-streaming call: the client sends one message; leave it out",
             ),
@@ -179,15 +188,14 @@ mod tests {
 
     #[test]
     fn a_client_stream_has_one_message_or_as_many_as_fit() {
-        let options = StreamOptions::default();
         let messages = |options: StreamOptions| {
             let streaming = options.streaming(Some(StreamForm::Bidirectional), Some(METHOD));
             streaming.unwrap().unwrap().messages
         };
-        assert_eq!(messages(options), Some(1));
+        assert_eq!(messages(StreamOptions::default()), Some(1));
         let timed = StreamOptions {
             time_ms: Some(1_000),
-            ..options
+            ..StreamOptions::default()
         };
         assert_eq!(messages(timed), None);
     }

@@ -170,6 +170,8 @@ impl MessageFigures {
             ended_early,
             paired,
             unpaired,
+            unmatched,
+            unanswered,
             first,
             gap,
             latency,
@@ -180,6 +182,8 @@ impl MessageFigures {
             (&mut self.ended_early, ended_early),
             (&mut self.paired, paired),
             (&mut self.unpaired, unpaired),
+            (&mut self.unmatched, unmatched),
+            (&mut self.unanswered, unanswered),
         ]);
         self.over_ns = self.over_ns.max(later_ns.saturating_add(over_ns));
         add_times(&mut self.first, first)?;

@@ -136,6 +136,37 @@ fn lines_and_events_over_http_are_messages() {
 }
 
 #[test]
+fn responses_are_paired_with_messages_by_a_value() {
+    let place = Place::new();
+    let service = Service::start(&place, &["--workload", "items"]);
+    let target = format!("grpc://{}/ItemService/ExchangeItems", service.address);
+    let ids = ["--data", r#"{"id": 1{{n}}}"#, "--messages", "10"];
+    let more = ["--calls", "5", "--pair-by", "$.id"];
+    let shown = load(&place, &target, &[&ids[..], &more].concat()).well();
+    assert!(shown.contains("responses paired by $.id"), "{shown}");
+    let report = report(&place.path().join("run"));
+    let messages = &figures(&report)["messages"];
+    assert_eq!(messages["latency"]["count"], 50);
+    assert_eq!(messages["unmatched"], 0);
+    assert_eq!(messages["unanswered"], 0);
+    let refused = |more: &[&str], parts: &[&str]| {
+        load(&place, &target, &[&ids[..], more].concat()).refused(parts);
+    };
+    refused(&["--pair-by", "id"], &["'id'", "begins with $", "$.id"]);
+    refused(
+        &["--pair-by", "$.id = $.ids"],
+        &["pair-by", "no field \"ids\""],
+    );
+    let gzip = ["--pair-by", "$.id", "--response-compression", "gzip"];
+    refused(&gzip, &["pair-by", "compressed"]);
+    let without = ["--messages", "10", "--pair-by", "$.id"];
+    load(&place, &target, &without).refused(&["pair-by", "--data"]);
+    let server = target.replace("Exchange", "List");
+    let one = ["--data", r#"{"id": 1}"#, "--pair-by", "$.id"];
+    load(&place, &server, &one).refused(&["\"pair-by\"", "server-streaming"]);
+}
+
+#[test]
 fn what_does_not_fit_a_method_is_refused() {
     let place = Place::new();
     let service = Service::start(&place, &[]);

@@ -10,6 +10,8 @@ mod prefetch;
 mod samples;
 mod sizes;
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use rpcgauge_trial::{FailureKind, Timing};
 use rpcgauge_wire::grpc::{MessageTooLong, PREFIX_LENGTH};
@@ -24,7 +26,7 @@ use super::outgoing::{Outgoing, framed};
 use super::phases::Phase;
 use super::response::Keep;
 use super::stamps::Stamps;
-use crate::bodies::{Bodies, Body, Codec, CodecError, MixBodies, ResponseCheck};
+use crate::bodies::{Bodies, Body, Codec, CodecError, MixBodies, PairBy, ResponseCheck};
 use crate::clock;
 use crate::error::LoadError;
 use crate::trial::{CallStyle, Trial};
@@ -56,6 +58,8 @@ const ROOM: [u8; PREFIX_LENGTH] = *b"\xffroom";
 pub(super) struct Messages<'b, 'r> {
     kind: Kind<'b>,
     checking: Option<Checking<'r>>,
+    /// How responses of a stream are paired with its messages.
+    pair_by: Option<Arc<dyn PairBy>>,
     grpc: bool,
     /// Whether stages are timed.
     timed: bool,
@@ -167,6 +171,7 @@ impl<'b, 'r> Messages<'b, 'r> {
         Ok(Messages {
             kind,
             checking: (!checks.is_empty()).then(|| Checking::new(checks)),
+            pair_by: trial.pair_by.clone(),
             grpc,
             timed: trial.timing == Timing::Stages,
             streams: trial.streaming.is_some(),
@@ -253,6 +258,7 @@ impl<'b, 'r> Messages<'b, 'r> {
     pub(super) fn keep(&self, call: &Call) -> Keep {
         match &self.checking {
             _ if call.verify != Verify::Never || self.decodes() => Keep::Message,
+            _ if self.pair_by.is_some() => Keep::Key,
             Some(checking) => checking.keep(call.mix_call),
             None => Keep::Nothing,
         }
@@ -363,6 +369,18 @@ impl<'b, 'r> Messages<'b, 'r> {
             self.sizes.request(outgoing);
         }
         Ok(outgoing.body.clone())
+    }
+
+    /// The key of a message to be sent, with its framing; `None` if messages have no keys.
+    pub(super) fn request_key(&self, body: &[u8]) -> Result<Option<String>, CodecError> {
+        let prefix = if self.grpc { PREFIX_LENGTH } else { 0 };
+        let key = |by: &Arc<dyn PairBy>| by.request_key(body.get(prefix..).unwrap_or_default());
+        self.pair_by.as_ref().map(key).transpose()
+    }
+
+    /// The key of a message of a response; `None` if it has none.
+    pub(super) fn response_key(&self, call: &Call) -> Option<String> {
+        self.pair_by.as_ref()?.response_key(&call.response.message)
     }
 
     /// The fields by which a call's head differs from that of the trial.

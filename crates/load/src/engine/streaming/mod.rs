@@ -24,6 +24,7 @@
 mod reader;
 mod receive;
 mod send;
+mod unanswered;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -33,6 +34,7 @@ use rpcgauge_wire::Exchange;
 
 use self::reader::StreamReader;
 pub(super) use self::receive::{end_input, take_input};
+use self::unanswered::Unanswered;
 use super::ledger::InFlight;
 use crate::trial::{CallStyle, Trial};
 
@@ -45,6 +47,8 @@ const MAX_UNANSWERED: usize = 1 << 20;
 pub(super) struct Streams {
     settings: Streaming,
     is_websocket: bool,
+    /// Whether responses are paired with messages by a key.
+    by_key: bool,
     /// The maximum size of a received message, bytes.
     max_message_bytes: u32,
     /// Time between two messages of a call at a rate, ns.
@@ -82,8 +86,8 @@ pub(crate) struct CallStream {
     next_due: u64,
     /// Whether the request is ended, or will be with the next message.
     sends: Sends,
-    /// When the messages were due whose responses have not arrived, oldest first. Only of bidirectional calls.
-    unanswered: VecDeque<u64>,
+    /// The messages of a bidirectional call that have no response yet.
+    unanswered: Unanswered,
     /// Whether a response came before its message was sent, or too many messages have no response.
     out_of_turn: bool,
     /// Whether the call's time is over.
@@ -124,6 +128,7 @@ impl Streams {
         Some(Streams {
             settings,
             is_websocket: trial.request.style == CallStyle::WebSocket,
+            by_key: trial.pair_by.is_some(),
             max_message_bytes: trial.expect.max_response_bytes,
             interval: match settings.pace {
                 Pace::Rate(per_second) => 1e9 / per_second,
@@ -191,8 +196,14 @@ impl Streams {
         })
     }
 
-    /// The state of a call that was due at `due` and has been opened with its first message at `now`.
-    fn opened(&mut self, exchange: Exchange, token: u64, due: u64, now: u64) -> CallStream {
+    /// The state of a call that was due at `due` and has been opened with its first message, which has this key, at `now`.
+    fn opened(
+        &mut self,
+        exchange: Exchange,
+        token: u64,
+        key: Option<String>,
+        (due, now): (u64, u64),
+    ) -> CallStream {
         const NS_PER_MS: u64 = 1_000_000;
         let settings = self.settings;
         let mut stream = CallStream {
@@ -202,7 +213,7 @@ impl Streams {
             received: 0,
             next_due: due,
             sends: Sends::Messages,
-            unanswered: VecDeque::new(),
+            unanswered: Unanswered::new(self.by_key),
             out_of_turn: false,
             time_is_over: false,
             waits_for_body: false,
@@ -210,7 +221,7 @@ impl Streams {
             is_over: false,
             last_at: now,
         };
-        stream.note_sent(self, due, due);
+        stream.note_sent(self, key, due, due);
         if let Some(time) = settings.time_ms {
             let at = due.saturating_add(time.saturating_mul(NS_PER_MS));
             self.set_alarm(at, token, Alarm::TimeOver);
@@ -227,8 +238,8 @@ impl Streams {
 }
 
 impl CallStream {
-    /// Notes that a message that was due at `due` was sent. `call_due` is when its call was due, ns.
-    fn note_sent(&mut self, streams: &Streams, due: u64, call_due: u64) {
+    /// Notes that a message with this key that was due at `due` was sent. `call_due` is when its call was due, ns.
+    fn note_sent(&mut self, streams: &Streams, key: Option<String>, due: u64, call_due: u64) {
         self.sent += 1;
         if Some(self.sent) == streams.settings.messages {
             self.sends = Sends::Nothing;
@@ -236,9 +247,9 @@ impl CallStream {
         // In turn, the next message waits for the response even if others came without a message.
         let in_turn = matches!(streams.settings.pace, Pace::InTurn(_));
         if streams.settings.form == StreamForm::Bidirectional && (in_turn || !self.out_of_turn) {
-            self.unanswered.push_back(due);
+            self.unanswered.push(self.sent, key, due);
             if self.unanswered.len() > MAX_UNANSWERED {
-                self.unanswered = VecDeque::new();
+                self.unanswered.clear();
                 self.out_of_turn = true;
             }
         }
@@ -249,13 +260,15 @@ impl CallStream {
         }
     }
 
-    /// Whether each message of a bidirectional call had its response, as far as that is known when the call ends.
+    /// Whether each message of a bidirectional call had its response, as far as that is known when the call ends. If they
+    /// are paired by a key, whether the responses were paired.
     fn pairing(&self, pace: Pace, succeeded: bool) -> Pairing {
-        let waits_for_each = matches!(pace, Pace::InTurn(_)) && self.received > 0;
+        let by_key = self.unanswered.is_by_key();
+        let is_certain = by_key || matches!(pace, Pace::InTurn(_));
         let is_complete = self.is_complete && succeeded;
-        if self.out_of_turn || is_complete && self.sent != self.received {
+        if self.out_of_turn || !by_key && is_complete && self.sent != self.received {
             Pairing::Unpaired
-        } else if is_complete || waits_for_each {
+        } else if is_complete || is_certain && self.received > 0 {
             Pairing::Paired
         } else {
             Pairing::Unknown

@@ -127,8 +127,9 @@ impl StreamEvents<'_, '_, '_> {
                 }
                 let (done, read) = self.messages.read_of_stream(call, stream.received, *at);
                 let figures = (&mut *self.figures, self.stall);
+                let key = self.messages.response_key(call);
                 let of = (token, &mut *call, &mut *stream);
-                let end = self.streams.message(of, read, done, figures);
+                let end = self.streams.message(of, (read, key), done, figures);
                 call.response.end_message(held);
                 // A message for which there was no room may have changed it.
                 call.response.keep = self.messages.keep(call);
@@ -164,9 +165,10 @@ impl StreamEvents<'_, '_, '_> {
         if !stream.is_over && !call.response.has_failed() {
             let at = self.calls.at;
             let (done, read) = self.messages.read_of_stream(call, stream.received, at);
+            let key = self.messages.response_key(call);
             let of = (token, &mut *call, &mut *stream);
             let figures = (&mut *self.figures, self.stall);
-            let end = self.streams.message(of, read, done, figures);
+            let end = self.streams.message(of, (read, key), done, figures);
             call.response.end_message(self.calls.held);
             call.response.keep = self.messages.keep(call);
             stream.is_over = end.is_some();
@@ -196,11 +198,12 @@ impl Streams {
         })
     }
 
-    /// Counts a message that arrived, or was decoded, at `at` (ns) and was `read`. Returns how it ends its call, if it does.
+    /// Counts a message with this key that arrived, or was decoded, at `at` (ns) and was `read`. Returns how it ends its
+    /// call, if it does.
     fn message(
         &mut self,
         (token, call, stream): (u64, &mut Call, &mut CallStream),
-        read: Result<(), Unread>,
+        (read, key): (Result<(), Unread>, Option<String>),
         at: u64,
         (figures, stall): (&mut MessageRecorder, Stall),
     ) -> Option<CallEnd> {
@@ -208,13 +211,13 @@ impl Streams {
             call.response.refuse(kind, error.0);
             return Some(CallEnd::GivenUp);
         }
+        let answered = stream.unanswered.take(key);
         if call.measured {
-            stream.count(at, call.due, (figures, stall));
+            stream.count(answered, at, call.due, (figures, stall));
         }
         stream.received += 1;
         stream.last_at = at;
-        let answered = stream.unanswered.pop_front();
-        stream.out_of_turn |= answered.is_none();
+        stream.out_of_turn |= answered.is_none() && !stream.unanswered.is_by_key();
         let is_answered = answered.is_some() && stream.unanswered.is_empty();
         if let (Pace::InTurn(pause_ms), Sends::Messages, true) =
             (self.settings.pace, stream.sends, is_answered)
@@ -267,8 +270,15 @@ impl CallStream {
         }
     }
 
-    /// Counts a message of a measured call that was due at `call_due` (ns).
-    fn count(&self, at: u64, call_due: u64, (figures, stall): (&mut MessageRecorder, Stall)) {
+    /// Counts a message of a measured call that was due at `call_due`. It is the response to the message that was due at
+    /// `answered`, if to any (ns).
+    fn count(
+        &self,
+        answered: Option<u64>,
+        at: u64,
+        call_due: u64,
+        (figures, stall): (&mut MessageRecorder, Stall),
+    ) {
         figures.received += 1;
         let note = |times: &mut Histogram, from: u64| {
             if !stall.hit(from, at) {
@@ -280,8 +290,9 @@ impl CallStream {
         } else {
             note(&mut figures.gap, self.last_at);
         }
-        if let Some(due) = self.unanswered.front() {
-            note(&mut figures.latency, *due);
+        match answered {
+            Some(due) => note(&mut figures.latency, due),
+            None => figures.unmatched += u64::from(self.unanswered.is_by_key()),
         }
     }
 }
@@ -336,6 +347,9 @@ impl MessageRecorder {
         let is_early = succeeded && stream.is_complete && stream.was_ended_early();
         self.ended_early += u64::from(is_early);
         if self.form == StreamForm::Bidirectional {
+            if stream.unanswered.is_by_key() {
+                self.unanswered += stream.unanswered.len() as u64;
+            }
             match stream.pairing(pace, succeeded) {
                 Pairing::Paired => self.paired += 1,
                 Pairing::Unpaired => self.unpaired += 1,

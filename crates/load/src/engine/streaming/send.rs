@@ -27,11 +27,27 @@ enum Attempt {
 
 impl Engine<'_, '_, '_> {
     /// Notes that a call was opened with its first message at `now`.
-    pub(in crate::engine) fn note_opened(&mut self, token: u64, exchange: Exchange, now: u64) {
+    pub(in crate::engine) fn note_opened(
+        &mut self,
+        token: u64,
+        exchange: Exchange,
+        body: &[u8],
+        now: u64,
+    ) {
         let call = self.ledger.calls.get(token);
-        if let (Some(streams), Some(call)) = (&mut self.streams, call) {
-            call.stream = Some(Box::new(streams.opened(exchange, token, call.due, now)));
-            self.ledger.recorder.message_sent(call.measured);
+        let (Some(streams), Some(call)) = (&mut self.streams, call) else {
+            return;
+        };
+        match self.messages.request_key(body) {
+            Ok(key) => {
+                let stream = streams.opened(exchange, token, key, (call.due, now));
+                call.stream = Some(Box::new(stream));
+                self.ledger.recorder.message_sent(call.measured);
+            }
+            Err(error) => {
+                self.pool.cancel(call.connection, token);
+                self.end_call(token, now, Err((FailureKind::Encode, &error.0)));
+            }
         }
     }
 
@@ -149,10 +165,14 @@ impl Engine<'_, '_, '_> {
             open.client.end(exchange)
         } else {
             let number = call.number + stream.sent;
-            stream.note_sent(streams, due, call_due);
-            let last = stream.sends == Sends::Nothing && !streams.is_closed_by_receiving();
-            match self.messages.message(number, measured) {
-                Ok(body) => open.client.send(exchange, &body, last),
+            let body = self.messages.message(number, measured);
+            let body = body.and_then(|body| Ok((self.messages.request_key(&body)?, body)));
+            match body {
+                Ok((key, body)) => {
+                    stream.note_sent(streams, key, due, call_due);
+                    let last = stream.sends == Sends::Nothing && !streams.is_closed_by_receiving();
+                    open.client.send(exchange, &body, last)
+                }
                 Err(error) => {
                     self.pool.cancel(index, token);
                     self.end_call(token, now, Err((FailureKind::Encode, &error.0)));
@@ -219,9 +239,9 @@ impl Engine<'_, '_, '_> {
         let timeout = timeout_ms.saturating_mul(1_000_000);
         // Between the messages of a client that pauses, the server has nothing to respond to.
         let is_bidirectional = streams.settings.form == StreamForm::Bidirectional;
-        let waits_since = match stream.unanswered.front() {
+        let waits_since = match stream.unanswered.oldest() {
             None if is_bidirectional && !stream.out_of_turn => now,
-            Some(due) => stream.last_at.max(*due),
+            Some(due) => stream.last_at.max(due),
             None => stream.last_at,
         };
         let expires = waits_since.saturating_add(timeout);

@@ -85,9 +85,9 @@ pub(in crate::document) fn rate(figures: &Figures) -> String {
 
 /// How many messages were sent and received, and which of their calls were not as expected.
 fn messages(messages: &MessageFindings) -> String {
-    let calls = |count: u64, what: &str| match count {
+    let some = |count: u64, of: &str, what: &str| match count {
         0 => String::new(),
-        count => format!("; {} {what}", units::counted(count, "call")),
+        count => format!("; {} {what}", units::counted(count, of)),
     };
     let sent = format!(
         "{}, {} sent ({}/s)",
@@ -108,13 +108,25 @@ fn messages(messages: &MessageFindings) -> String {
     [
         sent,
         received,
-        calls(
+        some(
             messages.ended_early,
+            "call",
             "ended by the server before all messages were sent",
         ),
-        calls(
+        some(
             messages.unpaired,
+            "call",
             "without one message received for each sent, so messages have no latency",
+        ),
+        some(
+            messages.unmatched,
+            "received message",
+            "without a matching sent message",
+        ),
+        some(
+            messages.unanswered,
+            "sent message",
+            "without a response when the call ended",
         ),
         if messages.form == StreamForm::Bidirectional && messages.paired + messages.unpaired == 0 {
             "; no call was complete, so messages have no latency".to_owned()

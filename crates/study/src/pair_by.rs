@@ -1,0 +1,111 @@
+//! Which response of a bidirectional stream belongs to which message: the one with the same value, such as `$.id`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::error::FormError;
+use crate::expectation::pointer;
+
+/// The value that pairs messages with their responses: `$.id`, or `$.id = $.request.id` if its place in the response is
+/// another one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct PairBy {
+    /// The JSON Pointer (RFC 6901) of the value in a message that the client sends.
+    pub request: String,
+    /// The JSON Pointer of the value in a response.
+    pub response: String,
+    /// The paths as they were written.
+    text: String,
+}
+
+/// A value as a key. A number and the text of its digits are the same key, because JSON has 64-bit integers of protobuf as
+/// text.
+pub fn key(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+impl FromStr for PairBy {
+    type Err = FormError;
+
+    fn from_str(text: &str) -> Result<Self, FormError> {
+        let error = |what: String| FormError {
+            text: text.to_owned(),
+            kind: "the path of a value",
+            what,
+            example: "'$.id' or, if responses have it elsewhere, '$.id = $.request.id'",
+        };
+        let path = |path: &str| {
+            let steps = path.trim().strip_prefix('$');
+            let steps = steps.ok_or_else(|| error("a path begins with $".to_owned()))?;
+            match pointer(steps).map_err(error)? {
+                (pointer, "") if !pointer.is_empty() => Ok(pointer),
+                (_, "") => Err(error("a whole message is not a key".to_owned())),
+                (_, rest) => Err(error(format!("\"{rest}\" follows the path"))),
+            }
+        };
+        let (request, response) = text.split_once('=').unwrap_or((text, text));
+        Ok(Self {
+            request: path(request)?,
+            response: path(response)?,
+            text: text.trim().to_owned(),
+        })
+    }
+}
+
+impl TryFrom<String> for PairBy {
+    type Error = FormError;
+
+    fn try_from(text: String) -> Result<Self, FormError> {
+        text.parse()
+    }
+}
+
+impl From<PairBy> for String {
+    fn from(pair_by: PairBy) -> Self {
+        pair_by.text
+    }
+}
+
+impl fmt::Display for PairBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_path_is_of_both_sides_or_of_one() {
+        let parsed = |text: &str| text.parse().map(|it: PairBy| (it.request, it.response));
+        let both = |request: &str, response: &str| Ok((request.to_owned(), response.to_owned()));
+        assert_eq!(parsed("$.id"), both("/id", "/id"));
+        let named = parsed("$.id = $.request[\"id\"]");
+        assert_eq!(named, both("/id", "/request/id"));
+        for (text, what) in [
+            ("id", "a path begins with $"),
+            ("$", "a whole message is not a key"),
+            ("$.id $.id", "\" $.id\" follows the path"),
+            ("$.id = ", "a path begins with $"),
+        ] {
+            let error = text.parse::<PairBy>().unwrap_err();
+            assert_eq!(error.what(), what, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_number_and_its_digits_are_one_key() {
+        assert_eq!(key(&json!(7)), key(&json!("7")));
+        assert_ne!(key(&json!(7)), key(&json!(8)));
+    }
+}
