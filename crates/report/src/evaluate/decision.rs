@@ -134,6 +134,7 @@ impl Candidates<'_> {
         let calls = || self.all.iter().map(|one| one.call);
         let one_at_a_time =
             |call: &SubjectCall| matches!(call.options.schedule, Schedule::Closed { in_flight: 1 });
+        let is_websocket = |call: &SubjectCall| call.wire.is_websocket(call.stream.as_ref());
         // The code of a stack is generated. What rpcgauge's own client does is covered by `YourClient`.
         let is_dynamic = |one: &Candidate<'_>| {
             if one.call.server != REFERENCE {
@@ -152,6 +153,10 @@ impl Candidates<'_> {
                 calls().all(|call| call.client.is_none()),
             ),
             (NotShown::YourHandler, true),
+            (
+                NotShown::OpenWebSocket,
+                calls().any(is_websocket) && !calls().all(is_websocket),
+            ),
             (NotShown::GeneratedCode, self.all.iter().any(is_dynamic)),
         ];
         let names = |all: &[Candidate<'_>]| all.iter().map(Candidate::name).collect();

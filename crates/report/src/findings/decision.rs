@@ -103,6 +103,8 @@ pub enum NotShown {
     YourClient,
     /// Handlers only return the response.
     YourHandler,
+    /// Each call by WebSocket opens its connection, and the others reuse one.
+    OpenWebSocket,
     /// The embedded server encoded and decoded some messages by dynamic code, which can rank encodings differently than
     /// generated code.
     GeneratedCode,

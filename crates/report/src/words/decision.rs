@@ -62,6 +62,7 @@ pub(crate) fn decision(decision: &Decision) -> Vec<String> {
         NotShown::ManyCalls => "many calls in flight",
         NotShown::YourClient => "your client",
         NotShown::YourHandler => "your handler",
+        NotShown::OpenWebSocket => "a WebSocket that is already open",
         NotShown::GeneratedCode => "code that is generated for your message",
     });
     sentences.push(format!(
