@@ -80,10 +80,11 @@ pub type MessageCheck<'a> =
 /// Pairs the responses of a bidirectional stream with its messages: both have the same key. The messages are as carried,
 /// without gRPC's prefix. They must not be compressed.
 pub trait PairBy: fmt::Debug + Send + Sync {
-    /// The key of a message that is about to be sent.
+    /// The key of a message. It is read before the call, from the body as it will be sent.
     ///
     /// # Errors
-    /// It has none. The call fails with kind `encode`.
+    /// It has none. Of bodies that are prepared in advance, the trial fails. Otherwise, the call or message does, with
+    /// kind `encode`.
     fn request_key(&self, message: &[u8]) -> Result<String, CodecError>;
 
     /// The key of a response; `None` if it is not a response to a message.

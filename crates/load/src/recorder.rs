@@ -253,6 +253,14 @@ impl Recorder {
         }
     }
 
+    /// Counts the messages of an attempt that is retried.
+    #[cold]
+    pub(crate) fn stream_retried(&mut self, stream: &CallStream) {
+        if let Some(messages) = &mut self.messages {
+            messages.count_unanswered(stream);
+        }
+    }
+
     /// Counts a message that was passed to the transport, if its call is `measured`.
     pub(crate) fn message_sent(&mut self, measured: bool) {
         if let Some(messages) = self.messages.as_mut().filter(|_| measured) {

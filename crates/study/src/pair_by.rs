@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 use crate::error::FormError;
 use crate::expectation::pointer;
@@ -22,13 +22,36 @@ pub struct PairBy {
     text: String,
 }
 
-/// A value as a key. A number and the text of its digits are the same key, because JSON has 64-bit integers of protobuf as
-/// text.
-pub fn key(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
+impl PairBy {
+    /// The key in the JSON of a message at one of the pointers; `None` if the message has no value there. A number and the
+    /// text of its digits are the same key, because JSON has 64-bit integers of protobuf as text.
+    ///
+    /// The JSON of protobuf leaves out fields with default values. If it `has_defaults`, a field that is absent from an
+    /// object is equal to a zero, an empty text and `false`.
+    pub fn key(json: &Value, pointer: &str, has_defaults: bool) -> Option<String> {
+        let parent = || json.pointer(&pointer[..pointer.rfind('/')?]);
+        let text = match json.pointer(pointer) {
+            None | Some(Value::Null) => {
+                return (has_defaults && parent()?.is_object()).then(String::new);
+            }
+            Some(Value::String(text)) => text.clone(),
+            Some(Value::Number(number)) => whole(number).unwrap_or_else(|| number.to_string()),
+            Some(other) => other.to_string(),
+        };
+        let is_default = matches!(&*text, "0" | "" | "false");
+        Some(if has_defaults && is_default {
+            String::new()
+        } else {
+            text
+        })
     }
+}
+
+/// The digits of a number like 7.0.
+fn whole(number: &Number) -> Option<String> {
+    const EXACT: f64 = (1_u64 << 53) as f64;
+    let float = number.as_f64().filter(|_| number.is_f64())?;
+    (float.fract() == 0.0 && float.abs() < EXACT).then(|| format!("{float:.0}"))
 }
 
 impl FromStr for PairBy {
@@ -105,7 +128,36 @@ mod tests {
 
     #[test]
     fn a_number_and_its_digits_are_one_key() {
-        assert_eq!(key(&json!(7)), key(&json!("7")));
-        assert_ne!(key(&json!(7)), key(&json!(8)));
+        let key = |value: Value| PairBy::key(&json!({ "id": value }), "/id", false);
+        let seven = Some("7".to_owned());
+        assert_eq!(
+            [key(json!(7)), key(json!("7")), key(json!(7.0))],
+            [seven.clone(), seven.clone(), seven]
+        );
+        assert_eq!(key(json!(7.5)), Some("7.5".to_owned()));
+        assert_eq!(key(json!(0)), Some("0".to_owned()));
+        assert_eq!(
+            (key(json!(null)), key(json!([1]))),
+            (None, Some("[1]".to_owned()))
+        );
+        assert_eq!(PairBy::key(&json!({}), "/id", false), None);
+    }
+
+    #[test]
+    fn a_default_that_protobuf_leaves_out_is_a_key_and_a_message_that_is_absent_is_none() {
+        let key = |json: Value| PairBy::key(&json, "/reply/id", true);
+        let default = Some(String::new());
+        let all = [
+            json!({}),
+            json!({"id": 0}),
+            json!({"id": "0"}),
+            json!({"id": ""}),
+        ];
+        for reply in all {
+            assert_eq!(key(json!({ "reply": reply })), default, "{reply}");
+        }
+        assert_eq!(key(json!({"reply": {"id": "7"}})), Some("7".to_owned()));
+        assert_eq!(key(json!({})), None);
+        assert_eq!(PairBy::key(&json!({}), "/id", true), default);
     }
 }

@@ -269,10 +269,12 @@ pub struct MessageFigures {
     /// Calls that the server ended before all messages were sent.
     #[serde(default, skip_serializing_if = "is_default")]
     pub ended_early: u64,
-    /// Bidirectional calls that received one message for each that they sent.
+    /// Bidirectional calls that received one message for each that they sent or, if responses are paired with messages by a
+    /// value, a response to at least one.
     #[serde(default, skip_serializing_if = "is_default")]
     pub paired: u64,
-    /// Bidirectional calls that did not. If there are any, or none that did, `latency` means nothing.
+    /// Bidirectional calls that did not. If there are any, or none that did, `latency` means nothing. Pairing by a value has
+    /// none.
     #[serde(default, skip_serializing_if = "is_default")]
     pub unpaired: u64,
     /// Messages received that are the response to none, if responses are paired with messages by a value.

@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use rpcgauge_load as load;
 use rpcgauge_message::{Limits, MessageType};
-use rpcgauge_study::pair_by::{PairBy, key};
+use rpcgauge_study::pair_by::PairBy;
 use rpcgauge_study::settings::LiveCall;
-use serde_json::Value;
 
 use super::{LiveError, LiveInputs};
 use crate::variant::call_spec::json;
@@ -55,23 +54,19 @@ pub(super) fn keys(
 }
 
 impl Keys {
-    /// The value at a pointer. A field that a protobuf message leaves out has its default value, on both sides.
-    fn value(&self, of: Option<&MessageType>, message: &[u8], pointer: &str) -> Option<String> {
+    fn key(&self, of: Option<&MessageType>, message: &[u8], pointer: &str) -> Option<String> {
         let json = json(of, &self.limits, message).ok()?;
-        match json.pointer(pointer) {
-            Some(value) => Some(key(value)),
-            None => of.map(|_| key(&Value::Null)),
-        }
+        PairBy::key(&json, pointer, of.is_some())
     }
 }
 
 impl load::PairBy for Keys {
     fn request_key(&self, message: &[u8]) -> Result<String, load::CodecError> {
         let of = self.types.as_ref().map(|[request, _]| request);
-        let value = self.value(of, message, &self.paths.request);
-        value.ok_or_else(|| {
+        let key = self.key(of, message, &self.paths.request);
+        key.ok_or_else(|| {
             load::CodecError(format!(
-                "the message has no value by which to pair it with a response (pair-by {})",
+                "pair-by {}: a message has no value there; check the path, or leave out messages without it",
                 self.paths
             ))
         })
@@ -79,6 +74,6 @@ impl load::PairBy for Keys {
 
     fn response_key(&self, message: &[u8]) -> Option<String> {
         let of = self.types.as_ref().map(|[_, response]| response);
-        self.value(of, message, &self.paths.response)
+        self.key(of, message, &self.paths.response)
     }
 }

@@ -164,7 +164,7 @@ impl Engine<'_, '_, '_> {
             Some(streams) => open
                 .client
                 .open(head, body, streams.ends_with_first(), token)
-                .map(|exchange| Some((exchange, body.clone()))),
+                .map(|exchange| Some((exchange, outgoing.key.clone()))),
         };
         match started {
             Ok(exchange) => {
@@ -177,8 +177,8 @@ impl Engine<'_, '_, '_> {
                     is_at_a_rate && self.phases.is_after_arrivals(clock::now(), &self.ledger);
                 self.ledger.note_sent(token, late);
                 self.pool.mark_to_write(index);
-                if let Some((exchange, body)) = exchange {
-                    self.note_opened(token, exchange, &body, clock::now());
+                if let Some((exchange, key)) = exchange {
+                    self.note_opened(token, exchange, key, clock::now());
                 }
             }
             Err(error) => {

@@ -170,7 +170,8 @@ impl Response {
     #[inline(always)]
     pub(super) fn store(&mut self, payload: &[u8], held: &mut Held) {
         self.carried += payload.len() as u64;
-        if matches!(self.keep, Keep::Message | Keep::Key) {
+        let is_key = self.keep == Keep::Key && self.problem.is_none();
+        if self.keep == Keep::Message || is_key {
             self.message.extend_from_slice(payload);
         } else if self.problem.is_some() {
             // The server's error text becomes a sample. One character more than a sample's maximum shows that
@@ -267,11 +268,10 @@ impl Response {
     /// as to HEAD, is not compressed, regardless of its head.
     pub(super) fn to_check(&self) -> Option<ToCheck<'_>> {
         let is_there = self.grpc.is_some() || self.carried > 0;
-        (self.is_for_check() && (is_there || self.keep == Keep::Check(Checked::All))).then(|| {
-            ToCheck {
-                carried: &self.message,
-                compressed: is_there && self.is_compressed(),
-            }
+        let are_all = matches!(self.keep, Keep::Check(Checked::All) | Keep::Key);
+        (self.is_for_check() && (is_there || are_all)).then(|| ToCheck {
+            carried: &self.message,
+            compressed: is_there && self.is_compressed(),
         })
     }
 

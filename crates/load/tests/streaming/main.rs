@@ -313,34 +313,101 @@ impl PairBy for ByText {
     }
 }
 
+fn paired(method: &str, settings: Streaming) -> Trial {
+    Trial {
+        pair_by: Some(Arc::new(ByText)),
+        ..streaming(method, settings)
+    }
+}
+
+/// How many messages had a latency, and of how many it was at least 40 ms.
+fn latencies(messages: &MessageFigures) -> (u64, u64) {
+    let latency = messages.latency.as_ref().unwrap().unpack();
+    let late = latency.counts().count_between(40_000_000, u64::MAX);
+    (latency.len(), late)
+}
+
 #[test]
 fn responses_in_another_order_are_paired_by_their_keys() {
-    let mut trial = streaming("Reorder", bidirectional(3));
-    trial.pair_by = Some(Arc::new(ByText));
-    let measurement = run(&trial, &[b"a", b"b", b"c"]);
+    let measurement = run(&paired("Reorder", bidirectional(3)), &[b"a", b"b", b"c"]);
     assert_answered(&measurement, 3);
     assert_exchanged(&measurement, 9, 9);
     let messages = messages(&measurement);
     assert_eq!((messages.paired, messages.unpaired), (3, 0));
     assert_eq!((messages.unmatched, messages.unanswered), (3, 3));
-    let latency = messages.latency.as_ref().unwrap().unpack();
-    let late = latency.counts().count_between(40_000_000, u64::MAX);
     assert_eq!(
-        (latency.len(), late),
+        latencies(messages),
         (6, 3),
         "the first of each call is late"
     );
 }
 
 #[test]
-fn a_message_without_a_key_fails_its_call() {
-    let mut trial = streaming("Reorder", bidirectional(3));
-    trial.pair_by = Some(Arc::new(ByText));
-    for bodies in [[b"" as &[u8], b"b", b"c"], [b"a", b"b", b""]] {
-        let measurement = run(&trial, &bodies);
-        assert_eq!(failures(&measurement), [("encode".to_owned(), 3)]);
-        assert_eq!(measurement.error_samples[0].text, "it is empty");
+fn a_second_response_to_a_message_is_to_none_and_makes_no_other_message_due() {
+    for pace in [Pace::Unpaced, Pace::InTurn(0)] {
+        let settings = Streaming {
+            pace,
+            ..bidirectional(4)
+        };
+        let measurement = run(&paired("Twice", settings), &[b"a", b"b", b"c", b"d"]);
+        assert_answered(&measurement, 3);
+        assert_exchanged(&measurement, 12, 24);
+        let messages = messages(&measurement);
+        assert_eq!(
+            (messages.unmatched, messages.unanswered),
+            (12, 0),
+            "{pace:?}"
+        );
+        assert_eq!(latencies(messages).0, 12);
     }
+}
+
+#[test]
+fn the_messages_of_failed_calls_have_no_response() {
+    let measurement = run(&paired("Fail", bidirectional(3)), &[b"x", b"y", b"z"]);
+    assert_eq!(failures(&measurement), [("grpc-internal".to_owned(), 3)]);
+    let messages = messages(&measurement);
+    assert_eq!((messages.paired, messages.unpaired), (0, 0));
+    assert_eq!(messages.unanswered, messages.sent);
+    assert_eq!(messages.unmatched, messages.received);
+}
+
+#[test]
+fn a_message_without_a_key_is_never_sent() {
+    let body = |bytes: &[u8]| Body {
+        bytes: bytes.to_vec(),
+        compressed: false,
+        plain_len: bytes.len() as u64,
+        fields: Vec::new(),
+    };
+    let trial = paired("Echo", bidirectional(1));
+    let prepared = prepared(&[b"a", b""]);
+    let refused = support::run_with(&trial, prepared).unwrap_err();
+    assert!(refused.to_string().contains("it is empty"), "{refused}");
+    let bodies = [body(b"a"), body(b""), body(b"b")].map(Ok);
+    let bodies = Bodies::Streamed(Box::new(bodies.into_iter()));
+    let measurement = support::run_with(&trial, bodies).unwrap();
+    assert_eq!(failures(&measurement), [("encode".to_owned(), 1)]);
+    assert_eq!(measurement.error_samples[0].text, "it is empty");
+    assert_exchanged(&measurement, 2, 2);
+}
+
+#[test]
+fn an_empty_response_of_a_stream_with_keys_is_checked() {
+    let check = ResponseCheck {
+        of: Checked::All,
+        check: Box::new(|response| match response.carried {
+            b"" => Err((FailureKind::Check, CodecError("it is empty".into()))),
+            _ => Ok(()),
+        }),
+    };
+    let trial = paired("Empty", bidirectional(1));
+    let hooks = rpcgauge_load::Hooks {
+        checks: vec![Some(check)],
+        ..hooks()
+    };
+    let measurement = measure_with(&trial, prepared(&[b"a"]), hooks, &false.into());
+    assert_eq!(failures(&measurement.unwrap()), [("check".to_owned(), 3)]);
 }
 
 #[test]

@@ -157,6 +157,12 @@ async fn respond(request: Request<Incoming>, call: Call) {
             call.message(&first).await;
             while requests.next().await.is_some() {}
         }
+        // Each message comes back as an empty one.
+        "Empty" => {
+            while requests.next().await.is_some() {
+                call.message(b"").await;
+            }
+        }
         // A message, and one that names no compression.
         "Broken" => {
             call.message(b"good").await;

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::net::TcpStream;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rpcgauge_load::{CallStyle, Expect, Trial};
@@ -14,7 +15,7 @@ use super::support::{
     accept_websocket, assert_answered, assert_sums_hold, failures, read_request, run, serve,
     traffic, trial,
 };
-use super::{assert_exchanged, bidirectional, calls, messages};
+use super::{ByText, assert_exchanged, bidirectional, calls, messages};
 
 type Socket = WebSocket<TcpStream>;
 
@@ -82,6 +83,53 @@ fn every_message_is_sent_received_and_timed() {
         assert_eq!(measurement.connections_opened, Some(3), "one for each call");
         assert_eq!(measurement.payload.response, Some(1.0));
     }
+}
+
+/// Sends a message of its own before each response, and responds to all but the message "lost".
+fn chatty(_: &str, socket: &mut Socket) -> tungstenite::Result<()> {
+    loop {
+        let message = socket.read()?;
+        if message.is_text() {
+            socket.send("news".into())?;
+            if message != Message::from("lost") {
+                socket.send(message)?;
+            }
+        }
+    }
+}
+
+#[test]
+fn with_keys_a_call_ends_when_each_message_has_its_response_or_its_time_is_over() {
+    let paired = |settings| Trial {
+        pair_by: Some(Arc::new(ByText)),
+        ..websocket(settings, chatty)
+    };
+    let measurement = run(&paired(bidirectional(2)), &[b"a", b"b"]);
+    assert_answered(&measurement, 3);
+    let all = messages(&measurement);
+    assert_eq!((all.sent, all.unanswered), (6, 0));
+    assert_eq!(all.latency.as_ref().unwrap().count(), 6);
+    let timed = Streaming {
+        time_ms: Some(50),
+        ..bidirectional(2)
+    };
+    let measurement = run(&paired(timed), &[b"a", b"lost"]);
+    assert_answered(&measurement, 3);
+    let all = messages(&measurement);
+    assert_eq!((all.sent, all.unanswered, all.unmatched), (6, 3, 6));
+    let shortest = measurement.latency.unpack().counts().min();
+    assert!(
+        shortest >= 50_000_000,
+        "it waits for its time: {shortest} ns"
+    );
+    let at_a_rate = Streaming {
+        messages: None,
+        pace: Pace::Rate(500.0),
+        ..timed
+    };
+    let measurement = run(&paired(at_a_rate), &[b"a", b"b"]);
+    assert_answered(&measurement, 3);
+    assert_eq!(messages(&measurement).unpaired, 0);
 }
 
 #[test]

@@ -282,10 +282,9 @@ impl MessageFigures {
             "it has more times of messages than messages",
         )?;
         let latencies = self.latency.as_ref().map_or(0, Histogram::count);
-        holds(
-            latencies <= self.received.min(self.sent),
-            "it has more latencies of messages than messages",
-        )?;
+        let fit = sum([latencies, self.unmatched]) <= self.received
+            && sum([latencies, self.unanswered]) <= self.sent;
+        holds(fit, "it has more latencies of messages than messages")?;
         let mut times = [&self.first, &self.gap].into_iter().chain(&self.latency);
         holds(
             times.all(are_short),

@@ -378,7 +378,9 @@ impl<'t> Ledger<'t> {
         };
         call.response.reset(call.response.keep);
         // Its exchange is one of the old connection.
-        call.stream = None;
+        if let Some(stream) = call.stream.take().filter(|_| call.measured) {
+            self.recorder.stream_retried(&stream);
+        }
         self.unsent = None;
         self.to_retry.push_back(token);
         true

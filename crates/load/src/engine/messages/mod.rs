@@ -22,7 +22,7 @@ use self::prefetch::{Prefetch, mixed};
 use self::samples::Samples;
 use self::sizes::Sizes;
 use super::ledger::Call;
-use super::outgoing::{Outgoing, framed};
+use super::outgoing::{Key, Outgoing, framed};
 use super::phases::Phase;
 use super::response::Keep;
 use super::stamps::Stamps;
@@ -347,12 +347,17 @@ impl<'b, 'r> Messages<'b, 'r> {
             plain: plain as u64,
             carried: carried as u64,
             own: None,
+            key: None,
         };
         Ok(())
     }
 
-    /// A message of a streaming call after its first one, by its number.
-    pub(super) fn message(&mut self, number: u64, measured: bool) -> Result<Bytes, CodecError> {
+    /// A message of a streaming call after its first one, by its number, and its key.
+    pub(super) fn message(
+        &mut self,
+        number: u64,
+        measured: bool,
+    ) -> Result<(Bytes, Option<Key>), CodecError> {
         let streamed;
         let outgoing = match &mut self.kind {
             Kind::Prepared { bodies, .. } => &bodies[0][(number % bodies[0].len() as u64) as usize],
@@ -368,14 +373,7 @@ impl<'b, 'r> Messages<'b, 'r> {
         if measured {
             self.sizes.request(outgoing);
         }
-        Ok(outgoing.body.clone())
-    }
-
-    /// The key of a message to be sent, with its framing; `None` if messages have no keys.
-    pub(super) fn request_key(&self, body: &[u8]) -> Result<Option<String>, CodecError> {
-        let prefix = if self.grpc { PREFIX_LENGTH } else { 0 };
-        let key = |by: &Arc<dyn PairBy>| by.request_key(body.get(prefix..).unwrap_or_default());
-        self.pair_by.as_ref().map(key).transpose()
+        Ok((outgoing.body.clone(), outgoing.key.clone()))
     }
 
     /// The key of a message of a response; `None` if it has none.

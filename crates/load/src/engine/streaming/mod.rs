@@ -36,11 +36,8 @@ use self::reader::StreamReader;
 pub(super) use self::receive::{end_input, take_input};
 use self::unanswered::Unanswered;
 use super::ledger::InFlight;
+use super::outgoing::Key;
 use crate::trial::{CallStyle, Trial};
-
-/// Maximum number of messages of a call that wait for their responses. With more, the server does not respond to each
-/// message.
-const MAX_UNANSWERED: usize = 1 << 20;
 
 /// The exchanges of a trial's calls.
 #[derive(Debug)]
@@ -90,6 +87,8 @@ pub(crate) struct CallStream {
     unanswered: Unanswered,
     /// Whether a response came before its message was sent, or too many messages have no response.
     out_of_turn: bool,
+    /// Whether a response was paired with its message.
+    has_pair: bool,
     /// Whether the call's time is over.
     time_is_over: bool,
     /// Whether the next message is due but has no body yet.
@@ -146,8 +145,8 @@ impl Streams {
         self.settings.messages == Some(1) && !self.is_closed_by_receiving()
     }
 
-    /// Whether the number of received messages or the time ends a WebSocket, which would otherwise be closed once as many
-    /// messages were received as sent.
+    /// Whether the call ends a WebSocket when it has received enough, or when its time is over. Otherwise, the WebSocket is
+    /// closed once as many messages were received as sent.
     fn is_closed_by_receiving(&self) -> bool {
         let Streaming {
             messages,
@@ -155,7 +154,14 @@ impl Streams {
             time_ms,
             ..
         } = self.settings;
-        self.is_websocket && (receive.is_some() || messages.is_some() && time_ms.is_some())
+        let has_end = receive.is_some() || messages.is_some() && time_ms.is_some();
+        self.is_websocket && has_end || self.ends_when_answered()
+    }
+
+    /// Whether the call ends when each message has its response. The number of messages of a WebSocket, by which it would
+    /// otherwise be closed, does not say that if they have keys.
+    fn ends_when_answered(&self) -> bool {
+        self.is_websocket && self.by_key
     }
 
     /// Notes that bytes of a response are processed. Messages of one response usually follow each other, and returning
@@ -201,7 +207,7 @@ impl Streams {
         &mut self,
         exchange: Exchange,
         token: u64,
-        key: Option<String>,
+        key: Option<Key>,
         (due, now): (u64, u64),
     ) -> CallStream {
         const NS_PER_MS: u64 = 1_000_000;
@@ -215,6 +221,7 @@ impl Streams {
             sends: Sends::Messages,
             unanswered: Unanswered::new(self.by_key),
             out_of_turn: false,
+            has_pair: false,
             time_is_over: false,
             waits_for_body: false,
             is_complete: false,
@@ -238,20 +245,21 @@ impl Streams {
 }
 
 impl CallStream {
+    /// Whether the next message is the last one.
+    fn is_next_last(&self, streams: &Streams) -> bool {
+        Some(self.sent + 1) == streams.settings.messages
+    }
+
     /// Notes that a message with this key that was due at `due` was sent. `call_due` is when its call was due, ns.
-    fn note_sent(&mut self, streams: &Streams, key: Option<String>, due: u64, call_due: u64) {
-        self.sent += 1;
-        if Some(self.sent) == streams.settings.messages {
+    fn note_sent(&mut self, streams: &Streams, key: Option<Key>, due: u64, call_due: u64) {
+        if self.is_next_last(streams) {
             self.sends = Sends::Nothing;
         }
+        self.sent += 1;
         // In turn, the next message waits for the response even if others came without a message.
         let in_turn = matches!(streams.settings.pace, Pace::InTurn(_));
         if streams.settings.form == StreamForm::Bidirectional && (in_turn || !self.out_of_turn) {
-            self.unanswered.push(self.sent, key, due);
-            if self.unanswered.len() > MAX_UNANSWERED {
-                self.unanswered.clear();
-                self.out_of_turn = true;
-            }
+            self.out_of_turn |= !self.unanswered.push(self.sent, key, due);
         }
         if let Pace::Rate(_) = streams.settings.pace {
             // Computed from the start, so that rounding errors do not add up.
@@ -260,15 +268,21 @@ impl CallStream {
         }
     }
 
-    /// Whether each message of a bidirectional call had its response, as far as that is known when the call ends. If they
-    /// are paired by a key, whether the responses were paired.
+    /// Whether each message of a bidirectional call had its response, as far as that is known when the call ends. With keys,
+    /// whether any had.
     fn pairing(&self, pace: Pace, succeeded: bool) -> Pairing {
-        let by_key = self.unanswered.is_by_key();
-        let is_certain = by_key || matches!(pace, Pace::InTurn(_));
+        if self.unanswered.by_key().is_some() {
+            return if self.has_pair {
+                Pairing::Paired
+            } else {
+                Pairing::Unknown
+            };
+        }
+        let waits_for_each = matches!(pace, Pace::InTurn(_)) && self.received > 0;
         let is_complete = self.is_complete && succeeded;
-        if self.out_of_turn || !by_key && is_complete && self.sent != self.received {
+        if self.out_of_turn || is_complete && self.sent != self.received {
             Pairing::Unpaired
-        } else if is_complete || is_certain && self.received > 0 {
+        } else if is_complete || waits_for_each {
             Pairing::Paired
         } else {
             Pairing::Unknown

@@ -211,13 +211,14 @@ impl Streams {
             call.response.refuse(kind, error.0);
             return Some(CallEnd::GivenUp);
         }
-        let answered = stream.unanswered.take(key);
+        let answered = stream.unanswered.take(key.as_deref());
         if call.measured {
             stream.count(answered, at, call.due, (figures, stall));
         }
         stream.received += 1;
         stream.last_at = at;
-        stream.out_of_turn |= answered.is_none() && !stream.unanswered.is_by_key();
+        stream.has_pair |= answered.is_some();
+        stream.out_of_turn |= answered.is_none() && !self.by_key;
         let is_answered = answered.is_some() && stream.unanswered.is_empty();
         if let (Pace::InTurn(pause_ms), Sends::Messages, true) =
             (self.settings.pace, stream.sends, is_answered)
@@ -225,7 +226,12 @@ impl Streams {
             stream.next_due = at.saturating_add(pause_ms.saturating_mul(1_000_000));
             self.set_alarm(stream.next_due, token, Alarm::Message);
         }
-        (self.settings.receive == Some(stream.received)).then_some(CallEnd::Enough)
+        let is_answered = stream.sends == Sends::Nothing && stream.unanswered.is_empty();
+        let is_enough = match self.settings.receive {
+            Some(receive) => stream.received == receive,
+            None => self.ends_when_answered() && is_answered,
+        };
+        is_enough.then_some(CallEnd::Enough)
     }
 }
 
@@ -292,7 +298,7 @@ impl CallStream {
         }
         match answered {
             Some(due) => note(&mut figures.latency, due),
-            None => figures.unmatched += u64::from(self.unanswered.is_by_key()),
+            None => figures.unmatched += u64::from(self.unanswered.by_key().is_some()),
         }
     }
 }
@@ -342,14 +348,17 @@ impl Engine<'_, '_, '_> {
 }
 
 impl MessageRecorder {
+    /// Counts the messages that have no response when their call ends or is retried.
+    pub(crate) fn count_unanswered(&mut self, stream: &CallStream) {
+        self.unanswered += stream.unanswered.by_key().unwrap_or(0);
+    }
+
     /// Counts how a measured call ended.
     pub(crate) fn count_call(&mut self, stream: &CallStream, pace: Pace, succeeded: bool) {
         let is_early = succeeded && stream.is_complete && stream.was_ended_early();
         self.ended_early += u64::from(is_early);
         if self.form == StreamForm::Bidirectional {
-            if stream.unanswered.is_by_key() {
-                self.unanswered += stream.unanswered.len() as u64;
-            }
+            self.count_unanswered(stream);
             match stream.pairing(pace, succeeded) {
                 Pairing::Paired => self.paired += 1,
                 Pairing::Unpaired => self.unpaired += 1,

@@ -9,6 +9,7 @@ use crate::engine::event_loop::LATE_BODY_REST_NS;
 use crate::engine::failure_kinds::{MESSAGE_TIMEOUT, NOTHING_IN_TIME};
 use crate::engine::ledger::CallEnd;
 use crate::engine::messages::Next;
+use crate::engine::outgoing::Key;
 use crate::error::LoadError;
 
 /// Maximum number of messages that a call sends in one turn of the loop, so that other calls take turns.
@@ -26,28 +27,19 @@ enum Attempt {
 }
 
 impl Engine<'_, '_, '_> {
-    /// Notes that a call was opened with its first message at `now`.
+    /// Notes that a call was opened with its first message, which has this key, at `now`.
     pub(in crate::engine) fn note_opened(
         &mut self,
         token: u64,
         exchange: Exchange,
-        body: &[u8],
+        key: Option<Key>,
         now: u64,
     ) {
         let call = self.ledger.calls.get(token);
-        let (Some(streams), Some(call)) = (&mut self.streams, call) else {
-            return;
-        };
-        match self.messages.request_key(body) {
-            Ok(key) => {
-                let stream = streams.opened(exchange, token, key, (call.due, now));
-                call.stream = Some(Box::new(stream));
-                self.ledger.recorder.message_sent(call.measured);
-            }
-            Err(error) => {
-                self.pool.cancel(call.connection, token);
-                self.end_call(token, now, Err((FailureKind::Encode, &error.0)));
-            }
+        if let (Some(streams), Some(call)) = (&mut self.streams, call) {
+            let stream = streams.opened(exchange, token, key, (call.due, now));
+            call.stream = Some(Box::new(stream));
+            self.ledger.recorder.message_sent(call.measured);
         }
     }
 
@@ -162,17 +154,21 @@ impl Engine<'_, '_, '_> {
         };
         let sent = if ends {
             stream.sends = Sends::Nothing;
+            if streams.ends_when_answered() {
+                if stream.unanswered.is_empty() {
+                    streams.set_alarm(now, token, Alarm::TimeOver);
+                }
+                return Attempt::Waits;
+            }
             open.client.end(exchange)
         } else {
             let number = call.number + stream.sent;
-            let body = self.messages.message(number, measured);
-            let body = body.and_then(|body| Ok((self.messages.request_key(&body)?, body)));
-            match body {
-                Ok((key, body)) => {
-                    stream.note_sent(streams, key, due, call_due);
-                    let last = stream.sends == Sends::Nothing && !streams.is_closed_by_receiving();
-                    open.client.send(exchange, &body, last)
-                }
+            let last = stream.is_next_last(streams) && !streams.is_closed_by_receiving();
+            match self.messages.message(number, measured) {
+                Ok((body, key)) => open
+                    .client
+                    .send(exchange, &body, last)
+                    .map(|()| stream.note_sent(streams, key, due, call_due)),
                 Err(error) => {
                     self.pool.cancel(index, token);
                     self.end_call(token, now, Err((FailureKind::Encode, &error.0)));
@@ -196,6 +192,8 @@ impl Engine<'_, '_, '_> {
 
     /// Ends a call whose time is over: its request if it is still sending, otherwise the call.
     fn end_time(&mut self, token: u64, now: u64) -> Result<(), LoadError> {
+        let streams = self.streams.as_ref();
+        let has_request_end = streams.is_none_or(|streams| !streams.ends_when_answered());
         let Some(call) = self.ledger.calls.get(token) else {
             return Ok(());
         };
@@ -212,7 +210,7 @@ impl Engine<'_, '_, '_> {
             .trial
             .streaming
             .is_some_and(|of| of.form.server_streams());
-        if stream.sends == Sends::Messages {
+        if stream.sends == Sends::Messages && has_request_end {
             stream.sends = Sends::End;
             self.make_ready(token);
         } else if has_begun && streams {

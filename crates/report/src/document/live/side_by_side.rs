@@ -63,6 +63,14 @@ pub(super) fn section(both: [&Called<'_>; 2]) -> Section {
         message("gap p50", &|messages| p50(&messages.gap)),
         message("message p50", &|messages| p50(&messages.latency)),
         message("message p99", &|messages| messages.latency.as_ref()?.p99_ns),
+        line("unmatched messages", &|figures| {
+            let unmatched = figures.messages.as_deref()?.unmatched;
+            Some(unmatched).filter(|n| *n > 0).map(units::count)
+        }),
+        line("without a response", &|figures| {
+            let unanswered = figures.messages.as_deref()?.unanswered;
+            Some(unanswered).filter(|n| *n > 0).map(units::count)
+        }),
         time("p50", &|times| Some(times.p50_ns)),
         time("p90", &|times| times.p90_ns),
         time("p99", &|times| times.p99_ns),
