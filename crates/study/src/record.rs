@@ -44,6 +44,13 @@ pub enum Record {
     Floor(FloorRecord),
     /// The events of a runtime during measured trials.
     Events(EventsRecord),
+    /// Processes that variants were to share could not be started, so each variant has its own in the whole run.
+    OwnProcesses {
+        /// The variants' indices in the plan.
+        variants: Vec<u32>,
+        /// Why the processes could not be started, on one line.
+        reason: String,
+    },
     /// An interrupted invocation begins again, and its records before this line are ignored: a block compares only
     /// what was measured within seconds, in the same processes.
     Restart {

@@ -60,6 +60,7 @@ impl Records for LoadRecords {
             Record::Invocation(_)
             | Record::Subjects(_)
             | Record::Events(_)
+            | Record::OwnProcesses { .. }
             | Record::Restart { .. } => {}
         }
         self.write(|writer| writer.append(record));

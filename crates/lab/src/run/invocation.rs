@@ -4,11 +4,12 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+use std::sync::atomic::Ordering;
 
 use rpcgauge_link::Network;
 use rpcgauge_study::link::NamedLink;
-use rpcgauge_study::plan::{TrialSpec, Variant};
-use rpcgauge_study::record::{Fault, TrialOutcome, TrialRecord};
+use rpcgauge_study::plan::{SharedProcesses, TrialSpec, Variant};
+use rpcgauge_study::record::{Fault, Record, TrialOutcome, TrialRecord};
 use rpcgauge_study::settings::{Placement, Transport};
 use rpcgauge_trial::Address;
 
@@ -16,6 +17,7 @@ use super::events::{Ended, EventSource};
 use super::instance::{Instance, Occasion, Started};
 use super::{Planned, Run};
 use crate::error::{TrialFailure, TrialResult};
+use crate::run::Event;
 use crate::subject::Subject;
 
 /// How often a variant's instance is restarted after one of its processes died: often enough to survive bad luck,
@@ -141,7 +143,7 @@ impl Invocation {
     }
 }
 
-impl Run<'_> {
+impl<'a> Run<'a> {
     /// Starts the instances of trials, unless they exist and all their processes are running. Variants that share
     /// processes are started and restarted together.
     pub(super) fn start_instances(&mut self, invocation: &mut Invocation, trials: &[Planned<'_>]) {
@@ -159,8 +161,7 @@ impl Run<'_> {
 
     /// Starts a variant and those that share its processes, whether or not they are measured now.
     fn start_variant(&mut self, invocation: &mut Invocation, (variant, placement): Key) {
-        let plan = self.plan;
-        let shared = plan.processes_of(variant);
+        let shared = self.processes_of(variant);
         let variants = shared.map_or(vec![variant], |shared| shared.variants.clone());
         // Removing dead instances releases their sockets and logs before the next ones start.
         let earlier = variants.iter().map(|of| {
@@ -198,17 +199,65 @@ impl Run<'_> {
         }
     }
 
+    /// The processes that a variant shares with others.
+    pub(super) fn processes_of(&self, variant: u32) -> Option<&'a SharedProcesses> {
+        let shared = self.plan.processes_of(variant);
+        shared.filter(|_| !self.apart.contains(&variant))
+    }
+
     /// Starts the processes of a variant and of those that share them, in the order of the variants.
     pub(super) fn start_processes(
         &mut self,
         occasion: Occasion,
         variant: u32,
     ) -> Vec<TrialResult<Started>> {
-        let plan = self.plan;
-        match plan.processes_of(variant) {
-            None => vec![self.new_instance(occasion, variant)],
-            Some(shared) => self.shared_instances(occasion, shared),
+        let Some(shared) = self.processes_of(variant) else {
+            return vec![self.new_instance(occasion, variant)];
+        };
+        let made = self.shared_instances(occasion, shared);
+        if let Some(Err(failure)) = made.first()
+            && made.iter().all(Result::is_err)
+            && !occasion.is_training
+            && !self.stop.load(Ordering::Relaxed)
+            && !self.together.contains(&variant)
+            && let Some(own) = self.start_apart(occasion, shared, failure)
+        {
+            return own;
         }
+        self.together.extend(&shared.variants);
+        made
+    }
+
+    /// Starts a process for each variant, because those that they were to share could not be started. `None` if that fails,
+    /// too. From then on, these variants have their own processes.
+    fn start_apart(
+        &mut self,
+        occasion: Occasion,
+        shared: &SharedProcesses,
+        failure: &TrialFailure,
+    ) -> Option<Vec<TrialResult<Started>>> {
+        let occasion = Occasion {
+            starts: occasion.starts + 1,
+            ..occasion
+        };
+        let variants = shared.variants.iter();
+        let own = variants.map(|variant| self.new_instance(occasion, *variant));
+        let own: Vec<TrialResult<Started>> = own.collect();
+        if own.iter().all(Result::is_err) {
+            return None;
+        }
+        let reason = format!("they could not be started in one: {}", failure.reason);
+        let names = shared.variants.iter();
+        let names = names.map(|variant| &*self.plan.variants[*variant as usize].name);
+        let names: Vec<&str> = names.collect();
+        let text = format!("{} have their own processes: {reason}", names.join(", "));
+        self.notify(&Event::Warning { text: &text });
+        self.apart.extend(&shared.variants);
+        self.separated.push(Record::OwnProcesses {
+            variants: shared.variants.clone(),
+            reason,
+        });
+        Some(own)
     }
 
     /// Where the answering half of a floor listens, and over which link. Starts the half when first needed.

@@ -206,6 +206,12 @@ struct Run<'a> {
     scratch: OnceCell<Scratch>,
     /// The first variant of processes whose training run succeeded.
     trained: BTreeSet<u32>,
+    /// Variants whose shared processes were started.
+    together: BTreeSet<u32>,
+    /// Variants that have their own processes, because those that they were to share could not be started.
+    apart: BTreeSet<u32>,
+    /// What is to be recorded about `apart`.
+    separated: Vec<Record>,
     /// The workloads needed so far.
     workloads: Vec<(WorkloadSpec, Workload)>,
     environment: Environment,
@@ -251,6 +257,9 @@ impl<'a> Run<'a> {
             networks: Networks::default(),
             scratch: OnceCell::new(),
             trained: BTreeSet::new(),
+            together: BTreeSet::new(),
+            apart: BTreeSet::new(),
+            separated: Vec::new(),
             workloads: Vec::new(),
             environment,
             provenance,

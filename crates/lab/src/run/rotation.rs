@@ -65,6 +65,9 @@ impl<'a> Run<'a> {
         };
         let began = Instant::now();
         self.start_instances(invocation, trials);
+        for record in std::mem::take(&mut self.separated) {
+            self.records.append(&record)?;
+        }
         for Planned { spec, variant, .. } in trials {
             let versions = invocation.versions(spec);
             self.keep_subjects(invocation, variant, versions)?;

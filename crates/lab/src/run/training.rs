@@ -31,7 +31,7 @@ impl Run<'_> {
         if !runtime.is_some_and(|runtime| runtime.aot_cache) {
             return Ok(());
         }
-        let shared = plan.processes_of(variant);
+        let shared = self.processes_of(variant);
         let first = shared.map_or(variant, |shared| shared.variants[0]);
         if self.trained.contains(&first) {
             return Ok(());

@@ -127,6 +127,8 @@ pub(crate) struct Left {
     pub(crate) floors: Vec<FloorRecord>,
     /// The events of runtimes.
     pub(crate) told: Vec<EventsRecord>,
+    /// Variants that did not share processes as planned, and why.
+    pub(crate) apart: Vec<(Vec<u32>, String)>,
     /// The observer's events, each in a few words.
     pub(crate) events: Vec<String>,
     pub(crate) logs: tempfile::TempDir,
@@ -169,12 +171,14 @@ pub(crate) fn run_until(
         .run(plan, &plan.trials, &mut records, &mut observer, stop)
         .unwrap();
     let (mut trials, mut floors, mut told) = (Vec::new(), Vec::new(), Vec::new());
+    let mut apart = Vec::new();
     for record in records {
         match record {
             Record::Invocation(_) | Record::Subjects(_) => {}
             Record::Trial(trial) => trials.push(*trial),
             Record::Floor(floor) => floors.push(floor),
             Record::Events(record) => told.push(record),
+            Record::OwnProcesses { variants, reason } => apart.push((variants, reason)),
             Record::Restart { invocation } => panic!("invocation {invocation} was restarted"),
         }
     }
@@ -183,6 +187,7 @@ pub(crate) fn run_until(
         trials,
         floors,
         told,
+        apart,
         events,
         logs,
     }

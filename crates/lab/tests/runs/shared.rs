@@ -121,6 +121,30 @@ fn a_process_that_says_too_few_parts_fails_the_trials_of_all() {
 }
 
 #[test]
+fn variants_whose_program_does_not_start_for_both_have_their_own_processes() {
+    let both = [Protocol::Grpc, Protocol::Rest].map(|protocol| calls(protocol, None));
+    let refusal = "{\"contract\":1,\"error\":\"cannot serve both\",\"fault\":\"user\"}";
+    let refuses = format!(
+        "read line; case \"$line\" in *parts*) echo '{refusal}';; *) (echo \"$line\"; cat) | '{}';; esac",
+        subject().display()
+    );
+    let left = run(&shared(both, true, false), Some(shell(&refuses)));
+    assert_eq!((left.summary.measured, left.summary.failed), (8, 0));
+    let [(variants, reason)] = &left.apart[..] else {
+        panic!("{:?}", left.apart);
+    };
+    assert_eq!(variants, &[0, 1]);
+    assert!(reason.contains("cannot serve both"), "{reason}");
+    let warned = |event: &&String| event.starts_with("warning: a, b have their own processes");
+    assert_eq!(
+        left.events.iter().filter(warned).count(),
+        1,
+        "{:?}",
+        left.events
+    );
+}
+
+#[test]
 fn a_part_that_is_wrong_fails_its_own_trials() {
     // The second part serves one item fewer than requested.
     let turning = format!(

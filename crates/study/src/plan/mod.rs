@@ -203,6 +203,27 @@ impl Plan {
         shared.find(|shared| shared.variants.contains(&variant))
     }
 
+    /// Gives variants that were to share processes their own, for this reason.
+    ///
+    /// # Errors
+    /// They do not share processes in the plan.
+    pub(crate) fn separate(&mut self, variants: &[u32], reason: &str) -> Result<(), String> {
+        let before = self.shared_processes.len();
+        self.shared_processes
+            .retain(|shared| shared.variants != variants);
+        if self.shared_processes.len() == before {
+            return Err(
+                "the variants with their own processes do not share any in the plan".to_owned(),
+            );
+        }
+        let names = variants.iter();
+        let names =
+            names.filter_map(|place| Some(self.variants.get(*place as usize)?.name.clone()));
+        self.own_processes
+            .extend(names.map(|name| (name, reason.to_owned())));
+        Ok(())
+    }
+
     /// The index of the variant of that name.
     pub fn place(&self, name: &str) -> Option<u32> {
         let place = self.variants.iter().position(|one| one.name == name)?;

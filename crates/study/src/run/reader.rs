@@ -140,6 +140,9 @@ impl Run {
                     events.check()?;
                     self.events.push(events);
                 }
+                Record::OwnProcesses { variants, reason } => {
+                    self.plan.separate(&variants, &reason)?;
+                }
                 Record::Restart { invocation } => {
                     self.forget(invocation, &mut done);
                     under.retain(|(of, ..)| *of != invocation);

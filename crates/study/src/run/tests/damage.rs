@@ -79,9 +79,9 @@ fn damage_in_the_middle_is_told_with_its_line() {
     scene.edit(names::TRIALS, |text| {
         text.replacen("\"record\":\"trial\"", "\"record\":\"trail\"", 1)
     });
-    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:2: unknown variant `trail`, expected one of `invocation`, `subjects`, `trial`, `floor`, `events`, `restart`; restore it from a copy, or run the study again");
+    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:2: unknown variant `trail`, expected one of `invocation`, `subjects`, `trial`, `floor`, `events`, `own-processes`, `restart`; restore it from a copy, or run the study again");
     scene.edit(names::TRIALS, |text| text.replacen("trail", "tr\\nail", 1));
-    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:2: unknown variant `tr ail`, expected one of `invocation`, `subjects`, `trial`, `floor`, `events`, `restart`; restore it from a copy, or run the study again");
+    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:2: unknown variant `tr ail`, expected one of `invocation`, `subjects`, `trial`, `floor`, `events`, `own-processes`, `restart`; restore it from a copy, or run the study again");
 }
 
 #[test]
@@ -125,6 +125,10 @@ fn records_that_do_not_belong_are_refused() {
         text.replacen("\"variant\":\"", "\"variant\":\"x", 1)
     });
     assert_snapshot!(scene.problem(), @r#"the run is damaged: run/trials.jsonl:2: trial 0 is of variant "xtcp", but of "tcp" in the plan; restore it from a copy, or run the study again"#);
+    let scene = Scene::new();
+    let own = r#"{"record":"own-processes","variants":[0,1],"reason":"one was refused"}"#;
+    scene.edit(names::TRIALS, |text| format!("{text}{own}\n"));
+    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:5: the variants with their own processes do not share any in the plan; restore it from a copy, or run the study again");
 }
 
 #[test]
