@@ -8,6 +8,7 @@ pub mod grpc;
 pub mod hpack;
 pub mod http1;
 pub mod http2;
+pub mod locust;
 pub mod meter;
 pub mod records;
 pub mod reflection;
@@ -21,6 +22,7 @@ pub use grpc::{grpc_answer, grpc_text};
 pub use hpack::{hpack_decode, hpack_encode};
 pub use http1::{http1, http1_head};
 pub use http2::http2;
+pub use locust::locust;
 pub use records::records;
 pub use reflection::reflection;
 pub use text::text;
@@ -30,7 +32,7 @@ pub use websocket::websocket;
 pub type Target = fn(&[u8]);
 
 /// Every target, by the name of its binary and of its folders.
-pub const TARGETS: [(&str, Target); 16] = [
+pub const TARGETS: [(&str, Target); 17] = [
     ("decode_cbor", decode_cbor),
     ("decode_json", decode_json),
     ("decode_msgpack", decode_msgpack),
@@ -43,6 +45,7 @@ pub const TARGETS: [(&str, Target); 16] = [
     ("http1", http1),
     ("http1_head", http1_head),
     ("http2", http2),
+    ("locust", locust),
     ("records", records),
     ("reflection", reflection),
     ("text", text),

@@ -31,6 +31,12 @@ pub enum LocustError {
          will lack the calls of this worker; install the package and rpcgauge in the same version"
     )]
     Format(u64),
+    /// A message of the master cannot be read.
+    #[error(
+        "the Locust master at {0} sent a message that this rpcgauge cannot read; it ignores such messages, so check the \
+         numbers of users (it is tested with Locust 2.47)"
+    )]
+    Unreadable(String),
     /// The thread of the connection could not be started.
     #[error("the connection to the Locust master failed: {0}")]
     Thread(String),

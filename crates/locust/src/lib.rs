@@ -17,3 +17,8 @@ mod worker;
 pub use error::LocustError;
 pub use report::{Calls, CollectedRun, Figures, Report};
 pub use worker::{Command, Master, Worker};
+
+/// Whether these bytes are a message of a master. For fuzzing.
+pub fn is_of_master(bytes: &[u8]) -> bool {
+    message::FromMaster::parse(bytes).is_some()
+}

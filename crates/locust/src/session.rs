@@ -72,6 +72,8 @@ pub(crate) struct Session {
     waiting: Option<Discriminant<LocustError>>,
     /// Whether the program still ends a load that the master does not know.
     is_unknown: bool,
+    /// Whether the master has sent a message that cannot be read.
+    has_ignored: bool,
     /// Messages to send once the master has acknowledged the worker.
     outbox: VecDeque<Vec<u8>>,
     cpu: CpuMeter,
@@ -106,6 +108,7 @@ impl Session {
             is_joined: false,
             waiting: None,
             is_unknown: false,
+            has_ignored: false,
             outbox: VecDeque::new(),
             cpu: CpuMeter::start(),
         }
@@ -181,8 +184,10 @@ impl Session {
                 received = receiver.recv() => match received {
                     Ok(message) => {
                         let frames = message.into_vec();
-                        let read = frames.last().and_then(|frame| FromMaster::parse(frame));
-                        read.map_or(Next::Continue, |message| self.receive(message))
+                        match frames.last().and_then(|frame| FromMaster::parse(frame)) {
+                            Some(message) => self.receive(message),
+                            None => self.ignore(),
+                        }
                     }
                     Err(_) => {
                         sleep(HEARTBEAT).await;
@@ -226,6 +231,15 @@ impl Session {
         } else {
             Next::Continue
         }
+    }
+
+    /// Tells of a message that cannot be read, once.
+    fn ignore(&mut self) -> Next {
+        if !std::mem::replace(&mut self.has_ignored, true) {
+            let error = LocustError::Unreadable(self.master.to_string());
+            self.tell(Command::Ignored(error));
+        }
+        Next::Continue
     }
 
     fn receive(&mut self, message: FromMaster) -> Next {
@@ -423,6 +437,7 @@ mod tests {
     use std::thread;
 
     use tokio::sync::mpsc::unbounded_channel;
+    use zeromq::{Endpoint, RouterSocket, ZmqMessage};
 
     use super::*;
 
@@ -459,6 +474,40 @@ mod tests {
         let no_answer = LocustError::NoAnswer(address.clone());
         assert_eq!(told(&address), [Command::Ended(no_answer)]);
         server.join().unwrap();
+    }
+
+    #[test]
+    fn a_message_that_cannot_be_read_is_told_once() {
+        let (commands, told) = mpsc::channel();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let address = runtime.block_on(async {
+            let mut master = RouterSocket::new();
+            let Endpoint::Tcp(_, port) = master.bind("tcp://127.0.0.1:0").await.unwrap() else {
+                panic!("it is not TCP");
+            };
+            let address = format!("127.0.0.1:{port}");
+            let (orders, to_session) = unbounded_channel();
+            let of = address.parse().unwrap();
+            let session = Session::new(&of, "w1", None, LOST, commands);
+            let master = async {
+                let ready = master.recv().await.unwrap();
+                for _ in 0..2 {
+                    let mut message = ZmqMessage::from(ready.get(0).unwrap().clone());
+                    message.push_back("nonsense".into());
+                    master.send(message).await.unwrap();
+                }
+                sleep(Duration::from_millis(200)).await;
+                orders.send(Order::Leave).unwrap();
+            };
+            tokio::join!(session.run(to_session), master);
+            address
+        });
+        let told: Vec<Command> = told.iter().collect();
+        let unreadable = LocustError::Unreadable(address);
+        assert_eq!(told, [Command::Ignored(unreadable)]);
     }
 
     #[test]

@@ -50,6 +50,8 @@ pub enum Command {
     Collect(CollectedRun),
     /// It cannot collect them, for this reason.
     CannotCollect(LocustError),
+    /// The master sent a message that cannot be read. Only the first one is reported.
+    Ignored(LocustError),
     /// The load should end, and the master waits for its last [`Figures`].
     EndLoad,
     /// The load should end. [`Worker::stopped`] answers after its last report.

@@ -206,6 +206,7 @@ impl Users<'_> {
                     self.collected = None;
                     note(&error.to_string());
                 }
+                Ok(Command::Ignored(error)) => note(&error.to_string()),
                 Ok(Command::EndLoad) => self.end_load(true),
                 Ok(Command::Waiting(error)) => self.say(&format!("waiting: {error}")),
                 Ok(Command::Users(users)) => self.set(users)?,
