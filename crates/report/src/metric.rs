@@ -63,8 +63,8 @@ pub(crate) enum Kind {
     Bytes([&'static str; 2]),
     /// CPU time per call, ns, with the words for less and more.
     Cpu([&'static str; 2]),
-    /// Memory of a process, bytes.
-    Memory,
+    /// Memory of a process, bytes. The texts are for less and more of it.
+    Memory([&'static str; 2]),
 }
 
 /// All metrics, in the order of the CSV columns. New metrics must be added at the end.
@@ -222,7 +222,7 @@ static TABLE: [Row; Metric::NAMES.len()] = [
     Row {
         metric: Metric::ServerMemory,
         name: "server memory",
-        kind: Kind::Memory,
+        kind: Kind::Memory(["less server memory", "more server memory"]),
         verb: "takes",
         phrase: "of server memory (peak)",
         of_trial: |trial| Some(trial.measured.memory.server_peak? as f64),
@@ -281,6 +281,23 @@ static TABLE: [Row; Metric::NAMES.len()] = [
             let messages = cell.messages.as_deref().map_or(calls, streamed);
             let per_call = cell.cpu.both_ns()?;
             (messages > 0).then(|| per_call * calls as f64 / messages as f64)
+        },
+    },
+    Row {
+        metric: Metric::ClientMemory,
+        name: "client memory",
+        kind: Kind::Memory(["less client memory", "more client memory"]),
+        verb: "takes",
+        phrase: "of client memory (peak)",
+        // rpcgauge's own client has no start, and its memory holds the figures of the run.
+        of_trial: |trial| {
+            let measured = trial.measured;
+            let _ = measured.startup.client_ns?;
+            Some(measured.memory.client_peak as f64)
+        },
+        of_cell: |cell| {
+            let _ = cell.startup.client_ns.filter(|_| !cell.shared_process)?;
+            Some(cell.memory.client_peak as f64)
         },
     },
 ];
@@ -363,7 +380,7 @@ pub(crate) fn resolution(metric: Metric, cell: &Figures) -> f64 {
         // Each recorded value stands for all values up to half a step around it.
         (Kind::Mean { .. }, Some(_)) => RESOLUTION / 2.0,
         (Kind::Quantile(_) | Kind::Mean { .. }, _) => 0.0,
-        (Kind::Goodput | Kind::Bytes(_) | Kind::Cpu(_) | Kind::Memory, _) => 0.0,
+        (Kind::Goodput | Kind::Bytes(_) | Kind::Cpu(_) | Kind::Memory(_), _) => 0.0,
     }
 }
 
@@ -380,7 +397,7 @@ pub(crate) fn better(metric: Metric) -> Better {
 pub(crate) fn is_counted(metric: Metric) -> bool {
     match row(metric).kind {
         Kind::Bytes(_) => true,
-        Kind::Quantile(_) | Kind::Mean { .. } | Kind::Goodput | Kind::Cpu(_) | Kind::Memory => {
+        Kind::Quantile(_) | Kind::Mean { .. } | Kind::Goodput | Kind::Cpu(_) | Kind::Memory(_) => {
             false
         }
     }
@@ -389,7 +406,7 @@ pub(crate) fn is_counted(metric: Metric) -> bool {
 /// Whether a metric depends on the speed of the machine.
 pub(crate) fn depends_on_speed(metric: Metric) -> bool {
     match row(metric).kind {
-        Kind::Bytes(_) | Kind::Memory => false,
+        Kind::Bytes(_) | Kind::Memory(_) => false,
         Kind::Quantile(_) | Kind::Mean { .. } | Kind::Goodput | Kind::Cpu(_) => true,
     }
 }
@@ -401,7 +418,7 @@ pub(crate) fn is_latency(metric: Metric) -> bool {
         Kind::Mean { is_latency } => {
             is_latency || matches!(metric, Metric::FirstMessage | Metric::MessageLatency)
         }
-        Kind::Goodput | Kind::Bytes(_) | Kind::Cpu(_) | Kind::Memory => false,
+        Kind::Goodput | Kind::Bytes(_) | Kind::Cpu(_) | Kind::Memory(_) => false,
     }
 }
 
@@ -445,8 +462,7 @@ impl Row {
                 ["more messages per second", "fewer messages per second"]
             }
             Kind::Goodput => ["more calls per second", "fewer calls per second"],
-            Kind::Bytes(words) | Kind::Cpu(words) => words,
-            Kind::Memory => ["less server memory", "more server memory"],
+            Kind::Bytes(words) | Kind::Cpu(words) | Kind::Memory(words) => words,
         }
     }
 
@@ -456,7 +472,7 @@ impl Row {
             Kind::Quantile(_) | Kind::Mean { .. } => ["faster", "slower"],
             Kind::Goodput => ["higher", "lower"],
             Kind::Bytes(_) => ["smaller", "larger"],
-            Kind::Cpu(_) | Kind::Memory => ["less", "more"],
+            Kind::Cpu(_) | Kind::Memory(_) => ["less", "more"],
         }
     }
 
@@ -464,7 +480,7 @@ impl Row {
     pub(crate) fn value(&self, value: f64) -> String {
         match self.kind {
             Kind::Goodput => units::number(value),
-            Kind::Bytes(_) | Kind::Memory => units::size(value),
+            Kind::Bytes(_) | Kind::Memory(_) => units::size(value),
             Kind::Quantile(_) | Kind::Mean { .. } | Kind::Cpu(_) => units::time(value),
         }
     }
@@ -473,7 +489,7 @@ impl Row {
     pub(crate) fn round_value(&self, value: f64) -> String {
         match self.kind {
             Kind::Goodput => units::about(value),
-            Kind::Bytes(_) | Kind::Memory => units::round_size(value),
+            Kind::Bytes(_) | Kind::Memory(_) => units::round_size(value),
             Kind::Quantile(_) | Kind::Mean { .. } | Kind::Cpu(_) => units::round_time(value),
         }
     }
@@ -483,7 +499,7 @@ impl Row {
         match self.kind {
             Kind::Goodput => "_per_s",
             Kind::Bytes(_) => "",
-            Kind::Memory => "_bytes",
+            Kind::Memory(_) => "_bytes",
             Kind::Quantile(_) | Kind::Mean { .. } | Kind::Cpu(_) => "_ns",
         }
     }

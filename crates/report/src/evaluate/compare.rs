@@ -250,8 +250,13 @@ impl<'a> Blocks<'a> {
         let resolutions = resolutions.map(|figures| metric::resolution(metric, figures));
         let resolution = resolutions.fold(0.0, f64::max);
         // The memory of one process is not divided between its variants.
-        let is_one_server = self.plan.shared_roles(of, against).contains(&Role::Server);
-        let has_figures = metric != Metric::ServerMemory || !is_one_server;
+        let process = match metric {
+            Metric::ServerMemory => Some(Role::Server),
+            Metric::ClientMemory => Some(Role::Client),
+            _ => None,
+        };
+        let shared = self.plan.shared_roles(of, against);
+        let has_figures = process.is_none_or(|role| !shared.contains(&role));
         for ((_, invocation, block), first, second) in self.blocks(of, against, placement) {
             counts.planned += 1;
             let (Some(of), Some(against)) = (self.rows.get(&first), self.rows.get(&second)) else {

@@ -35,7 +35,7 @@ impl FloorBeside {
         match metric::row(metric).kind {
             Kind::Goodput => Some(1e9 / self.round_trip_ns),
             Kind::Cpu(_) => self.client_cpu_ns,
-            Kind::Bytes(_) | Kind::Memory => None,
+            Kind::Bytes(_) | Kind::Memory(_) => None,
             Kind::Quantile(_) | Kind::Mean { .. } => Some(self.round_trip_ns),
         }
     }

@@ -72,7 +72,7 @@ fn reach(metric: Metric, figures: &Figures, share: f64) -> Option<[f64; 2]> {
         // They may have used all the CPU time, or none.
         Kind::Cpu(_) => return Some([f64::NEG_INFINITY, more.ln_1p()]),
         // Memory is not divided by calls.
-        Kind::Memory => return Some([0.0, 0.0]),
+        Kind::Memory(_) => return Some([0.0, 0.0]),
         // Had they succeeded, they might have taken as long as they took to fail, or no time at all.
         Kind::Goodput => {
             let time = |times: &Option<Distribution>| {

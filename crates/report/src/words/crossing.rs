@@ -53,7 +53,7 @@ pub(crate) fn found(
         is_better: match row(crossing.metric).kind {
             Kind::Quantile(_) | Kind::Mean { .. } => format!("is {better}"),
             Kind::Bytes(_) if !better.contains(' ') => format!("is {better}"),
-            Kind::Bytes(_) | Kind::Cpu(_) | Kind::Goodput | Kind::Memory => {
+            Kind::Bytes(_) | Kind::Cpu(_) | Kind::Goodput | Kind::Memory(_) => {
                 format!("has {better}")
             }
         },

@@ -48,6 +48,8 @@ pub enum Metric {
     MessageLatency,
     /// CPU time of client and server, ns per message of the streaming side. Of a unary call, it is that per call.
     MessageCpu,
+    /// Peak resident memory of the process of a stack's client, bytes. Variants in one process have no figure.
+    ClientMemory,
 }
 
 /// Which calls or operations have a figure for a metric.
@@ -85,6 +87,7 @@ words! { Metric, "metric":
     "first-message" => FirstMessage,
     "message-latency" => MessageLatency,
     "message-cpu" => MessageCpu,
+    "client-memory" => ClientMemory,
 }
 
 impl Metric {
@@ -110,6 +113,7 @@ impl Metric {
             Self::FirstMessage => (Has::Calls, "Does the first message arrive sooner"),
             Self::MessageLatency => (Has::Calls, "Is a message responded to faster"),
             Self::MessageCpu => (Has::Calls, "Do client and server use less CPU per message"),
+            Self::ClientMemory => (Has::Calls, "Does the client use less memory"),
         }
     }
 

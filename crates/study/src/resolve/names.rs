@@ -214,6 +214,14 @@ impl<'v> Names<'v> {
                         "is measured inside the server, and \"{name}\" is a live service; use another metric"
                     )
                 }
+                Target::Call(_) | Target::Live(_)
+                    if metric == Metric::ClientMemory && !settings.target.has_client() =>
+                {
+                    format!(
+                        "is about a stack's client, and \"{name}\" is called by rpcgauge's own, whose memory holds the \
+                         figures of the run; give it a client, or use another metric"
+                    )
+                }
                 Target::Live(_) if metric.needs_cold_calls() => does_not_time_them(),
                 Target::Call(call) if call.cold_calls == 0 && metric.needs_cold_calls() => {
                     does_not_time_them()

@@ -318,6 +318,11 @@ impl Target {
         }
     }
 
+    /// Whether the client of a stack makes the calls.
+    pub(crate) fn has_client(&self) -> bool {
+        matches!(self, Self::Call(call) if call.client.is_some())
+    }
+
     /// The settings of the stacks' runtimes; `None` for a live service.
     pub fn runtime(&self) -> Option<&Runtime> {
         match self {
