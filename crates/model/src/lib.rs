@@ -16,7 +16,7 @@ mod transfer;
 
 use std::time::Duration;
 
-use rpcgauge_trial::{Congestion, DEFAULT_MTU, Direction, IP_AND_TCP, Link, LinkRate};
+use rpcgauge_trial::{Congestion, DEFAULT_MTU, Direction, IP_AND_TCP, Link, LinkRate, Queue};
 
 use self::transfer::{Path, Transfer};
 
@@ -91,6 +91,23 @@ impl Network {
             down: path(&link.down, link.mtu)?,
             initial_window: link.initial_window.unwrap_or(INITIAL_WINDOW),
         })
+    }
+
+    /// A network with the same rate and delay in both directions, whose queues hold everything.
+    pub fn unqueued(bits_per_second: u64, delay_ns: u64) -> Self {
+        let path = Path {
+            bits_per_second: Some(bits_per_second),
+            delay_ns,
+            segment: u64::from(DEFAULT_MTU) - IP_AND_TCP,
+            headers: IP_AND_TCP,
+            framing: 0,
+            queue: Queue::Time(u64::MAX),
+        };
+        Self {
+            up: path.clone(),
+            down: path,
+            initial_window: INITIAL_WINDOW,
+        }
     }
 
     /// The rate of responses, bit/s; `None` for no limit.

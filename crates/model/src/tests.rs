@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use rpcgauge_trial::{DEFAULT_MTU, Loss, Queue};
+use rpcgauge_trial::Loss;
 
 use super::*;
 
@@ -55,6 +55,16 @@ fn slow_start_takes_as_long_as_the_kernels() {
             error.abs() < 0.005,
             "{bytes} bytes: {modelled} ms, and {ms} were measured"
         );
+    }
+}
+
+#[test]
+fn a_network_without_queues_is_like_a_link_whose_queues_suffice() {
+    let (rate, delay_ns) = (10_000_000, 5 * MS);
+    let network = Network::unqueued(rate, delay_ns);
+    for connection in [Connection::Kept, Connection::New { tls: true }] {
+        let call = call(&link(rate, delay_ns), connection, 500, 200_000);
+        assert_eq!(network.call(connection, 500, 200_000), call);
     }
 }
 

@@ -12,6 +12,7 @@ mod figures;
 mod groups;
 mod links;
 mod live;
+mod maps;
 mod messages;
 mod networks;
 mod parts;
@@ -286,6 +287,7 @@ impl Document {
         let is_single_load = findings.live().count() == 1;
         let mut sections = decision::sections(findings);
         sections.extend(networks::sections(findings));
+        sections.extend(maps::sections(findings));
         sections.extend(live::listings(findings));
         sections.push(live::objectives(findings));
         if !is_single_load {

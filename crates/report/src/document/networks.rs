@@ -73,7 +73,7 @@ const HOW_TO_READ: &str = "computed from the median over loopback and the bytes 
     connection that has carried such calls before, without losses. –: more bytes than the network's queue holds, which the \
     model leaves out";
 
-const NEW_CONNECTION: &str = "TCP's handshake, that of TLS if calls use it, and slow start; without the CPU time of opening a \
+pub(super) const NEW_CONNECTION: &str = "TCP's handshake, that of TLS if calls use it, and slow start; without the CPU time of opening a \
     connection";
 
 /// A note if the clients of stacks made the calls.
@@ -95,7 +95,7 @@ fn legend(decision: &Decision) -> String {
         format!(
             "{}: {}, round trip {}",
             network.name,
-            rate(network),
+            rate(network.bits_per_second),
             round_trip(network)
         )
     });
@@ -107,8 +107,8 @@ fn round_trip(network: &NetworkFindings) -> String {
     units::round_time(network.round_trip_ns as f64)
 }
 
-fn rate(network: &NetworkFindings) -> String {
-    let mbit = network.bits_per_second / 1_000_000;
+pub(super) fn rate(bits_per_second: u64) -> String {
+    let mbit = bits_per_second / 1_000_000;
     if mbit < 1_000 {
         format!("{mbit} Mbit/s")
     } else {
@@ -141,7 +141,8 @@ mod tests {
         let findings = crate::fixture::findings(&crate::fixture::two(2.0).build());
         let mut decision = findings.decisions[0].clone();
         assert_eq!(decision.networks.len(), 4);
-        let texts: Vec<String> = decision.networks.iter().map(rate).collect();
+        let texts = decision.networks.iter();
+        let texts: Vec<String> = texts.map(|network| rate(network.bits_per_second)).collect();
         assert_eq!(texts, ["10 Gbit/s", "1 Gbit/s", "100 Mbit/s", "20 Mbit/s"]);
         decision.pays_below = vec![PaysBelow {
             variant: "gzip".to_owned(),

@@ -16,6 +16,7 @@ mod compare;
 mod decision;
 mod heat_map;
 mod link;
+mod map;
 mod network;
 mod objective;
 mod parts;
@@ -123,7 +124,11 @@ impl Findings {
             .filter(|pair| !ramp::is_by_step(plan, pair));
         let comparisons = whole.map(|pair| blocks.comparison(pair));
         let comparisons = comparisons.collect::<Result<Vec<_>, _>>()?;
-        let sweeps = sweep::sweeps(plan, &blocks, &comparisons);
+        let mut sweeps = sweep::sweeps(plan, &blocks, &comparisons);
+        let decisions = decision::decisions(plan, &blocks, &variants);
+        for sweep in &mut sweeps {
+            sweep.map = map::map(plan, &variants, &decisions, sweep);
+        }
         let claims = plan.claims.iter();
         let claims = claims.map(|claim| claim::check(plan, claim, &blocks));
         let claims = claims.collect::<Result<Vec<_>, _>>()?;
@@ -136,7 +141,7 @@ impl Findings {
             environment: environment.cloned(),
             cautions: caution::of_run(environment, &variants),
             warnings: environment.map(warnings).unwrap_or_default(),
-            decisions: decision::decisions(plan, &blocks, &variants),
+            decisions,
             comparisons,
             ramps: ramp::comparisons(plan, &all)?,
             sweeps,

@@ -62,16 +62,28 @@ impl<'f> Computable<'f> {
         .filter(|_| follows && is_bounded)
     }
 
-    fn times(&self, network: &Network) -> ComputedTimes {
+    /// Whether its bytes are all that are on the connection, and not only bodies.
+    pub(super) fn counts_headers(&self) -> bool {
+        self.counts_headers
+    }
+
+    /// A new connection for such calls.
+    pub(super) fn new_connection(&self) -> Connection {
+        Connection::New { tls: self.tls }
+    }
+
+    /// The median time of a call over a network, ns; `None` if its bytes do not fit into the network's queue.
+    pub(super) fn time(&self, network: &Network, connection: Connection) -> Option<f64> {
         let [request, response] = self.bytes;
-        let time = |connection| {
-            let added = network.call(connection, request, response);
-            (!added.overflows).then_some(self.latency + added.time.as_nanos() as f64)
-        };
+        let added = network.call(connection, request, response);
+        (!added.overflows).then_some(self.latency + added.time.as_nanos() as f64)
+    }
+
+    fn times(&self, network: &Network) -> ComputedTimes {
         ComputedTimes {
             variant: self.name.to_owned(),
-            kept_ns: time(Connection::Kept),
-            new_ns: time(Connection::New { tls: self.tls }),
+            kept_ns: self.time(network, Connection::Kept),
+            new_ns: self.time(network, self.new_connection()),
         }
     }
 
@@ -113,11 +125,10 @@ pub(super) fn networks(variants: &[Computable<'_>]) -> Vec<NetworkFindings> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn computable(name: &str, latency: f64, response: u64) -> Computable<'_> {
-        Computable {
+impl<'f> Computable<'f> {
+    /// A variant with requests of 100 bytes.
+    pub(super) fn of(name: &'f str, latency: f64, response: u64) -> Self {
+        Self {
             name,
             tls: false,
             latency,
@@ -125,10 +136,18 @@ mod tests {
             counts_headers: true,
         }
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
 
     #[test]
     fn every_network_can_be_computed() {
-        let networks = networks(&[computable("a", 1e5, 1_000), computable("b", 1e5, 1_000_000)]);
+        let networks = networks(&[
+            Computable::of("a", 1e5, 1_000),
+            Computable::of("b", 1e5, 1_000_000),
+        ]);
         assert_eq!(networks.len(), NETWORKS.len());
         let far = &networks[3];
         assert_eq!(
@@ -146,8 +165,8 @@ mod tests {
 
     #[test]
     fn fewer_bytes_pay_below_the_rate_that_makes_up_for_the_time() {
-        let plain = computable("plain", 1e6, 14_480);
-        let gzip = computable("gzip", 2e6, 2_896);
+        let plain = Computable::of("plain", 1e6, 14_480);
+        let gzip = Computable::of("gzip", 2e6, 2_896);
         let estimate = |ratio, interval| Estimate {
             ratio,
             interval,

@@ -172,6 +172,7 @@ impl<'a> Draft<'a> {
             sized_by: self.series[0][0].by,
             series: series.collect(),
             crossings: self.crossings,
+            map: None,
         }
     }
 }

@@ -127,7 +127,8 @@ pub struct MessageFindings {
     /// Calls that the server ended before all messages were sent.
     pub ended_early: u64,
     /// Bidirectional calls that received one message for each that they sent. Of calls that ended early, this is known
-    /// only if they wait for each response.
+    /// only if they wait for each response. If responses are paired with messages by a value, calls with a response to at
+    /// least one message.
     pub paired: u64,
     /// Bidirectional calls that did not.
     pub unpaired: u64,

@@ -9,6 +9,7 @@ pub mod decision;
 pub mod describe;
 mod figures;
 mod link;
+pub mod map;
 pub mod network;
 pub mod objective;
 pub mod processes;

@@ -8,6 +8,7 @@ use rpcgauge_study::plan::Metric;
 use rpcgauge_study::settings::Placement;
 use serde::Serialize;
 
+use super::map::MapFindings;
 use super::verdict::Outcome;
 
 /// Variants of one group of a study that exchange the same message in several sizes.
@@ -20,6 +21,10 @@ pub struct Sweep {
     pub series: Vec<Series>,
     /// Pairs of the series, compared at several sizes.
     pub crossings: Vec<Crossing>,
+    /// Which series to use over other networks; absent unless two series made unary calls over TCP on loopback, one at a
+    /// time over connections that are kept, at two sizes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub map: Option<MapFindings>,
 }
 
 /// One way to call, at its sizes.
