@@ -206,7 +206,8 @@ struct Run<'a> {
     scratch: OnceCell<Scratch>,
     /// The first variant of processes whose training run succeeded.
     trained: BTreeSet<u32>,
-    /// Variants whose shared processes were started.
+    /// Variants whose shared processes were tried before; in a resumed run, all that share any. What was measured in them
+    /// cannot be compared with processes of their own.
     together: BTreeSet<u32>,
     /// Variants that have their own processes, because those that they were to share could not be started.
     apart: BTreeSet<u32>,
@@ -257,7 +258,12 @@ impl<'a> Run<'a> {
             networks: Networks::default(),
             scratch: OnceCell::new(),
             trained: BTreeSet::new(),
-            together: BTreeSet::new(),
+            together: if options.earlier.is_some() {
+                let shared = plan.shared_processes.iter();
+                shared.flat_map(|shared| shared.variants.clone()).collect()
+            } else {
+                BTreeSet::new()
+            },
             apart: BTreeSet::new(),
             separated: Vec::new(),
             workloads: Vec::new(),
