@@ -80,6 +80,7 @@ pub(crate) fn prepare(study: &Resolved) -> Result<Vec<Prepared<'_>>, Failure> {
         };
         Some((variant, &**live, services.get(&variant.name)?))
     });
+    let is_one = called.clone().count() == 1;
     // Variants with the same messages share one source.
     let mut read: Vec<(SourceKey<'_>, Source)> = Vec::new();
     let prepared = called.map(|(variant, live, inputs)| {
@@ -92,7 +93,8 @@ pub(crate) fn prepare(study: &Resolved) -> Result<Vec<Prepared<'_>>, Failure> {
             .map(|(((seed, service), name), inputs)| {
                 let of_call = |said: String| match name {
                     Some(name) => format!("call \"{name}\": {said}"),
-                    None => said,
+                    None if is_one => said,
+                    None => format!("{}: {said}", variant.name),
                 };
                 let data = shared_source(&mut read, &service, inputs, seed);
                 let mut data = data.map_err(|failure| failure.with(of_call))?;
@@ -227,7 +229,9 @@ impl PreparedCall<'_> {
             LiveWire::Grpc | LiveWire::Http(_) => method.as_ref().and_then(form),
         };
         let name = method.as_ref().map(|method| &*method.name);
-        let streaming = options.streaming(form, name).map_err(Failure::input)?;
+        let rows = self.data.as_ref().and_then(|source| source.data.rows());
+        let streaming = options.streaming(form, name, rows);
+        let streaming = streaming.map_err(Failure::input)?;
         Ok(LiveInputs {
             streaming,
             texts: self.data.as_ref().map(|source| Texts {

@@ -12,7 +12,7 @@ pub use live::{
     AtEnd, LbStrategy, LiveService, Messages, MixCall, RowsSource, StartCommand, TemplateSource,
     TlsChoice,
 };
-pub use stream::StreamOptions;
+pub use stream::{AllRows, MessageCount, StreamOptions};
 pub use target::{CallOptions, CodecWork, LiveCall, SubjectCall, Target};
 pub use wire::{LiveWire, Wire};
 

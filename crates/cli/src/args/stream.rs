@@ -2,6 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use rpcgauge_study::pair_by::PairBy;
+use rpcgauge_study::settings::MessageCount;
 use rpcgauge_trial::StreamForm;
 
 use super::load::parse_rate;
@@ -13,9 +14,10 @@ pub(crate) struct StreamArgs {
     /// How a call streams [default: as the .proto file or server reflection says]
     #[arg(long, value_enum, value_name = "FORM", help_heading = heading::STREAMS)]
     pub(crate) stream: Option<Stream>,
-    /// Messages that the client sends in each call, each the next row [default: 1; with --call-time, as many as fit]
-    #[arg(long, value_name = "N", value_parser = whole(), help_heading = heading::STREAMS)]
-    pub(crate) messages: Option<u64>,
+    /// Messages that the client sends in each call, each the next row; "rows" sends all rows in each [default: 1; with
+    /// --call-time, as many as fit]
+    #[arg(long, value_name = "N|rows", help_heading = heading::STREAMS)]
+    pub(crate) messages: Option<MessageCount>,
     /// Messages per second that the client sends in each call [default: as fast as the connection accepts them]
     #[arg(long, value_name = "R", value_parser = parse_rate, help_heading = heading::STREAMS)]
     pub(crate) message_rate: Option<f64>,

@@ -6,7 +6,8 @@ use rpcgauge_trial::MAX_IN_FLIGHT;
 
 use super::load::parse_rate;
 use super::{
-    DataArgs, DeadlineArgs, LimitArgs, NamedTarget, SchemaArgs, ServiceArgs, TlsArgs, heading,
+    DataArgs, DeadlineArgs, LimitArgs, NamedTarget, SchemaArgs, ServiceArgs, StreamArgs, TlsArgs,
+    heading,
 };
 
 /// `rpcgauge worker`.
@@ -45,6 +46,8 @@ pub(crate) struct WorkerArgs {
     pub(crate) schema: SchemaArgs,
     #[command(flatten)]
     pub(crate) data: DataArgs,
+    #[command(flatten)]
+    pub(crate) stream: StreamArgs,
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
     /// Print only errors

@@ -6,7 +6,7 @@ use std::num::NonZero;
 use rpcgauge_lab::Stacks;
 use rpcgauge_report::Allowed;
 use rpcgauge_study::ramp::format_ramp;
-use rpcgauge_study::settings::CallOptions;
+use rpcgauge_study::settings::{CallOptions, MessageCount};
 use rpcgauge_study::url::Url;
 use rpcgauge_study::words::format_time;
 
@@ -224,7 +224,7 @@ pub(super) fn write_data(text: &mut StudyText, data: &DataArgs) -> Result<(), Fa
 }
 
 /// Writes how messages are exchanged.
-fn write_stream(text: &mut StudyText, stream: &StreamArgs) {
+pub(super) fn write_stream(text: &mut StudyText, stream: &StreamArgs) {
     let times = [
         ("think-time", stream.think_time),
         ("call-time", stream.call_time),
@@ -233,7 +233,13 @@ fn write_stream(text: &mut StudyText, stream: &StreamArgs) {
     let times = times.map(|(key, ms)| (key, ms.map(|ms| format_time(ms).into())));
     let others = [
         ("form", stream.stream.map(|form| form.as_str().into())),
-        ("messages", stream.messages.map(|n| number(n).into())),
+        (
+            "messages",
+            stream.messages.map(|count| match count {
+                MessageCount::Number(messages) => number(messages).into(),
+                MessageCount::Rows(_) => "rows".into(),
+            }),
+        ),
         ("message-rate", stream.message_rate.map(Into::into)),
         ("in-turn", stream.in_turn.then_some(true.into())),
         ("receive", stream.receive.map(|n| number(n).into())),

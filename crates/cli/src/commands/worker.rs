@@ -19,7 +19,7 @@ use rpcgauge_trial::{Arrivals, MAX_IN_FLIGHT, Schedule, Stop};
 use self::collect::{Collection, Described};
 use self::load::{Load, LoadSettings};
 use super::load::{self as load_command, header_variables};
-use super::load::{write_data, write_deadline, write_service, write_wire};
+use super::load::{write_data, write_deadline, write_service, write_stream, write_wire};
 use crate::args::WorkerArgs;
 use crate::exit::{Failure, Outcome, note};
 use crate::inputs::Resolved;
@@ -101,6 +101,7 @@ fn described(
     Ok(Described {
         worker: worker.to_owned(),
         variant: variant.clone(),
+        form: settings.live.stream_form(),
         plan,
         environment: rpcgauge_lab::examine(Idle::AsIs),
     })
@@ -152,6 +153,7 @@ fn study(
     );
     write_service(&mut text, &args.service, &args.tls, &args.schema)?;
     write_data(&mut text, &args.data)?;
+    write_stream(&mut text, &args.stream);
     text.table("[base]");
     write_wire(&mut text, &args.service);
     text.key("in-flight", 1);

@@ -301,6 +301,29 @@ fn a_master_that_restarts_is_joined_again() {
 }
 
 #[test]
+fn two_workers_cannot_have_one_name() {
+    let place = Place::new();
+    let service = answering(OK);
+    let master = port();
+    let locust = format!(
+        "-f locustfile.py --master --master-bind-port {master} --headless --expect-workers 2 -u 1 -t 1m"
+    );
+    let _locust = Running::locust(&place, "master", &locust);
+    let line = format!("http://{}/ --name one", service.address);
+    let command = |name: &str| {
+        let line = format!("worker --master 127.0.0.1:{master} {line}");
+        let args: Vec<&str> = line.split_whitespace().collect();
+        Running::start(&place, name, place.command(&args))
+    };
+    let mut first = command("first");
+    first.says("joined the Locust master", 1);
+    let mut second = command("second");
+    second.says("no other worker has the same name", 1);
+    assert!(!second.said().contains("joined"), "{}", second.said());
+    assert!(!first.said().contains("waiting"), "{}", first.said());
+}
+
+#[test]
 fn a_worker_that_cannot_work_is_refused() {
     let place = Place::new();
     let service = answering(OK);

@@ -201,6 +201,11 @@ impl Live {
         })
     }
 
+    /// How the calls stream; `None` if they do not.
+    pub fn stream_form(&self) -> Option<StreamForm> {
+        Some(self.calls.streaming?.form)
+    }
+
     /// A trial of a single call, the template for longer ones.
     pub(crate) fn trial(&self) -> load::Trial {
         let mix = self.mix.iter().map(|call| load::MixCall {

@@ -141,6 +141,11 @@ impl Data {
         (!differs && !drawn).then_some(rows)
     }
 
+    /// The number of rows; `None` without rows, or if they come from a file that is too large for memory.
+    pub fn rows(&self) -> Option<u64> {
+        self.rows.as_ref()?.in_memory_count()
+    }
+
     fn templates(&self) -> impl Iterator<Item = &Template> {
         self.template.iter().chain(&self.fields)
     }

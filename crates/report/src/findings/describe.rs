@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rpcgauge_study::expectation::Expectation;
-use rpcgauge_study::settings::{ENGINE, LiveCall, LiveWire, Pace, Settings, Target};
+use rpcgauge_study::settings::{ENGINE, LiveCall, LiveWire, MessageCount, Pace, Settings, Target};
 use rpcgauge_study::words::format_time;
 use serde::Serialize;
 
@@ -131,8 +131,10 @@ fn streamed(settings: &Settings) -> String {
         format!(", {messages} {what}per call")
     };
     let mut line = String::new();
-    if let Some(count) = stream.messages {
-        line += &messages(count, "");
+    match stream.messages {
+        None => {}
+        Some(MessageCount::Number(count)) => line += &messages(count, ""),
+        Some(MessageCount::Rows(_)) => line += ", a message per row in each call",
     }
     match stream.pace {
         Pace::Unpaced => {}

@@ -13,7 +13,7 @@ use crate::error::StudyError;
 use crate::expectation::Expectation;
 use crate::pair_by::PairBy;
 use crate::read::{Line, PathText, Table, Time, place};
-use crate::settings::{AtEnd, LbStrategy};
+use crate::settings::{AtEnd, LbStrategy, MessageCount};
 use crate::url::Url;
 
 /// A live service as written in one table. Paths are relative to the study file.
@@ -54,7 +54,7 @@ pub(crate) struct ServiceWritten {
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct StreamWritten {
     pub(crate) form: Option<Spanned<StreamForm>>,
-    pub(crate) messages: Option<Spanned<u64>>,
+    pub(crate) messages: Option<Spanned<MessageCount>>,
     pub(crate) message_rate: Option<Spanned<f64>>,
     pub(crate) in_turn: Option<Spanned<bool>>,
     pub(crate) think_time: Option<Spanned<Time>>,

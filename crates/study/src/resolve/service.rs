@@ -19,8 +19,8 @@ use crate::file::{ServiceWritten, check_description};
 use crate::read::{PathText, Time, place, value};
 use crate::setting::Key;
 use crate::settings::{
-    Arrivals, AtEnd, CallOptions, Keepalive, LiveCall, LiveService, LiveWire, Messages, RowsSource,
-    Schedule, Settings, StartCommand, Stop, StreamOptions, Target, TlsChoice,
+    Arrivals, AtEnd, CallOptions, Keepalive, LiveCall, LiveService, LiveWire, MessageCount,
+    Messages, RowsSource, Schedule, Settings, StartCommand, Stop, StreamOptions, Target, TlsChoice,
 };
 use crate::url::{Address, PORT, Url};
 
@@ -324,10 +324,12 @@ impl Resolver<'_> {
             };
             return wrong(form.span(), message);
         }
-        for count in [&written.messages, &written.receive].into_iter().flatten() {
-            if *count.get_ref() == 0 {
-                return wrong(count.span(), "the number of messages must be at least 1");
-            }
+        let no_messages = written.messages.as_ref();
+        let no_messages = no_messages.filter(|count| *count.get_ref() == MessageCount::Number(0));
+        let none_received = written.receive.as_ref().filter(|n| *n.get_ref() == 0);
+        let none = no_messages.map(Spanned::span);
+        if let Some(none) = none.or_else(|| none_received.map(Spanned::span)) {
+            return wrong(none, "the number of messages must be at least 1");
         }
         let in_turn = value(&written.in_turn).unwrap_or(false);
         let pace = match (&written.message_rate, in_turn, &written.think_time) {

@@ -1,9 +1,46 @@
 //! How the messages of streaming calls to a live service are exchanged, as its options say.
 
+use std::str::FromStr;
+
 use rpcgauge_trial::{Pace, StreamForm, Streaming, is_default};
 use serde::{Deserialize, Serialize};
 
 use crate::pair_by::PairBy;
+
+/// How many messages the client sends in each call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "the number of messages is neither a number nor \"rows\""
+)]
+pub enum MessageCount {
+    /// This many.
+    Number(u64),
+    /// One for each row of the data file.
+    Rows(AllRows),
+}
+
+/// The word for [`MessageCount::Rows`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AllRows {
+    /// `rows`
+    Rows,
+}
+
+impl FromStr for MessageCount {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "rows" {
+            return Ok(Self::Rows(AllRows::Rows));
+        }
+        let number: Option<i64> = text.parse().ok();
+        let number = number.and_then(|number| u64::try_from(number).ok());
+        let number = number.ok_or_else(|| format!("\"{text}\" is neither a number nor \"rows\""));
+        number.map(Self::Number)
+    }
+}
 
 /// The options of streaming calls. The method's descriptor says the rest.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -14,7 +51,7 @@ pub struct StreamOptions {
     pub form: Option<StreamForm>,
     /// How many messages the client sends in each call.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub messages: Option<u64>,
+    pub messages: Option<MessageCount>,
     /// When they are due.
     #[serde(skip_serializing_if = "is_default")]
     pub pace: Pace,
@@ -34,7 +71,7 @@ pub struct StreamOptions {
 
 impl StreamOptions {
     /// The streaming of calls whose descriptor gives this form; `None` for a unary method. `method` is its name, if a
-    /// descriptor is known.
+    /// descriptor is known, and `rows` the number of rows in the data file, if that is known.
     ///
     /// # Errors
     /// One line: an option does not fit the method.
@@ -42,6 +79,7 @@ impl StreamOptions {
         &self,
         by_descriptor: Option<StreamForm>,
         method: Option<&str>,
+        rows: Option<u64>,
     ) -> Result<Option<Streaming>, String> {
         let form = match (self.form, method) {
             (Some(given), Some(method)) if by_descriptor != Some(given) => {
@@ -100,7 +138,12 @@ impl StreamOptions {
         Ok(Some(Streaming {
             messages: match self.messages {
                 None if form.client_streams() && self.time_ms.is_some() => None,
-                messages => Some(messages.unwrap_or(1)),
+                None => Some(1),
+                Some(MessageCount::Number(messages)) => Some(messages),
+                Some(MessageCount::Rows(AllRows::Rows)) => {
+                    let unknown = "\"messages\" is \"rows\", which needs a file of rows (--rows) that fits into memory";
+                    Some(rows.ok_or(unknown)?)
+                }
             },
             pace: self.pace,
             receive: self.receive,
@@ -137,13 +180,13 @@ mod tests {
 
     fn refused(options: StreamOptions, form: Option<StreamForm>) -> String {
         let method = Some(METHOD).filter(|_| options.form.is_none() || form.is_some());
-        options.streaming(form, method).unwrap_err()
+        options.streaming(form, method, None).unwrap_err()
     }
 
     #[test]
     fn what_a_method_does_not_have_is_named() {
         let messages = StreamOptions {
-            messages: Some(3),
+            messages: Some(MessageCount::Number(3)),
             ..StreamOptions::default()
         };
         let receive = StreamOptions {
@@ -180,16 +223,20 @@ mod tests {
             assert_eq!(refused(options, form), expected);
         }
         assert_eq!(
-            messages.streaming(None, None).unwrap_err(),
+            messages.streaming(None, None, None).unwrap_err(),
             "\"messages\" is for streaming calls, and nothing says how this one streams; give its form (--stream)"
         );
-        assert_eq!(StreamOptions::default().streaming(None, None), Ok(None));
+        assert_eq!(
+            StreamOptions::default().streaming(None, None, None),
+            Ok(None)
+        );
     }
 
     #[test]
-    fn a_client_stream_has_one_message_or_as_many_as_fit() {
+    fn a_client_stream_has_one_message_or_one_for_each_row_or_as_many_as_fit() {
+        let form = Some(StreamForm::Bidirectional);
         let messages = |options: StreamOptions| {
-            let streaming = options.streaming(Some(StreamForm::Bidirectional), Some(METHOD));
+            let streaming = options.streaming(form, Some(METHOD), Some(7));
             streaming.unwrap().unwrap().messages
         };
         assert_eq!(messages(StreamOptions::default()), Some(1));
@@ -198,5 +245,14 @@ mod tests {
             ..StreamOptions::default()
         };
         assert_eq!(messages(timed), None);
+        let each_row = StreamOptions {
+            messages: Some(MessageCount::Rows(AllRows::Rows)),
+            ..StreamOptions::default()
+        };
+        assert_eq!(messages(each_row.clone()), Some(7));
+        assert_eq!(
+            refused(each_row, form),
+            "\"messages\" is \"rows\", which needs a file of rows (--rows) that fits into memory"
+        );
     }
 }

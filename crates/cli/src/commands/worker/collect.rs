@@ -2,7 +2,7 @@
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use rpcgauge_load::{TrialProgress, bytes_of};
+use rpcgauge_load::{MessageRecorder, TrialProgress, bytes_of};
 use rpcgauge_locust::{CollectedRun, Figures};
 use rpcgauge_study::histogram::{self, Unpacked as Histogram};
 use rpcgauge_study::plan::{Plan, Variant};
@@ -11,7 +11,7 @@ use rpcgauge_study::record::{
     WorkerRecord,
 };
 use rpcgauge_study::run::NewRun;
-use rpcgauge_trial::LatencyCounts;
+use rpcgauge_trial::{LatencyCounts, StreamForm};
 
 use super::load::REPORT_EVERY;
 
@@ -21,6 +21,8 @@ pub(super) struct Described {
     pub(super) worker: String,
     pub(super) plan: Plan,
     pub(super) variant: Variant,
+    /// How its calls stream; `None` if they do not.
+    pub(super) form: Option<StreamForm>,
     pub(super) environment: Environment,
 }
 
@@ -29,26 +31,18 @@ pub(super) struct Collection {
     run: String,
     files: Vec<(&'static str, String)>,
     name: String,
-    so_far: TimesSoFar,
+    so_far: SoFar,
     /// The record that is sent, with other figures each time.
     record: WorkerRecord,
 }
 
-/// Times of the calls so far, added up from the snapshots.
-struct TimesSoFar {
+/// What the calls took so far, added up from the snapshots.
+struct SoFar {
+    /// How they stream; `None` if they do not.
+    form: Option<StreamForm>,
     latency: Histogram,
     failed_latency: Histogram,
     timeline: Timeline,
-}
-
-impl Default for TimesSoFar {
-    fn default() -> Self {
-        TimesSoFar {
-            latency: histogram::times(),
-            failed_latency: histogram::times(),
-            timeline: Timeline::default(),
-        }
-    }
 }
 
 impl Collection {
@@ -72,7 +66,7 @@ impl Collection {
             run: run.name.clone(),
             files: files.map_err(|error| error.to_string())?.to_vec(),
             name,
-            so_far: TimesSoFar::default(),
+            so_far: SoFar::of(described.form),
             record: WorkerRecord {
                 schema: SCHEMA,
                 worker: described.worker.clone(),
@@ -123,7 +117,16 @@ impl Collection {
     }
 }
 
-impl TimesSoFar {
+impl SoFar {
+    fn of(form: Option<StreamForm>) -> SoFar {
+        SoFar {
+            form,
+            latency: histogram::times(),
+            failed_latency: histogram::times(),
+            timeline: Timeline::default(),
+        }
+    }
+
     fn add(&mut self, progress: &TrialProgress) {
         let times = &progress.times;
         for (all, more) in [
@@ -169,6 +172,13 @@ impl TimesSoFar {
             retried: progress.retried,
             ..Calls::default()
         };
+        let messages = self.form.map(|form| {
+            // Snapshots have no times of messages.
+            let mut messages = MessageRecorder::new(form);
+            messages.sent = progress.messages_sent;
+            messages.received = progress.messages_received;
+            Box::new(messages.finish(nanos(progress.elapsed)))
+        });
         TrialFigures {
             calls,
             elapsed_ns: nanos(progress.elapsed),
@@ -176,6 +186,7 @@ impl TimesSoFar {
             failed_latency: Recorded::from(self.failed_latency.clone()).non_empty(),
             // Snapshots have the delays of calls in flight, too, which are not counted here.
             send_delay: Recorded::default(),
+            messages,
             timeline: self.timeline.clone(),
             requests_sent: Some(progress.sent + progress.retried),
             bytes: Some(bytes_of(&progress.traffic)),
@@ -209,6 +220,8 @@ mod tests {
             sent: so_far[0] + 2,
             answered: so_far[0],
             in_flight: 2,
+            messages_sent: so_far[0] + 2,
+            messages_received: so_far[0] * 100,
             ..TrialProgress::default()
         };
         if so_far[1] > 0 {
@@ -225,13 +238,15 @@ mod tests {
 
     #[test]
     fn figures_so_far_are_a_valid_record_of_the_calls_that_have_ended() {
-        let mut so_far = TimesSoFar::default();
+        let mut so_far = SoFar::of(Some(StreamForm::Server));
         so_far.add(&snapshot(1, &[1, 1, 700], 0, [3, 0]));
         let last = snapshot(2, &[2, 30], 4, [5, 4]);
         so_far.add(&last);
         let figures = so_far.figures(&last);
         assert_eq!((figures.calls.started, figures.calls.never_sent), (9, 4));
         assert_eq!(figures.latency.count(), 5);
+        let messages = figures.messages.as_deref().expect("of streams");
+        assert_eq!((messages.sent, messages.received), (7, 500));
         assert_eq!(
             figures.latency.unpack().quantile(1.0).round(),
             700_448_767.0
@@ -260,7 +275,7 @@ mod tests {
 
     #[test]
     fn a_load_begins_with_figures_without_calls() {
-        let figures = TimesSoFar::default().figures(&TrialProgress::default());
+        let figures = SoFar::of(None).figures(&TrialProgress::default());
         assert_eq!((figures.calls.started, figures.elapsed_ns), (0, 0));
     }
 }

@@ -86,6 +86,23 @@ fn the_embedded_server_streams_items() {
 }
 
 #[test]
+fn each_call_sends_all_rows() {
+    let place = Place::new();
+    let service = Service::start(&place, &["--workload", "items"]);
+    place.file("ids.jsonl", "{\"id\":1}\n{\"id\":2}\n{\"id\":3}\n");
+    let target = format!("grpc://{}/ItemService/PutItems", service.address);
+    let rows = ["--rows", "ids.jsonl", "--messages", "rows"];
+    // The response to a client's stream is about its last message.
+    let more = ["--calls", "4", "--expect", "$.id = 3"];
+    load(&place, &target, &[&rows[..], &more].concat()).well();
+    let messages = figures(&report(&place.path().join("run")))["messages"].clone();
+    assert_eq!(messages["sent"], 4 * 3);
+    let without = ["--messages", "rows", "--data", "{}", "--out", "other"];
+    load(&place, &target, &without).refused(&["\"rows\"", "--rows"]);
+    load(&place, &target, &["--messages", "all"]).refused(&["neither a number nor \"rows\""]);
+}
+
+#[test]
 fn a_call_ends_after_its_time_or_its_messages() {
     let place = Place::new();
     let service = Service::start(&place, &[]);
