@@ -7,16 +7,15 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 const IN_FLIGHT: &str = "use --in-flight for calls in flight, or --connections for connections";
-const ONE_THREAD: &str = "`rpcgauge load` sends all calls from one thread; `rpcgauge worker` processes can share a load (docs/distributed.md)";
 
 /// Names of options in ab, ghz, h2load, hey, k6, Locust, oha, vegeta, wrk and wrk2, with a hint.
-const OPTIONS: [(&str, &str); 24] = [
+const OPTIONS: [(&str, &str); 23] = [
     ("--amount", "use --calls"),
     ("--body", "use --data"),
     ("--call", "use --method"),
     ("--clients", IN_FLIGHT),
     ("--concurrency", IN_FLIGHT),
-    ("--cpus", ONE_THREAD),
+    ("--cpus", "use --threads"),
     ("--data-file", "use --data @FILE"),
     ("--max-concurrent-streams", "use --in-flight"),
     ("--metadata", "use --header"),
@@ -26,7 +25,6 @@ const OPTIONS: [(&str, &str); 24] = [
     ("--skipTLS", "use --insecure"),
     ("--spawn-rate", "use --ramp"),
     ("--stages", "use --ramp"),
-    ("--threads", ONE_THREAD),
     ("--total", "use --calls"),
     ("--users", "use --in-flight"),
     ("--vus", "use --in-flight"),
@@ -42,8 +40,7 @@ const OPTIONS: [(&str, &str); 24] = [
     ),
     (
         "-t",
-        "use --timeout for the longest time of a call, or --duration for the time; rpcgauge sends all calls from one \
-         thread",
+        "use --threads for threads, --timeout for the longest time of a call, or --duration for the time",
     ),
 ];
 
