@@ -27,6 +27,7 @@ fn run(command: Command) -> Outcome {
     match command {
         Command::Run(args) => commands::run::run(args),
         Command::Compare(args) => commands::compare::run(*args),
+        Command::Map(args) => commands::map::run(*args),
         Command::Load(args) => commands::load::run(*args),
         Command::Worker(args) => commands::worker::run(*args),
         Command::Gate(args) => commands::gate::run(*args),

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use rpcgauge_trial::{Congestion, DEFAULT_MTU, Direction, IP_AND_TCP, Link, LinkRate, Queue};
 
-use self::transfer::{Path, Transfer};
+use self::transfer::{Path, Transfer, Window};
 
 /// The size of a SYN, with its options, bytes of IP.
 const SYN: u64 = 60;
@@ -28,6 +28,10 @@ const INITIAL_WINDOW: u32 = 10;
 /// Finished; the client's Finished, which the request follows at once (RFC 8446, 2).
 const TLS_HELLO: u64 = 250;
 const TLS_CERTIFICATE: u64 = 1_000;
+
+/// The segments that an HTTP/2 server sends on a new connection ahead of the body of its first response, each in a write of
+/// its own: SETTINGS, the acknowledgement of the client's SETTINGS, and headers (RFC 9113, 3.4).
+const HTTP2_AHEAD: u32 = 3;
 
 /// The bytes of IP that carry a message of some bytes in packets of the default MTU.
 pub fn packet_bytes(message: u64) -> u64 {
@@ -46,6 +50,8 @@ pub enum Connection {
     New {
         /// Whether the call waits for a TLS handshake, too.
         tls: bool,
+        /// Whether the server sends frames of HTTP/2 ahead of its response.
+        http2: bool,
     },
 }
 
@@ -117,13 +123,20 @@ impl Network {
 
     /// The time of a call with a request and a response of these sizes, in bytes on the connection.
     pub fn call(&self, connection: Connection, request: u64, response: u64) -> CallTime {
-        let window = match connection {
-            // A window that suffices for the whole message.
-            Connection::Kept => u32::MAX,
-            Connection::Idle | Connection::New { .. } => self.initial_window,
+        let window = Window {
+            segments: match connection {
+                // A window that suffices for the whole message.
+                Connection::Kept => u32::MAX,
+                Connection::Idle | Connection::New { .. } => self.initial_window,
+            },
+            used: 0,
         };
+        let mut of_response = window;
         let mut sum = Transfer::default();
-        if let Connection::New { tls } = connection {
+        if let Connection::New { tls, http2 } = connection {
+            if http2 {
+                of_response.used = HTTP2_AHEAD.min(window.segments - 1);
+            }
             sum = sum + self.up.one(SYN) + self.down.one(SYN);
             if tls {
                 let hello = self.up.transfer(TLS_HELLO, self.down.delay_ns, window);
@@ -135,7 +148,7 @@ impl Network {
             }
         }
         sum = sum + self.up.transfer(request, self.down.delay_ns, window);
-        sum = sum + self.down.transfer(response, self.up.delay_ns, window);
+        sum = sum + self.down.transfer(response, self.up.delay_ns, of_response);
         CallTime {
             time: Duration::from_nanos(sum.ns),
             overflows: sum.overflows,

@@ -62,7 +62,13 @@ fn slow_start_takes_as_long_as_the_kernels() {
 fn a_network_without_queues_is_like_a_link_whose_queues_suffice() {
     let (rate, delay_ns) = (10_000_000, 5 * MS);
     let network = Network::unqueued(rate, delay_ns);
-    for connection in [Connection::Kept, Connection::New { tls: true }] {
+    for connection in [
+        Connection::Kept,
+        Connection::New {
+            tls: true,
+            http2: false,
+        },
+    ] {
         let call = call(&link(rate, delay_ns), connection, 500, 200_000);
         assert_eq!(network.call(connection, 500, 200_000), call);
     }
@@ -77,8 +83,34 @@ fn a_new_connection_takes_its_handshakes_first() {
     };
     assert_eq!(round_trips(Connection::Kept), 1);
     assert_eq!(round_trips(Connection::Idle), 1);
-    assert_eq!(round_trips(Connection::New { tls: false }), 2);
-    assert_eq!(round_trips(Connection::New { tls: true }), 3);
+    assert_eq!(
+        round_trips(Connection::New {
+            tls: false,
+            http2: false
+        }),
+        2
+    );
+    assert_eq!(
+        round_trips(Connection::New {
+            tls: true,
+            http2: false
+        }),
+        3
+    );
+}
+
+#[test]
+fn frames_of_http2_take_a_part_of_the_first_window() {
+    let link = link(10_000_000_000, 10 * MS);
+    let round_trips = |http2, segments: u64| {
+        let connection = Connection::New { tls: false, http2 };
+        let time = call(&link, connection, 500, segments * 1_448).time;
+        (time.as_secs_f64() / 0.020).round() as u32
+    };
+    assert_eq!([7, 8, 10, 11].map(|n| round_trips(false, n)), [2, 2, 2, 3]);
+    assert_eq!([7, 8, 10, 11].map(|n| round_trips(true, n)), [2, 3, 3, 3]);
+    // The acknowledgements of all ten let the window grow to twenty.
+    assert_eq!([27, 28].map(|n| round_trips(true, n)), [3, 4]);
 }
 
 #[test]
@@ -125,7 +157,7 @@ proptest! {
         rate in 100_000u64..10_000_000_000, delay_ns in 0..200 * MS, request in 1..2_000_000u64, more in 1..2_000_000u64,
     ) {
         let link = link(rate, delay_ns);
-        for connection in [Connection::Kept, Connection::Idle, Connection::New { tls: true }] {
+        for connection in [Connection::Kept, Connection::Idle, Connection::New { tls: true, http2: false }] {
             let one = call(&link, connection, request, 1_000).time;
             let other = call(&link, connection, request + more, 1_000).time;
             prop_assert!(one <= other);

@@ -54,19 +54,21 @@ impl Path {
         }
     }
 
-    /// A message of some bytes whose acknowledgements travel for `ack_delay_ns`. The sender begins with a `window` of
-    /// segments, and slow start adds one for each that is acknowledged (RFC 5681, 3.1).
-    pub(crate) fn transfer(&self, bytes: u64, ack_delay_ns: u64, window: u32) -> Transfer {
+    /// A message of some bytes whose acknowledgements travel for `ack_delay_ns`. The sender begins with a window, and slow
+    /// start adds a segment for each that is acknowledged (RFC 5681, 3.1).
+    pub(crate) fn transfer(&self, bytes: u64, ack_delay_ns: u64, window: Window) -> Transfer {
         let segments = bytes.div_ceil(self.segment).max(1);
-        if segments <= u64::from(window) {
+        if segments <= u64::from(window.segments - window.used) {
             return self.burst(bytes, segments);
         }
         let mut sender = Sender {
-            window,
+            window: window.segments,
+            in_flight: window.used,
             ..Sender::default()
         };
         // Acknowledgements on their way: when they arrive, and for how many segments.
         let mut acks: VecDeque<(u64, u32)> = VecDeque::new();
+        acks.push_back((self.delay_ns + ack_delay_ns, window.used));
         let (mut now, mut arrived, mut unacknowledged) = (0, 0, 0);
         let mut overflows = false;
         let mut left = bytes;
@@ -126,6 +128,14 @@ impl Path {
             Queue::Bytes(limit) => waits_ns > self.bits_ns(limit),
         }
     }
+}
+
+/// The congestion window of a sender that begins a message, in segments.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Window {
+    pub(crate) segments: u32,
+    /// Small segments that were sent just before, and are not acknowledged yet.
+    pub(crate) used: u32,
 }
 
 /// The sender of a message.

@@ -36,7 +36,7 @@ mod words;
 pub use closing::closing;
 pub use document::Document;
 pub use error::ReportError;
-pub use evaluate::PlannedSearch;
+pub use evaluate::{NotChecked, PlannedSearch};
 pub use findings::Findings;
 pub use gate::{Allowed, Gate};
 pub use terminal::Style;

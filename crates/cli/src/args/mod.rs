@@ -7,6 +7,7 @@ pub(crate) mod complete;
 mod gate;
 mod link;
 mod load;
+mod map;
 mod message;
 mod other_tools;
 mod report;
@@ -32,6 +33,7 @@ pub(crate) use load::{
     AtEnd, DataArgs, DeadlineArgs, ExportArgs, Http, LbStrategy, LoadArgs, NamedTarget, Order,
     ServiceArgs, Threads, TlsArgs, VersusArgs,
 };
+pub(crate) use map::MapArgs;
 pub(crate) use message::{LimitArgs, SchemaArgs, SizeArgs};
 pub(crate) use report::{DiffArgs, DiffFormat, Format, ReportArgs};
 pub(crate) use run::{OutputArgs, OverrideArgs, PlanArgs, RunArgs};
@@ -57,6 +59,7 @@ mod heading {
     pub(super) const LIMITS: &str = "Limits";
     pub(super) const LOAD: &str = "Load";
     pub(super) const LOCUST: &str = "Locust";
+    pub(super) const MAP: &str = "Map";
     pub(super) const MESSAGE: &str = "Message";
     pub(super) const OUTPUT: &str = "Output";
     pub(super) const RESULT: &str = "Result";
@@ -148,6 +151,15 @@ Examples:
   rpcgauge compare ... --only rest-json,grpc --against rest-json
   rpcgauge compare ... --size-sweep 1,10,100 --budget 3m")]
     Compare(Box<CompareArgs>),
+    /// Map which way to call is the fastest, by the size of the message and the network, and check the map
+    #[command(after_help = "\
+Examples:
+  rpcgauge map --proto orders.proto --method shop.Orders/Get \\
+      --request req.json --response resp.json
+  rpcgauge map ... --stack go/grpc-go,go/net-http
+  rpcgauge map ... --unchecked              without measurements over emulated networks
+  rpcgauge map runs/20261120T101500Z-list   check the map of an earlier run")]
+    Map(Box<MapArgs>),
     /// Call a running service and report what its callers experience
     #[command(after_help = "\
 Examples:

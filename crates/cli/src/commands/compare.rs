@@ -30,6 +30,16 @@ use crate::watch::Exports;
 const BUDGET_MS: u64 = 60_000;
 
 pub(crate) fn run(args: CompareArgs) -> Outcome {
+    carry_out(args, |study, how| {
+        measure::start(study, how, Exports::default())
+    })
+}
+
+/// Prepares the comparison that the options describe, and passes it to `then`, which measures it.
+pub(super) fn carry_out(
+    args: CompareArgs,
+    then: impl FnOnce(&Resolved, RunContext<'_>) -> Result<Ended, Failure>,
+) -> Outcome {
     let (source, own) =
         inputs::own_workload(&args.schema, &args.method, &args.request, &args.response)?;
     let limits = inputs::limits(&args.limits)?;
@@ -103,7 +113,7 @@ pub(crate) fn run(args: CompareArgs) -> Outcome {
         folders: &args.subjects.folders,
         gate: None,
     };
-    measure::start(&resolved, how, Exports::default()).map(Ended::code)
+    then(&resolved, how).map(Ended::code)
 }
 
 /// The kind of a user's own method.

@@ -116,6 +116,20 @@ pub(crate) fn start(
     how: RunContext<'_>,
     exports: Exports,
 ) -> Result<Ended, Failure> {
+    let (plan, writer) = create(study, how)?;
+    let lab = lab(writer.directory(), None, how)?;
+    carry_out(&lab, &plan, &plan.trials, writer, how, exports)
+}
+
+/// Runs a plan of calls to subjects in a new run directory, and does not show its report yet.
+pub(super) fn measure(study: &Resolved, how: RunContext<'_>) -> Result<Measured, Failure> {
+    let (plan, writer) = create(study, how)?;
+    let lab = lab(writer.directory(), None, how)?;
+    measured(&lab, &plan, &plan.trials, writer, how)
+}
+
+/// Creates a run directory.
+fn create(study: &Resolved, how: RunContext<'_>) -> Result<(Plan, RunWriter), Failure> {
     let now = SystemTime::now();
     let mut plan = study.plan.clone();
     plan.name = how.output.name.clone().unwrap_or(plan.name);
@@ -136,8 +150,7 @@ pub(crate) fn start(
         )),
         error => Failure::input(error),
     })?;
-    let lab = lab(&directory, None, how)?;
-    carry_out(&lab, &plan, &plan.trials, writer, how, exports)
+    Ok((plan, writer))
 }
 
 /// Resumes the interrupted run in `directory` with its original limits, and shows its report.
@@ -218,13 +231,49 @@ fn carry_out(
     lab: &Lab,
     plan: &Plan,
     trials: &[TrialSpec],
-    mut writer: RunWriter,
+    writer: RunWriter,
     how: RunContext<'_>,
     exports: Exports,
 ) -> Result<Ended, Failure> {
     if plan.is_live() {
         return carry_out_load(lab, plan, trials, writer, how, exports);
     }
+    measured(lab, plan, trials, writer, how)?.report(how)
+}
+
+/// A run of calls to subjects whose report is not shown yet.
+pub(super) struct Measured {
+    directory: PathBuf,
+    summary: Summary,
+}
+
+impl Measured {
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Whether every trial was run.
+    pub(super) fn is_complete(&self) -> bool {
+        matches!(self.summary.ending, RunEnding::Complete)
+    }
+
+    /// Shows the report of the run, and writes its files.
+    pub(super) fn report(self, how: RunContext<'_>) -> Result<Ended, Failure> {
+        let run = Run::read(&self.directory).map_err(Failure::cannot)?;
+        let findings = Findings::from_run(&run).map_err(Failure::cannot)?;
+        report(&run, &findings, how)?;
+        let resume = resume_command(&self.directory, how.folders);
+        Ok(ended(&run.plan, &resume, self.summary, &findings))
+    }
+}
+
+fn measured(
+    lab: &Lab,
+    plan: &Plan,
+    trials: &[TrialSpec],
+    mut writer: RunWriter,
+    how: RunContext<'_>,
+) -> Result<Measured, Failure> {
     let directory = writer.directory().to_owned();
     let mut view = ProgressView::new(how.output.quiet, how.subjects);
     let mut measure = || lab.run(plan, trials, &mut writer, &mut view, how.stop);
@@ -249,11 +298,7 @@ fn carry_out(
             directory.display()
         )),
     })?;
-    let run = Run::read(&directory).map_err(Failure::cannot)?;
-    let findings = Findings::from_run(&run).map_err(Failure::cannot)?;
-    report(&run, &findings, how)?;
-    let resume = resume_command(&directory, how.folders);
-    Ok(ended(plan, &resume, summary, &findings))
+    Ok(Measured { directory, summary })
 }
 
 fn carry_out_load(
@@ -327,7 +372,11 @@ fn show(findings: &Findings, how: RunContext<'_>) -> Result<Option<Gate>, Failur
 }
 
 /// Prints the findings or the outcome of a gate, and writes the report files.
-fn report(run: &Run, findings: &Findings, how: RunContext<'_>) -> Result<Option<Gate>, Failure> {
+pub(super) fn report(
+    run: &Run,
+    findings: &Findings,
+    how: RunContext<'_>,
+) -> Result<Option<Gate>, Failure> {
     let shown = show(findings, how);
     let written = files::write_all(&run.directory, findings).map_err(|error| {
         Failure::cannot(format!(

@@ -10,6 +10,7 @@ pub(crate) mod gate;
 pub(crate) mod link;
 pub(crate) mod load;
 mod load_records;
+pub(crate) mod map;
 pub(crate) mod measure;
 pub(crate) mod plan;
 pub(crate) mod report;

@@ -20,6 +20,7 @@ mod generated;
 mod killed;
 mod link;
 mod load;
+mod map;
 mod ramp;
 mod reflection;
 mod report;

@@ -1,18 +1,22 @@
 //! The map of a sweep: which way to call to use, by the size of the message and the rate of the network.
 
-use std::collections::BTreeSet;
-
+use super::charts;
 use super::networks::{NEW_CONNECTION, rate};
 use super::{Block, Column, Section, Shown, Table};
 use crate::findings::Findings;
-use crate::findings::map::{MapCell, MapFindings, MapRow, MappedNetwork};
-use crate::findings::sweep::Sweep;
+use crate::findings::map::{
+    CheckedPoint, CheckedTime, MapCell, MapCheck, MapFindings, MapRow, MappedNetwork,
+};
+use crate::findings::sweep::{Series, Sweep};
 use crate::units;
 use crate::words::joined;
 
-const HOW_TO_READ: &str = "the simplest way whose time is within 6%, the error of the model in docs/map.md, of the shortest \
-    time; ~: it is not the only one. The times are computed from medians over loopback and the bytes of a call, without \
-    losses, for the same rate in both directions. CPU is not considered. report.json has all times";
+const HOW_TO_READ: &str = "the simplest way within 6% of the shortest time (the model's error, docs/map.md); ~: it is not \
+    the only one. Times are computed from medians over loopback, whose noise is not considered, and the bytes of a call, \
+    without losses, for the same rate in both directions. CPU is not considered. report.json has all times";
+
+const UNCHECKED: &str = "not checked on this message: `rpcgauge map` with the run's directory measures some of it over \
+    emulated networks";
 
 /// The map of the only sweep that has one. Of several, none: their tables would be longer than the rest of the report.
 pub(super) fn sections(findings: &Findings) -> Vec<Section> {
@@ -27,19 +31,24 @@ pub(super) fn sections(findings: &Findings) -> Vec<Section> {
         return Vec::new();
     };
     let kind = format!("over {}", joined(of_network(first), ", "));
-    let [how, missing] = [vec![format!("{kind}: {HOW_TO_READ}")], missing(first)];
+    let [how, missing] = [
+        vec![format!("{kind}: {HOW_TO_READ}")],
+        missing(sweep, first),
+    ];
+    let drawing = charts::of_map(sweep, map).map(Block::Chart);
+    let unchecked = map.check.is_none().then(|| UNCHECKED.to_owned());
     let others_notes = vec![format!("new connections: {NEW_CONNECTION}")];
     vec![
         Section::new(
             "map",
             "Fastest way by size and network rate (computed, not measured)",
             Shown::Always,
-            [table(
+            drawing.into_iter().chain([table(
                 sweep,
                 map,
                 std::slice::from_ref(first),
-                [how, missing].concat(),
-            )],
+                how.into_iter().chain(missing).chain(unchecked).collect(),
+            )]),
         ),
         Section::new(
             "map-others",
@@ -48,10 +57,104 @@ pub(super) fn sections(findings: &Findings) -> Vec<Section> {
             [table(sweep, map, others, others_notes)],
         ),
     ]
+    .into_iter()
+    .chain(map.check.iter().flat_map(|check| {
+        let points = Section::new(
+            "map-points",
+            "Points at which the map was checked",
+            Shown::Folded,
+            [points(sweep, check)],
+        );
+        [checked(check), points]
+    }))
+    .collect()
+}
+
+/// What the check of a map found.
+fn checked(check: &MapCheck) -> Section {
+    let points = units::counted(check.points.len() as u64, "point");
+    let mut drawn = format!(
+        "{points} between those of the map, drawn at random (seed {}), half of them where the two fastest ways are close",
+        check.seed
+    );
+    if check.left_out > 0 {
+        drawn += &format!(
+            "; {} more are left out, because the network was not held or a way was not measured",
+            check.left_out
+        );
+    }
+    let mut facts = vec![("measured", drawn)];
+    if let Some(errors) = &check.errors {
+        let [median, p95, worst] =
+            [errors.median, errors.p95, errors.worst.abs()].map(units::percent);
+        let sign = if errors.worst < 0.0 { '-' } else { '+' };
+        let times = units::count(errors.times as u64);
+        facts.push((
+            "computed times",
+            format!("{times}: half within {median} of the measured ones, 95% within {p95}, worst {sign}{worst}"),
+        ));
+        let regret = units::percent(errors.worst_regret);
+        facts.push((
+            "named way",
+            format!(
+                "the fastest, or at most 5% slower, at {} of {points}; {regret} slower at worst",
+                errors.right
+            ),
+        ));
+    }
+    Section::new(
+        "map-check",
+        "How accurate the map is (measured over emulated networks)",
+        Shown::Always,
+        [Block::facts(facts)],
+    )
+}
+
+/// The points of a check, those with the largest regret first.
+fn points(sweep: &Sweep, check: &MapCheck) -> Block {
+    let mut points: Vec<&CheckedPoint> = check.points.iter().collect();
+    points.sort_by(|a, b| b.regret.total_cmp(&a.regret));
+    let row = |point: &CheckedPoint| {
+        let time = |of: fn(&CheckedTime) -> f64| {
+            let mut times = point.times.iter();
+            let time = times.find(|time| time.series == point.choice);
+            time.map_or_else(units::none, |time| units::time(of(time)))
+        };
+        let fastest = point.times.iter();
+        let fastest = fastest.min_by(|a, b| a.measured_ns.total_cmp(&b.measured_ns));
+        vec![
+            point.size.to_string(),
+            rate(point.bits_per_second),
+            units::round_time(point.round_trip_ns as f64),
+            if point.new_connection { "new" } else { "kept" }.to_owned(),
+            point.choice.clone(),
+            time(|time| time.computed_ns),
+            time(|time| time.measured_ns),
+            fastest.map_or_else(units::none, |time| time.series.clone()),
+            units::percent(point.regret),
+        ]
+    };
+    let columns = vec![
+        Column::text(sweep.sized_by, 0),
+        Column::number("rate", 0),
+        Column::number("round trip", 0),
+        Column::text("connection", 0),
+        Column::text("named", 0),
+        Column::number("computed", 1),
+        Column::number("measured", 0),
+        Column::text("fastest", 0),
+        Column::number("longer by", 0),
+    ];
+    let mut table = Table {
+        columns,
+        ..Table::default()
+    };
+    table.add_group(points.into_iter().map(row));
+    Block::Table(table)
 }
 
 /// The connection and the round trip.
-fn of_network(network: &MappedNetwork) -> [String; 2] {
+pub(super) fn of_network(network: &MappedNetwork) -> [String; 2] {
     let connection = if network.new_connection {
         "a new connection"
     } else {
@@ -99,20 +202,25 @@ fn table(
     Block::Table(table)
 }
 
-/// A note about the ways that are not compared at every size.
-fn missing(network: &MappedNetwork) -> Vec<String> {
-    let series = |row: &MapRow| -> BTreeSet<String> {
-        let times = row.cells.iter().flat_map(|cell| &cell.times);
-        times.map(|time| time.series.clone()).collect()
+/// A note about the ways of the sweep that are not in every row, or in none.
+fn missing(sweep: &Sweep, network: &MappedNetwork) -> Vec<String> {
+    let is_in = |series: &Series, row: &MapRow| {
+        let mut times = row.cells.iter().flat_map(|cell| &cell.times);
+        times.any(|time| time.series == series.name)
     };
-    let rows: Vec<BTreeSet<String>> = network.rows.iter().map(series).collect();
-    let all: BTreeSet<&String> = rows.iter().flatten().collect();
-    let some = |series: &&&String| rows.iter().any(|row| !row.contains(**series));
-    let missing = all.iter().filter(some);
-    let missing = joined(missing, ", ");
-    let is_any = !missing.is_empty();
-    let note = is_any.then(|| format!("not compared at every size: {missing}"));
-    note.into_iter().collect()
+    let rows = |series: &Series| network.rows.iter().filter(|row| is_in(series, row)).count();
+    let (none, some): (Vec<&Series>, Vec<&Series>) = sweep
+        .series
+        .iter()
+        .filter(|series| rows(series) < network.rows.len())
+        .partition(|series| rows(series) == 0);
+    let notes = [("not in the map", none), ("not at every size", some)];
+    let notes = notes.into_iter().filter(|(_, series)| !series.is_empty());
+    let note = |(what, series): (&str, Vec<&Series>)| {
+        let names = series.iter().map(|series| &*series.name);
+        format!("{what}: {}", joined(names, ", "))
+    };
+    notes.map(note).collect()
 }
 
 fn cell(cell: &MapCell) -> String {
@@ -124,7 +232,7 @@ fn cell(cell: &MapCell) -> String {
 mod tests {
     use super::*;
     use crate::document::Document;
-    use crate::findings::map::WayTime;
+    use crate::findings::map::{MapErrors, WayTime};
     use crate::terminal::Style;
 
     fn findings() -> Findings {
@@ -145,6 +253,7 @@ mod tests {
         let network = |new_connection| MappedNetwork {
             new_connection,
             round_trip_ns: 1_000_000,
+            regions: Vec::new(),
             rows: vec![
                 row(1, [cell("rest-json", 3), cell("rest-json", 4)]),
                 row(100, [cell("grpc-gzip", 1), cell("rest-json", 2)]),
@@ -158,6 +267,7 @@ mod tests {
             map: Some(MapFindings {
                 bits_per_second: vec![10_000_000, 1_000_000_000],
                 networks: vec![network(false), network(true)],
+                check: None,
             }),
         }];
         findings
@@ -169,6 +279,57 @@ mod tests {
         let map = text.split("Fastest way by size").nth(1).unwrap();
         let lines: Vec<&str> = map.lines().take(10).collect();
         insta::assert_snapshot!(lines.join("\n"));
+    }
+
+    #[test]
+    fn a_check_says_how_far_computed_times_are_off() {
+        let time = |series: &str, computed_ms: f64, measured_ms: f64| CheckedTime {
+            series: series.to_owned(),
+            computed_ns: computed_ms * 1e6,
+            measured_ns: measured_ms * 1e6,
+        };
+        let point = |size, regret, times| CheckedPoint {
+            size,
+            bits_per_second: 12_340_000,
+            round_trip_ns: 8_420_000,
+            new_connection: size > 10,
+            choice: "grpc".to_owned(),
+            regret,
+            times,
+        };
+        let mut findings = findings();
+        let map = findings.sweeps[0].map.as_mut().unwrap();
+        map.check = Some(MapCheck {
+            seed: 1,
+            points: vec![
+                point(
+                    3,
+                    0.0,
+                    vec![time("grpc", 9.0, 9.1), time("rest-json", 9.5, 9.7)],
+                ),
+                point(
+                    42,
+                    0.071,
+                    vec![time("grpc", 31.0, 34.1), time("rest-json", 32.0, 31.8)],
+                ),
+            ],
+            left_out: 1,
+            errors: Some(MapErrors {
+                times: 4,
+                median: 0.011,
+                p95: 0.091,
+                worst: -0.091,
+                right: 1,
+                worst_regret: 0.071,
+            }),
+        });
+        let style = Style::new(false, None, Some(100));
+        let text = Document::of(&findings).terminal(style);
+        let check = text.split("How accurate the map is").nth(1).unwrap();
+        let lines: Vec<&str> = check.lines().take(8).collect();
+        insta::assert_snapshot!(lines.join("\n"));
+        let sections = sections(&findings);
+        assert_eq!(sections.len(), 4);
     }
 
     #[test]

@@ -9,27 +9,38 @@ use rpcgauge_study::settings::Target;
 use super::network::Computable;
 use crate::findings::VariantFindings;
 use crate::findings::decision::Decision;
-use crate::findings::map::{MapCell, MapFindings, MapRow, MappedNetwork, WayTime};
+use crate::findings::map::{
+    MapCell, MapFindings, MapRow, MappedNetwork, RateStretch, RegionRow, WayTime,
+};
 use crate::findings::sweep::Sweep;
 
 /// The rates of the columns, bit/s. Faster networks are not mapped: the model is less accurate there.
-const RATES: [u64; 4] = [1_000_000, 10_000_000, 100_000_000, 1_000_000_000];
+pub(super) const RATES: [u64; 4] = [1_000_000, 10_000_000, 100_000_000, 1_000_000_000];
 
 /// Within a region, and to a phone or across an ocean, ns.
-const ROUND_TRIPS_NS: [u64; 2] = [1_000_000, 50_000_000];
+pub(super) const ROUND_TRIPS_NS: [u64; 2] = [1_500_000, 50_000_000];
 
 /// Times that differ by less are not told apart: 95% of the computed times are this accurate, and their ratios more so
 /// (docs/map.md).
 const MODEL_ERROR: f64 = 0.06;
 
+/// How many sizes regions have, at most, and how many steps between two rates.
+const DRAWN_SIZES: u32 = 32;
+const DRAWN_RATES: f64 = 16.0;
+
 /// One way to call at one size.
-struct Way<'f> {
-    series: &'f str,
-    calls: Computable<'f>,
+pub(super) struct Way<'f> {
+    pub(super) series: &'f str,
+    /// The variant; of a size that was not measured, that of a smaller one.
+    pub(super) variant: &'f str,
+    pub(super) calls: Computable<'f>,
     /// How far it departs from the simplest call.
-    departures: usize,
-    response_bytes: Option<f64>,
+    pub(super) departures: usize,
+    pub(super) response_bytes: Option<f64>,
 }
+
+/// The ways to call, by size.
+pub(super) type Ways<'f> = BTreeMap<u32, Vec<Way<'f>>>;
 
 /// The map of a sweep; `None` unless there is one decision for each size, among at least two ways that can be computed at
 /// two sizes, and whose headers are counted.
@@ -39,6 +50,23 @@ pub(super) fn map(
     decisions: &[Decision],
     sweep: &Sweep,
 ) -> Option<MapFindings> {
+    let rows = ways(plan, variants, decisions, sweep)?;
+    let kinds = [false, true].into_iter();
+    let kinds = kinds.flat_map(|new| ROUND_TRIPS_NS.map(|round_trip| (new, round_trip)));
+    Some(MapFindings {
+        bits_per_second: RATES.to_vec(),
+        networks: kinds.map(|(new, rtt)| mapped(&rows, new, rtt)).collect(),
+        check: None,
+    })
+}
+
+/// The ways to call that the map of a sweep compares; `None` if it has no map.
+pub(super) fn ways<'f>(
+    plan: &Plan,
+    variants: &'f [VariantFindings],
+    decisions: &[Decision],
+    sweep: &'f Sweep,
+) -> Option<Ways<'f>> {
     let own = *plan.placements.first()?;
     let way = |series, name: &str| {
         let mut all = plan.variants.iter().zip(variants);
@@ -47,6 +75,7 @@ pub(super) fn map(
         match &variant.settings.target {
             Target::Call(call) if figures.calls.failed_total() == 0 => Some(Way {
                 series,
+                variant: &findings.name,
                 calls: Computable::new(&findings.name, call, figures)?,
                 departures: call.departures(),
                 response_bytes: figures.payload.response,
@@ -58,7 +87,7 @@ pub(super) fn map(
     let sizes: BTreeSet<u32> = series()
         .flat_map(|one| one.variants.keys().copied())
         .collect();
-    let mut rows: BTreeMap<u32, Vec<Way<'_>>> = BTreeMap::new();
+    let mut rows = Ways::new();
     for size in sizes {
         let at_size = series().filter_map(|one| Some((&*one.name, one.variants.get(&size)?)));
         let at_size: Vec<(&str, &String)> = at_size.collect();
@@ -77,7 +106,7 @@ pub(super) fn map(
         }
         let ways = at_size.into_iter();
         let ways = ways.filter(|(_, name)| decision.variants.contains(name));
-        let ways: Vec<Way<'_>> = ways
+        let ways: Vec<Way<'f>> = ways
             .filter_map(|(series, name)| way(series, name))
             .collect();
         if ways.len() > 1 {
@@ -85,25 +114,21 @@ pub(super) fn map(
         }
     }
     let mut ways = rows.values().flatten();
-    if rows.len() < 2 || !ways.all(|way| way.calls.counts_headers()) {
-        return None;
-    }
-    let kinds = [false, true].into_iter();
-    let kinds = kinds.flat_map(|new| ROUND_TRIPS_NS.map(|round_trip| (new, round_trip)));
-    Some(MapFindings {
-        bits_per_second: RATES.to_vec(),
-        networks: kinds.map(|(new, rtt)| mapped(&rows, new, rtt)).collect(),
-    })
+    let is_map = rows.len() > 1 && ways.all(|way| way.calls.counts_headers());
+    is_map.then_some(rows)
 }
 
-fn mapped(
-    rows: &BTreeMap<u32, Vec<Way<'_>>>,
-    new_connection: bool,
-    round_trip_ns: u64,
-) -> MappedNetwork {
-    let rows = rows.iter().map(|(size, ways)| MapRow {
+fn mapped(ways: &Ways<'_>, new_connection: bool, round_trip_ns: u64) -> MappedNetwork {
+    // The lengths in the rows are those of one encoding.
+    let first = ways.values().next().and_then(|ways| ways.first());
+    let first = first.map(|way| way.series);
+    let response_bytes = |ways: &[Way<'_>]| {
+        let same = ways.iter().find(|way| Some(way.series) == first)?;
+        same.response_bytes
+    };
+    let rows = ways.iter().map(|(size, ways)| MapRow {
         size: *size,
-        response_bytes: ways.iter().find_map(|way| way.response_bytes),
+        response_bytes: response_bytes(ways),
         cells: RATES
             .into_iter()
             .filter_map(|rate| {
@@ -116,11 +141,74 @@ fn mapped(
         new_connection,
         round_trip_ns,
         rows: rows.collect(),
+        regions: regions(ways, new_connection, round_trip_ns),
     }
 }
 
+/// What to use between the sizes and rates of the rows.
+fn regions(ways: &Ways<'_>, new_connection: bool, round_trip_ns: u64) -> Vec<RegionRow> {
+    let (Some(low), Some(high)) = (ways.keys().next(), ways.keys().next_back()) else {
+        return Vec::new();
+    };
+    let [low, high] = [low, high].map(|size| f64::from(*size));
+    let part = |step: u32| f64::from(step) / f64::from(DRAWN_SIZES);
+    let sizes = (0..=DRAWN_SIZES).map(|step| (low * (high / low).powf(part(step))).round() as u32);
+    let sizes: BTreeSet<u32> = sizes.collect();
+    let rate = |step: f64| (RATES[0] as f64 * 10f64.powf(step / DRAWN_RATES)).round() as u64;
+    let steps = DRAWN_RATES as u32 * (RATES.len() as u32 - 1);
+    let stretches = |size: u32| {
+        let ways = at(ways, size);
+        let mut stretches: Vec<RateStretch> = Vec::new();
+        for step in (0..steps).map(f64::from) {
+            let network = Network::unqueued(rate(step + 0.5), round_trip_ns / 2);
+            let Some(cell) = cell(&ways, &network, new_connection) else {
+                continue;
+            };
+            let (is_clear, end) = (cell.close == 1, rate(step + 1.0));
+            match stretches.last_mut() {
+                Some(last) if (&last.choice, last.is_clear) == (&cell.choice, is_clear) => {
+                    last.bits_per_second[1] = end;
+                }
+                Some(_) | None => stretches.push(RateStretch {
+                    bits_per_second: [rate(step), end],
+                    choice: cell.choice,
+                    is_clear,
+                }),
+            }
+        }
+        stretches
+    };
+    let rows = sizes.into_iter().map(|size| RegionRow {
+        size,
+        stretches: stretches(size),
+    });
+    rows.collect()
+}
+
+/// The ways to call with a message of this size, between the nearest sizes that were measured.
+pub(super) fn at<'f>(rows: &Ways<'f>, size: u32) -> Vec<Way<'f>> {
+    let (Some((small, smaller)), Some((large, larger))) =
+        (rows.range(..=size).next_back(), rows.range(size..).next())
+    else {
+        return Vec::new();
+    };
+    let part = match large - small {
+        0 => 0.0,
+        distance => f64::from(size - small) / f64::from(distance),
+    };
+    let ways = smaller.iter().filter_map(|way| {
+        let other = larger.iter().find(|other| other.series == way.series)?;
+        Some(Way {
+            calls: way.calls.toward(&other.calls, part),
+            response_bytes: None,
+            ..*way
+        })
+    });
+    ways.collect()
+}
+
 /// What to use for calls of one size; `None` without a way.
-fn cell(ways: &[Way<'_>], network: &Network, new_connection: bool) -> Option<MapCell> {
+pub(super) fn cell(ways: &[Way<'_>], network: &Network, new_connection: bool) -> Option<MapCell> {
     let times = ways.iter().filter_map(|way| {
         let connection = if new_connection {
             way.calls.new_connection()
@@ -133,8 +221,11 @@ fn cell(ways: &[Way<'_>], network: &Network, new_connection: bool) -> Option<Map
     let shortest = times.iter().map(|(_, ns)| *ns).reduce(f64::min)?;
     let close = times.iter();
     let close = close.filter(|(_, ns)| *ns <= shortest * (1.0 + MODEL_ERROR));
-    let close: Vec<&Way<'_>> = close.map(|(way, _)| *way).collect();
-    let choice = close.iter().min_by_key(|way| way.departures)?;
+    let close: Vec<&(&Way<'_>, f64)> = close.collect();
+    let (choice, _) = close.iter().min_by(|(a, a_ns), (b, b_ns)| {
+        let simpler = a.departures.cmp(&b.departures);
+        simpler.then(a_ns.total_cmp(b_ns))
+    })?;
     Some(MapCell {
         choice: choice.series.to_owned(),
         close: close.len(),
@@ -155,6 +246,7 @@ mod tests {
     fn way(series: &'static str, latency: f64, response: u64, departures: usize) -> Way<'static> {
         Way {
             series,
+            variant: series,
             calls: Computable::of(series, latency, response),
             departures,
             response_bytes: Some(response as f64),
@@ -203,6 +295,36 @@ mod tests {
         assert_eq!(chosen[3], ("json".to_owned(), 3));
         // At 1 Mbit/s, 600 bytes take 4.8 ms.
         assert_eq!(chosen[0], ("gzip".to_owned(), 1));
+    }
+
+    #[test]
+    fn regions_turn_between_the_measured_sizes_and_rates() {
+        let ways = |bytes: u64| {
+            let work = bytes as f64;
+            vec![
+                way("json", 50_000.0 + work, bytes, 0),
+                way("gzip", 50_000.0 + 11.0 * work, bytes / 4, 1),
+            ]
+        };
+        let sizes = BTreeMap::from([(1, ways(1_000)), (100, ways(100_000))]);
+        let regions = mapped(&sizes, false, ROUND_TRIPS_NS[0]).regions;
+        let chosen = |size: u32| {
+            let row = regions.iter().find(|row| row.size == size).unwrap();
+            let stretches = row.stretches.iter();
+            let clear = stretches.filter(|stretch| stretch.is_clear);
+            let clear = clear.map(|one| (&*one.choice, one.bits_per_second));
+            clear.collect::<Vec<_>>()
+        };
+        // Of 100 kB, gzip saves 78 kB with headers, and takes 1 ms more: it pays below about 620 Mbit/s.
+        let [(slow, [_, turn]), (fast, [from, _])] = chosen(100)[..] else {
+            panic!("{:?}", chosen(100));
+        };
+        assert_eq!((slow, fast), ("gzip", "json"));
+        assert!((300_000_000..620_000_000).contains(&turn), "{turn}");
+        assert!((620_000_000..=1_000_000_000).contains(&from), "{from}");
+        assert_eq!(chosen(1).len(), 1, "{:?}", chosen(1));
+        let is_ordered = regions.windows(2).all(|two| two[0].size < two[1].size);
+        assert!(is_ordered && regions.len() > 10, "{}", regions.len());
     }
 
     #[test]

@@ -17,6 +17,7 @@ mod decision;
 mod heat_map;
 mod link;
 mod map;
+mod map_check;
 mod network;
 mod objective;
 mod parts;
@@ -41,6 +42,7 @@ use rpcgauge_study::settings::{Placement, Target};
 
 pub use capacity::PlannedSearch;
 pub(crate) use compare::{controls, figure};
+pub use map_check::NotChecked;
 pub(crate) use withheld::{Uneven, delay_decides};
 
 use crate::by_key;
@@ -71,6 +73,9 @@ impl Findings {
             .filter(|text| !findings.warnings.contains(text))
             .collect();
         findings.warnings.extend(tolerated);
+        if let Some(check) = &run.map_check {
+            findings.add_map_check(&run.plan, check)?;
+        }
         Ok(findings)
     }
 

@@ -2,7 +2,7 @@
 
 use rpcgauge_model::{Connection, Network, packet_bytes};
 use rpcgauge_study::link;
-use rpcgauge_study::settings::{ConnectionUse, Schedule, SubjectCall, Transport};
+use rpcgauge_study::settings::{ConnectionUse, HttpVersion, Schedule, SubjectCall, Transport};
 
 use crate::findings::Figures;
 use crate::findings::network::{ComputedTimes, NetworkFindings, PaysBelow};
@@ -26,6 +26,7 @@ const MIN_RATE: f64 = 1e5;
 pub(super) struct Computable<'f> {
     name: &'f str,
     tls: bool,
+    http2: bool,
     latency: f64,
     /// Bytes per call to the server and from it.
     bytes: [u64; 2],
@@ -55,11 +56,26 @@ impl<'f> Computable<'f> {
         Some(Self {
             name,
             tls: call.tls,
+            http2: call.wire.http() == HttpVersion::Http2,
             latency: figures.latency.as_ref()?.p50_ns,
             bytes: bytes.map(|bytes| bytes.round() as u64),
             counts_headers: counted.is_some(),
         })
         .filter(|_| follows && is_bounded)
+    }
+
+    /// The same calls with a message of a size between those of `self` and `larger`, at this part of the way.
+    pub(super) fn toward(&self, larger: &Self, part: f64) -> Self {
+        let between = |small: f64, large: f64| small + (large - small) * part;
+        let [request, response] = [0, 1].map(|side| {
+            let [small, large] = [self, larger].map(|one| one.bytes[side] as f64);
+            between(small, large).round() as u64
+        });
+        Self {
+            latency: between(self.latency, larger.latency),
+            bytes: [request, response],
+            ..*self
+        }
     }
 
     /// Whether its bytes are all that are on the connection, and not only bodies.
@@ -69,7 +85,10 @@ impl<'f> Computable<'f> {
 
     /// A new connection for such calls.
     pub(super) fn new_connection(&self) -> Connection {
-        Connection::New { tls: self.tls }
+        Connection::New {
+            tls: self.tls,
+            http2: self.http2,
+        }
     }
 
     /// The median time of a call over a network, ns; `None` if its bytes do not fit into the network's queue.
@@ -131,6 +150,7 @@ impl<'f> Computable<'f> {
         Self {
             name,
             tls: false,
+            http2: false,
             latency,
             bytes: [100, response],
             counts_headers: true,

@@ -13,6 +13,7 @@ pub(super) fn findings(plan: &Plan, variants: &[VariantFindings]) -> Vec<Process
         Some(process(plan, shared, (role, program), variants))
     };
     let shared = plan.shared_processes.iter();
+    let shared = shared.filter(|shared| shared.are_shared());
     let both = shared.flat_map(|shared| {
         [
             process(shared, Role::Server, &shared.server),

@@ -3,6 +3,7 @@
 pub(crate) mod check;
 pub(crate) mod draft;
 pub(crate) mod estimate;
+mod map;
 mod metric;
 pub(crate) mod order;
 mod render;
@@ -15,6 +16,7 @@ pub use rpcgauge_message::Limits;
 use serde::{Deserialize, Serialize};
 
 pub use crate::capacity::Capacity;
+pub use map::{MapDraws, MapPoint, MapPointError};
 pub use metric::Metric;
 pub use slices::{SLICE_US, Slice};
 
@@ -139,7 +141,8 @@ impl Plan {
     /// Whether a variant shares a process with others.
     pub fn shares_processes(&self, variant: &Variant) -> bool {
         self.place(&variant.name)
-            .is_some_and(|place| self.processes_of(place).is_some())
+            .and_then(|place| self.processes_of(place))
+            .is_some_and(SharedProcesses::are_shared)
     }
 
     /// Whether two variants share all their processes: the server's and, if they have one, the client's.
@@ -197,25 +200,27 @@ impl Plan {
         without.collect()
     }
 
-    /// The processes that a variant shares with others.
+    /// The processes that a variant shares with others, or was to share.
     pub fn processes_of(&self, variant: u32) -> Option<&SharedProcesses> {
         let mut shared = self.shared_processes.iter();
         shared.find(|shared| shared.variants.contains(&variant))
     }
 
-    /// Gives variants that were to share processes their own, for this reason.
+    /// Gives variants that were to share processes their own, of the same programs, for this reason.
     ///
     /// # Errors
     /// They do not share processes in the plan.
-    pub(crate) fn separate(&mut self, variants: &[u32], reason: &str) -> Result<(), String> {
-        let before = self.shared_processes.len();
-        self.shared_processes
-            .retain(|shared| shared.variants != variants);
-        if self.shared_processes.len() == before {
-            return Err(
-                "the variants with their own processes do not share any in the plan".to_owned(),
-            );
-        }
+    pub fn separate(&mut self, variants: &[u32], reason: &str) -> Result<(), &'static str> {
+        let mut shared = self.shared_processes.iter();
+        let place = shared.position(|shared| shared.variants == variants);
+        let place =
+            place.ok_or("the variants with their own processes do not share any in the plan")?;
+        let shared = self.shared_processes.remove(place);
+        let own = variants.iter().map(|variant| SharedProcesses {
+            variants: vec![*variant],
+            ..shared.clone()
+        });
+        self.shared_processes.extend(own);
         let names = variants.iter();
         let names =
             names.filter_map(|place| Some(self.variants.get(*place as usize)?.name.clone()));
@@ -252,7 +257,7 @@ impl Plan {
     }
 }
 
-/// Processes that several variants share.
+/// Processes that several variants share or, if they could not be started for all of them, that one has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SharedProcesses {
     /// The variants' indices in [`Plan::variants`].
@@ -263,6 +268,13 @@ pub struct SharedProcesses {
     /// The client's program, as `SUBJECT/PROGRAM`; `None` if each variant has its own client process, or none at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
+}
+
+impl SharedProcesses {
+    /// Whether several variants share them.
+    pub fn are_shared(&self) -> bool {
+        self.variants.len() > 1
+    }
 }
 
 /// What a stack needs before it can be measured.

@@ -93,7 +93,9 @@ impl Plan {
     /// have their own. Empty if the study does not share processes.
     pub fn processes(&self) -> Vec<String> {
         let name = |place: &u32| self.variants.get(*place as usize).map(|one| &*one.name);
-        let shared = self.shared_processes.iter().map(|shared| {
+        let shared = self.shared_processes.iter();
+        let shared = shared.filter(|shared| shared.are_shared());
+        let shared = shared.map(|shared| {
             let names: Vec<&str> = shared.variants.iter().filter_map(name).collect();
             let names = some_names(&names);
             let process = |what: &str, program: &Option<String>| {

@@ -8,6 +8,7 @@
 //!   environment.json  the machine, once the lab has examined it
 //!   trials.jsonl      one record per line, appended as trials end; trials that took turns end together
 //!   logs/             the subjects' standard error
+//!   check/            the run that checks the map of sizes and networks, if it was measured
 //!   workers/          instead of records of trials, the last record of each worker of a cluster, a file each
 //! ```
 //!
@@ -58,6 +59,8 @@ pub mod names {
     pub const TRIALS: &str = "trials.jsonl";
     /// The subjects' logs.
     pub const LOGS: &str = "logs";
+    /// A run that checks this one's map: a directory like this one.
+    pub const CHECK: &str = "check";
     /// [`crate::record::WorkerRecord`]s, one per file.
     pub const WORKERS: &str = "workers";
 }

@@ -47,6 +47,8 @@ pub struct Run {
     /// The workers of a cluster, in the order in which they began; empty for every other run. Each trial merges what
     /// the workers of one variant measured.
     pub workers: Vec<WorkerRecord>,
+    /// The run that checks the map of this one, if it was measured.
+    pub map_check: Option<Box<Self>>,
     /// Damage that was tolerated, one line each.
     pub warnings: Vec<String>,
     /// Bytes of `trials.jsonl` up to the end of its last complete line.
@@ -78,6 +80,7 @@ impl Run {
             floors: Vec::new(),
             events: Vec::new(),
             workers: Vec::new(),
+            map_check: None,
             warnings: Vec::new(),
             whole_bytes: 0,
         };
@@ -85,6 +88,10 @@ impl Run {
         run.read_workers()?;
         run.check_provenance()
             .map_err(|problem| RunError::damaged(directory.join(names::TRIALS), problem))?;
+        let check = directory.join(names::CHECK);
+        if check.join(names::RUN).exists() {
+            run.map_check = Some(Box::new(Self::read(&check)?));
+        }
         if run.environment.is_none() && !(run.trials.is_empty() && run.floors.is_empty()) {
             return Err(RunError::Missing(directory.join(names::ENVIRONMENT)));
         }

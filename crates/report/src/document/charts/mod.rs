@@ -5,11 +5,13 @@ mod by_rate;
 mod curves;
 mod heat_map;
 mod load;
+mod map;
 mod sizes;
 mod steps;
 mod timeline;
 
 pub(super) use by_rate::{of_ramp, of_ramps, of_search};
+pub(super) use map::chart as of_map;
 
 use super::chart::{Chart, Weight};
 use super::figures;

@@ -4,6 +4,7 @@ mod budget;
 mod large;
 mod link;
 mod live;
+mod map;
 mod mix;
 mod processes;
 mod refused;
