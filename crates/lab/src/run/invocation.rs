@@ -162,7 +162,7 @@ impl<'a> Run<'a> {
     /// Starts a variant and those that share its processes, whether or not they are measured now.
     fn start_variant(&mut self, invocation: &mut Invocation, (variant, placement): Key) {
         let shared = self.processes_of(variant);
-        let variants = shared.map_or(vec![variant], |shared| shared.variants.clone());
+        let variants = shared.map_or(vec![variant], |shared| shared.variants);
         // Removing dead instances releases their sockets and logs before the next ones start.
         let earlier = variants.iter().map(|of| {
             let slot = invocation.slots.remove(&(*of, placement));
@@ -199,10 +199,9 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The processes that a variant shares with others.
-    pub(super) fn processes_of(&self, variant: u32) -> Option<&'a SharedProcesses> {
-        let shared = self.plan.processes_of(variant);
-        shared.filter(|_| !self.apart.contains(&variant))
+    /// The processes that a variant shares with others, or was to share.
+    pub(super) fn processes_of(&self, variant: u32) -> Option<SharedProcesses> {
+        self.actual.processes_of(variant).cloned()
     }
 
     /// Starts the processes of a variant and of those that share them, in the order of the variants.
@@ -214,46 +213,65 @@ impl<'a> Run<'a> {
         let Some(shared) = self.processes_of(variant) else {
             return vec![self.new_instance(occasion, variant)];
         };
-        let made = self.shared_instances(occasion, shared);
-        if let Some(Err(failure)) = made.first()
-            && made.iter().all(Result::is_err)
-            && !occasion.is_training
-            && !self.stop.load(Ordering::Relaxed)
-            && !self.together.contains(&variant)
-            && let Some(own) = self.start_apart(occasion, shared, failure)
-        {
-            return own;
+        let made = self.shared_instances(occasion, &shared);
+        if occasion.is_training {
+            return made;
         }
-        self.together.extend(&shared.variants);
-        made
+        let is_first = self
+            .tried_shared
+            .is_disjoint(&shared.variants.iter().copied().collect());
+        self.tried_shared.extend(&shared.variants);
+        if is_first && shared.are_shared() && self.have_failed(&made) {
+            self.start_again(occasion, &shared).unwrap_or(made)
+        } else {
+            made
+        }
     }
 
-    /// Starts a process for each variant, because those that they were to share could not be started. `None` if that fails,
-    /// too. From then on, these variants have their own processes.
-    fn start_apart(
+    /// Whether none of these could be started, and not because the run was stopped.
+    fn have_failed(&self, made: &[TrialResult<Started>]) -> bool {
+        made.iter().all(Result::is_err) && !self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Starts shared processes once more, in case only the first start was slow; then, if that fails, a process for each
+    /// variant, which it has from then on. `None` if that fails, too.
+    fn start_again(
         &mut self,
         occasion: Occasion,
         shared: &SharedProcesses,
-        failure: &TrialFailure,
     ) -> Option<Vec<TrialResult<Started>>> {
-        let occasion = Occasion {
-            starts: occasion.starts + 1,
+        let later = |starts| Occasion {
+            starts: occasion.starts + starts,
             ..occasion
         };
-        let variants = shared.variants.iter();
-        let own = variants.map(|variant| self.new_instance(occasion, *variant));
+        let made = self.shared_instances(later(1), shared);
+        let failure = match made.first() {
+            Some(Err(failure)) if self.have_failed(&made) => failure.reason.clone(),
+            Some(_) | None => return Some(made),
+        };
+        let own = shared.variants.iter().flat_map(|variant| {
+            let own = SharedProcesses {
+                variants: vec![*variant],
+                ..shared.clone()
+            };
+            self.shared_instances(later(2), &own)
+        });
         let own: Vec<TrialResult<Started>> = own.collect();
-        if own.iter().all(Result::is_err) {
+        if self.have_failed(&own) {
             return None;
         }
-        let reason = format!("they could not be started in one: {}", failure.reason);
+        let reason = format!("one process for all of them failed to start: {failure}");
+        // The set is one of the plan.
+        self.actual.separate(&shared.variants, &reason).ok()?;
         let names = shared.variants.iter();
         let names = names.map(|variant| &*self.plan.variants[*variant as usize].name);
         let names: Vec<&str> = names.collect();
-        let text = format!("{} have their own processes: {reason}", names.join(", "));
+        let text = format!(
+            "{} run in separate processes, because {reason}",
+            names.join(", ")
+        );
         self.notify(&Event::Warning { text: &text });
-        self.apart.extend(&shared.variants);
-        self.separated.push(Record::OwnProcesses {
+        self.own_processes.push(Record::OwnProcesses {
             variants: shared.variants.clone(),
             reason,
         });

@@ -183,6 +183,15 @@ impl Lab {
     }
 }
 
+/// The variants that share processes in which a trial was measured before, by a run that is resumed to measure `missing`.
+fn sharing_with_records(plan: &Plan, missing: &[TrialSpec]) -> BTreeSet<u32> {
+    let missing: BTreeSet<u32> = missing.iter().map(|trial| trial.index).collect();
+    let kept = plan.trials.iter();
+    let kept = kept.filter(|trial| !missing.contains(&trial.index));
+    let shared = kept.filter_map(|trial| plan.processes_of(trial.variant));
+    shared.flat_map(|shared| shared.variants.clone()).collect()
+}
+
 /// A trial to be measured.
 #[derive(Clone, Copy)]
 struct Planned<'p> {
@@ -206,13 +215,13 @@ struct Run<'a> {
     scratch: OnceCell<Scratch>,
     /// The first variant of processes whose training run succeeded.
     trained: BTreeSet<u32>,
-    /// Variants whose shared processes were tried before; in a resumed run, all that share any. What was measured in them
-    /// cannot be compared with processes of their own.
-    together: BTreeSet<u32>,
-    /// Variants that have their own processes, because those that they were to share could not be started.
-    apart: BTreeSet<u32>,
-    /// What is to be recorded about `apart`.
-    separated: Vec<Record>,
+    /// The plan with the processes that variants really have.
+    actual: Plan,
+    /// Variants whose shared processes were started before, or were tried in vain. What was measured in them cannot be
+    /// compared with processes of their own.
+    tried_shared: BTreeSet<u32>,
+    /// What is to be recorded about variants that have got their own processes.
+    own_processes: Vec<Record>,
     /// The workloads needed so far.
     workloads: Vec<(WorkloadSpec, Workload)>,
     environment: Environment,
@@ -258,14 +267,9 @@ impl<'a> Run<'a> {
             networks: Networks::default(),
             scratch: OnceCell::new(),
             trained: BTreeSet::new(),
-            together: if options.earlier.is_some() {
-                let shared = plan.shared_processes.iter();
-                shared.flat_map(|shared| shared.variants.clone()).collect()
-            } else {
-                BTreeSet::new()
-            },
-            apart: BTreeSet::new(),
-            separated: Vec::new(),
+            actual: plan.clone(),
+            tried_shared: sharing_with_records(plan, trials),
+            own_processes: Vec::new(),
             workloads: Vec::new(),
             environment,
             provenance,
@@ -365,7 +369,7 @@ impl<'a> Run<'a> {
         }
         let workload = variant.settings.target.workload();
         let command = |program| self.options.stacks.command(program, workload).ok();
-        let stacks = self.plan.programs_of(variant).zip(versions);
+        let stacks = self.actual.programs_of(variant).zip(versions);
         let stacks = stacks.map(|((stack, program), versions)| StackRecord {
             stack: stack.to_owned(),
             build: command(program).and_then(|command| command.build.clone()),

@@ -65,7 +65,7 @@ impl<'a> Run<'a> {
         };
         let began = Instant::now();
         self.start_instances(invocation, trials);
-        for record in std::mem::take(&mut self.separated) {
+        for record in std::mem::take(&mut self.own_processes) {
             self.records.append(&record)?;
         }
         for Planned { spec, variant, .. } in trials {
@@ -224,7 +224,7 @@ impl<'a> Run<'a> {
         match instance {
             Instance::Server(server) => {
                 let settings = &planned.variant.settings;
-                let mut trial = server.planned(self.plan, planned.spec, planned.variant);
+                let mut trial = server.planned(&self.actual, planned.spec, planned.variant);
                 if self.plan.slice(settings).is_some() {
                     // No call may be in flight while other variants are measured.
                     trial.drain = trial.deadline;
@@ -269,7 +269,7 @@ impl<'a> Run<'a> {
             caller,
             server,
             &variant.settings,
-            warmup::bounds(self.plan, variant),
+            warmup::bounds(&self.actual, variant),
             slice,
             layout,
             self.options.answer_timeout,

@@ -122,7 +122,14 @@ fn a_process_that_says_too_few_parts_fails_the_trials_of_all() {
 
 #[test]
 fn variants_whose_program_does_not_start_for_both_have_their_own_processes() {
-    let both = [Protocol::Grpc, Protocol::Rest].map(|protocol| calls(protocol, None));
+    let both = [Protocol::Grpc, Protocol::Rest].map(|protocol| {
+        with(|call| {
+            // Only the program that they share was prepared.
+            "stack".clone_into(&mut call.server);
+            call.workload = WorkloadSpec::List { n: 3 };
+            call.wire = Wire::default_for(protocol);
+        })
+    });
     let refusal = "{\"contract\":1,\"error\":\"cannot serve both\",\"fault\":\"user\"}";
     let refuses = format!(
         "read line; case \"$line\" in *parts*) echo '{refusal}';; *) (echo \"$line\"; cat) | '{}';; esac",
@@ -135,7 +142,7 @@ fn variants_whose_program_does_not_start_for_both_have_their_own_processes() {
     };
     assert_eq!(variants, &[0, 1]);
     assert!(reason.contains("cannot serve both"), "{reason}");
-    let warned = |event: &&String| event.starts_with("warning: a, b have their own processes");
+    let warned = |event: &&String| event.starts_with("warning: a, b run in separate processes");
     assert_eq!(
         left.events.iter().filter(warned).count(),
         1,
