@@ -33,8 +33,8 @@ pub enum LocustError {
     Format(u64),
     /// A message of the master cannot be read.
     #[error(
-        "the Locust master at {0} sent a message that this rpcgauge cannot read; it ignores such messages, so check the \
-         numbers of users (it is tested with Locust 2.47)"
+        "the Locust master at {0} sent a message that rpcgauge cannot read; such messages are ignored, so the number of \
+         users may be wrong (rpcgauge is tested with Locust 2.47)"
     )]
     Unreadable(String),
     /// The thread of the connection could not be started.

@@ -66,7 +66,7 @@ impl load::PairBy for Keys {
         let key = self.key(of, message, &self.paths.request);
         key.ok_or_else(|| {
             load::CodecError(format!(
-                "pair-by {}: a message has no value there; check the path, or leave out messages without it",
+                "pair-by {}: a message has no value there; check the path, or remove the messages that lack the value",
                 self.paths
             ))
         })

@@ -48,7 +48,7 @@ pub enum Metric {
     MessageLatency,
     /// CPU time of client and server, ns per message of the streaming side. Of a unary call, it is that per call.
     MessageCpu,
-    /// Peak resident memory of the process of a stack's client, bytes. Variants in one process have no figure.
+    /// Peak resident memory of the process of a stack's client or codec, bytes. Variants in one process have no figure.
     ClientMemory,
 }
 

@@ -271,7 +271,7 @@ impl CallStream {
     /// Whether each message of a bidirectional call had its response, as far as that is known when the call ends. With keys,
     /// whether any had.
     fn pairing(&self, pace: Pace, succeeded: bool) -> Pairing {
-        if self.unanswered.by_key().is_some() {
+        if self.unanswered.keyed().is_some() {
             return if self.has_pair {
                 Pairing::Paired
             } else {

@@ -298,7 +298,7 @@ impl CallStream {
         }
         match answered {
             Some(due) => note(&mut figures.latency, due),
-            None => figures.unmatched += u64::from(self.unanswered.by_key().is_some()),
+            None => figures.unmatched += u64::from(self.unanswered.keyed().is_some()),
         }
     }
 }
@@ -350,7 +350,7 @@ impl Engine<'_, '_, '_> {
 impl MessageRecorder {
     /// Counts the messages that have no response when their call ends or is retried.
     pub(crate) fn count_unanswered(&mut self, stream: &CallStream) {
-        self.unanswered += stream.unanswered.by_key().unwrap_or(0);
+        self.unanswered += stream.unanswered.keyed().unwrap_or(0);
     }
 
     /// Counts how a measured call ended.

@@ -190,7 +190,7 @@ impl Engine<'_, '_, '_> {
         }
     }
 
-    /// Ends a call whose time is over: its request if it is still sending, otherwise the call.
+    /// Ends a call whose time is over: its request if it is still sending and a request can end, otherwise the call.
     fn end_time(&mut self, token: u64, now: u64) -> Result<(), LoadError> {
         let streams = self.streams.as_ref();
         let has_request_end = streams.is_none_or(|streams| !streams.ends_when_answered());

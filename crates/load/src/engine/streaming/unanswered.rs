@@ -45,7 +45,7 @@ impl Unanswered {
     }
 
     /// How many messages with keys have no response; `None` without keys.
-    pub(super) fn by_key(&self) -> Option<u64> {
+    pub(super) fn keyed(&self) -> Option<u64> {
         match self {
             Unanswered::InOrder(_) => None,
             Unanswered::ByKey(by_key) => Some(by_key.due.len() as u64 + by_key.given_up),
@@ -128,7 +128,7 @@ mod tests {
         assert_eq!(taken, [Some(20), None, None, Some(10), Some(30), None]);
         all.push(3, Some("a".into()), 40);
         assert_eq!(
-            (all.take(None), all.by_key(), all.oldest()),
+            (all.take(None), all.keyed(), all.oldest()),
             (None, Some(1), Some(40))
         );
     }
@@ -154,7 +154,7 @@ mod tests {
         by_key.push(most, Some("last".into()), most);
         assert_eq!((by_key.take(Some("0")), by_key.oldest()), (None, Some(1)));
         assert_eq!(
-            (by_key.take(Some("last")), by_key.by_key()),
+            (by_key.take(Some("last")), by_key.keyed()),
             (Some(most), Some(most))
         );
     }
