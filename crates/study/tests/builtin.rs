@@ -83,7 +83,8 @@ fn all_resolve_and_hold_to_the_method() {
         // slow to start and to warm up, and so are calls over a slow link.
         let least = match study.name {
             "libraries" | "links" => 3,
-            "list" | "stacks" | "styles" => 5,
+            "styles" => 4,
+            "list" | "stacks" => 5,
             _ => 8,
         };
         for (index, variant) in plan.variants.iter().enumerate() {
