@@ -12,16 +12,13 @@ use super::map::{self, RATES, ROUND_TRIPS_NS, Way, Ways};
 use crate::error::ReportError;
 use crate::findings::map::{CheckedPoint, CheckedTime, MapCell, MapCheck, MapErrors};
 use crate::findings::{Cell, Findings};
+use rpcgauge_study::link::{MAX_LATENESS_NS, MAX_OFF_NS};
 
 /// After this many draws, no further point is found whose two fastest ways are close.
 const MAX_DRAWS: usize = 100_000;
 
 /// Points with a computed time of more than this are not measured: calls take their time.
 const MAX_CALL_NS: f64 = 1.2e8;
-
-/// A measured time is used if the packets of its link were late by at most this part of it. That is more than a verdict
-/// over a link tolerates, where a delay may be all of a difference.
-const MAX_LATENESS: f64 = 0.01;
 
 /// Two ways are close if one takes at most this many times as long as the other.
 const CLOSE: f64 = 1.1;
@@ -216,12 +213,14 @@ fn checked(rows: &Ways<'_>, variants: &[&Variant], measured: &Findings) -> Optio
     })
 }
 
-/// The median of a way at a point, ns.
+/// The median of a way at a point, ns; `None` if a call failed, or the network was not held for most packets. A few late
+/// packets, which a verdict over a link does not tolerate, do not move the median of so few calls.
 fn median(cell: &Cell) -> Option<f64> {
     let figures = cell.figures.as_ref()?;
     let (link, median) = (figures.link.as_ref()?, figures.latency.as_ref()?.p50_ns);
-    let is_held = cell.trials.link_not_held == 0
-        || link.foreign_drops == 0 && link.lateness_p99_ns as f64 <= MAX_LATENESS * median;
+    let off_ns = link.round_trip_ns.abs_diff(link.set_round_trip_ns);
+    let is_held =
+        link.foreign_drops == 0 && link.lateness_p50_ns <= MAX_LATENESS_NS && off_ns <= MAX_OFF_NS;
     (is_held && figures.calls.failed_total() == 0).then_some(median)
 }
 

@@ -14,7 +14,7 @@ pub use units::{format_delay, format_loss, format_rate};
 use std::path::PathBuf;
 
 use rpcgauge_message::nearest::Nearest;
-pub use rpcgauge_trial::{Congestion, Direction, Link, LinkRate};
+pub use rpcgauge_trial::{Congestion, Direction, Link, LinkRate, MAX_LATENESS_NS, MAX_OFF_NS};
 use rpcgauge_trial::{Queue, Trace};
 use serde::{Deserialize, Serialize};
 

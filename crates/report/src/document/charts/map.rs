@@ -7,7 +7,7 @@ use crate::distinct;
 use crate::findings::map::{CheckedPoint, MapCheck, MapFindings, MappedNetwork, RateStretch};
 use crate::findings::sweep::Sweep;
 use crate::units;
-use crate::words::joined;
+use crate::words::{self, joined};
 
 /// The classes of ways, each alone and with others that are not told apart.
 const WAYS: [[&str; 2]; 8] = [
@@ -65,7 +65,7 @@ fn plot(sweep: &Sweep, map: &MapFindings, network: &MappedNetwork, ways: &[&str]
             "Map of the fastest way over {title}, for {} from {} to {}",
             sweep.sized_by, first.size, last.size
         ),
-        title: format!("{title}; {} by rate", sweep.sized_by),
+        title: words::capital(&format!("{title}: {} by rate", sweep.sized_by)),
         x: x.labels(|bits| rate(bits as u64)),
         y: y.labels(|size| units::count(size as u64)),
         shades,
