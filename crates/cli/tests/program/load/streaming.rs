@@ -97,7 +97,8 @@ fn each_call_sends_all_rows() {
     load(&place, &target, &[&rows[..], &more].concat()).well();
     let messages = figures(&report(&place.path().join("run")))["messages"].clone();
     assert_eq!(messages["sent"], 4 * 3);
-    let without = ["--messages", "rows", "--data", "{}", "--out", "other"];
+    std::fs::remove_dir_all(place.path().join("run")).expect("removed");
+    let without = ["--messages", "rows", "--data", "{}"];
     load(&place, &target, &without).refused(&["\"rows\"", "--rows"]);
     load(&place, &target, &["--messages", "all"]).refused(&["neither a number nor \"rows\""]);
 }
