@@ -3,7 +3,10 @@
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
-use buffa_descriptor::{DynamicMessage, FieldKind, MessageIndex, SingularKind};
+use buffa::editions::FieldPresence;
+use buffa_descriptor::{
+    DynamicMessage, FieldDescriptor, FieldKind, MessageIndex, ScalarType, SingularKind,
+};
 use rpcgauge_trial::CodeKind;
 
 use crate::diff::first_difference;
@@ -125,13 +128,41 @@ impl MessageType {
     /// # Errors
     /// Names the first field that does not exist.
     pub fn check_pointer(&self, pointer: &str) -> Result<(), String> {
+        self.field_at(pointer).map(drop)
+    }
+
+    /// The text of the value that is meant if a single value at a JSON Pointer is absent from a message; `None` if its
+    /// absence means none: the field has explicit presence, as a member of a `oneof` has, or is not a plain value.
+    pub fn default_at(&self, pointer: &str) -> Option<&str> {
+        let field = self.field_at(pointer).ok()??;
+        if field.presence() != FieldPresence::Implicit || field.oneof_index().is_some() {
+            return None;
+        }
+        match field.kind() {
+            FieldKind::Singular(SingularKind::Scalar(scalar)) => Some(match scalar {
+                ScalarType::String | ScalarType::Bytes => "",
+                ScalarType::Bool => "false",
+                _ => "0",
+            }),
+            FieldKind::Singular(SingularKind::Enum(index)) => {
+                let value = self.types.pool.enumeration(index).value(0)?;
+                Some(value.name())
+            }
+            FieldKind::Singular(SingularKind::Message(_))
+            | FieldKind::List(_)
+            | FieldKind::Map { .. } => None,
+        }
+    }
+
+    /// The field at a JSON Pointer; `None` within a type whose JSON has another form than its fields, and for a message.
+    fn field_at(&self, pointer: &str) -> Result<Option<&FieldDescriptor>, String> {
         let pool = &self.types.pool;
         let (mut index, mut steps) = (self.index, pointer.split('/').skip(1));
         while let Some(step) = steps.next() {
             let message = pool.message(index);
             // Its JSON has another form than its fields.
             if WellKnown::of(message).is_some() {
-                return Ok(());
+                return Ok(None);
             }
             let name = step.replace("~1", "/").replace("~0", "~");
             let Some((_, field)) = all_fields(pool, index).find(|(known, _)| *known == name) else {
@@ -160,7 +191,7 @@ impl MessageType {
             };
             index = match (kind, steps.clone().next()) {
                 (SingularKind::Message(next), _) => next,
-                (_, None) => return Ok(()),
+                (_, None) => return Ok(Some(field)),
                 (_, Some(step)) => {
                     return Err(format!(
                         "\"{name}\" has no field \"{step}\", because it is a single value"
@@ -168,7 +199,7 @@ impl MessageType {
                 }
             };
         }
-        Ok(())
+        Ok(None)
     }
 
     fn decode_dynamic(

@@ -426,6 +426,31 @@ fn without_a_compiler_for_editions_the_error_says_what_helps() {
 }
 
 #[test]
+fn only_fields_without_presence_have_a_default() {
+    let schema = compiled(&[(
+        "pair.proto",
+        "syntax = \"proto3\"; enum Kind { NONE = 0; ONE = 1; } message Pair { int64 id = 1; string name = 2; \
+         bool is_last = 3; Kind kind = 4; optional int64 maybe = 5; oneof one { int64 member = 6; string other = 7; } \
+         Pair inner = 8; repeated int64 ids = 9; }",
+    )]);
+    let pair = schema.unwrap().message_type("Pair").unwrap();
+    for (pointer, default) in [
+        ("/id", Some("0")),
+        ("/inner/id", Some("0")),
+        ("/name", Some("")),
+        ("/isLast", Some("false")),
+        ("/kind", Some("NONE")),
+        ("/maybe", None),
+        ("/member", None),
+        ("/inner", None),
+        ("/ids", None),
+        ("/ids/0", None),
+    ] {
+        assert_eq!(pair.default_at(pointer), default, "{pointer}");
+    }
+}
+
+#[test]
 fn a_path_that_no_message_can_have_names_the_unknown_field() {
     let schema = compiled(&[(
         "tree.proto",

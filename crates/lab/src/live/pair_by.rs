@@ -56,7 +56,8 @@ pub(super) fn keys(
 impl Keys {
     fn key(&self, of: Option<&MessageType>, message: &[u8], pointer: &str) -> Option<String> {
         let json = json(of, &self.limits, message).ok()?;
-        PairBy::key(&json, pointer, of.is_some())
+        let default = of.and_then(|of| of.default_at(pointer));
+        PairBy::key(&json, pointer, default)
     }
 }
 
