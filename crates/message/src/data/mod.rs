@@ -141,9 +141,11 @@ impl Data {
         (!differs && !drawn).then_some(rows)
     }
 
-    /// The number of rows; `None` without rows, or if they come from a file that is too large for memory.
+    /// The number of rows; `None` without rows, if they are drawn at random, or if they come from a file that is too large
+    /// for memory.
     pub fn rows(&self) -> Option<u64> {
-        self.rows.as_ref()?.in_memory_count()
+        let rows = self.rows.as_ref().filter(|_| self.order == Order::InTurn);
+        rows?.in_memory_count()
     }
 
     fn templates(&self) -> impl Iterator<Item = &Template> {

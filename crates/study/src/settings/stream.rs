@@ -141,7 +141,7 @@ impl StreamOptions {
                 None => Some(1),
                 Some(MessageCount::Number(messages)) => Some(messages),
                 Some(MessageCount::Rows(AllRows::Rows)) => {
-                    let unknown = "\"messages\" is \"rows\", which needs a file of rows (--rows) that fits into memory";
+                    let unknown = "\"messages\" is \"rows\", which needs a file of rows (--rows) that are used in turn and fit into memory";
                     Some(rows.ok_or(unknown)?)
                 }
             },
@@ -252,7 +252,7 @@ mod tests {
         assert_eq!(messages(each_row.clone()), Some(7));
         assert_eq!(
             refused(each_row, form),
-            "\"messages\" is \"rows\", which needs a file of rows (--rows) that fits into memory"
+            "\"messages\" is \"rows\", which needs a file of rows (--rows) that are used in turn and fit into memory"
         );
     }
 }
