@@ -44,6 +44,9 @@ pub(crate) struct CompareArgs {
     /// Compare at several sizes: the response with its repeated fields made this many times as long
     #[arg(long, value_name = "FACTOR", value_delimiter = ',', help_heading = heading::COMPARISON)]
     pub(crate) size_sweep: Vec<u32>,
+    /// The option of the command that gives the sizes, for errors about them.
+    #[arg(skip = "--size-sweep")]
+    pub(crate) sizes_option: &'static str,
     /// Compare over these emulated links, such as wlan or loopback (repeatable; see docs/link.md)
     #[arg(long, value_name = "LINK", value_delimiter = ',', add = complete::links(), help_heading = heading::COMPARISON)]
     pub(crate) link: Vec<String>,

@@ -18,7 +18,7 @@ pub(crate) struct MapArgs {
         value_name = "RUN",
         value_hint = ValueHint::DirPath,
         conflicts_with_all = ["proto", "include", "descriptor_set", "method", "request", "response", "stack", "only", "sizes",
-            "tls", "budget", "seed", "unchecked", "name", "out"],
+            "tls", "budget", "seed", "unchecked", "name", "out", "max_message_bytes", "max_depth", "max_inflation"],
     )]
     pub(crate) run: Option<PathBuf>,
     #[command(flatten)]
@@ -93,6 +93,7 @@ impl MapArgs {
             only,
             against: None,
             size_sweep: self.sizes,
+            sizes_option: "--sizes",
             link: Vec::new(),
             in_flight: Vec::new(),
             messages: None,

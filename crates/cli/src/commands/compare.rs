@@ -117,7 +117,7 @@ pub(super) fn carry_out(
 }
 
 /// The kind of a user's own method.
-fn method_kind(own: &OwnWorkload) -> Result<MethodKind, Failure> {
+pub(super) fn method_kind(own: &OwnWorkload) -> Result<MethodKind, Failure> {
     let workload = Workload::new(&WorkloadSpec::Own(Box::new(own.clone())));
     let workload = workload.map_err(Failure::input)?;
     let kind = workload.methods().next().map(|(kind, _)| kind);
@@ -269,7 +269,8 @@ fn sizes(
     against: &str,
     limits: Limits,
 ) -> Result<Vec<Size>, Failure> {
-    let wrong = |why: String| Failure::input(format!("--size-sweep: {why}"));
+    let option = args.sizes_option;
+    let wrong = |why: String| Failure::input(format!("{option}: {why}"));
     let mut sizes = Vec::new();
     for (place, factor) in args.size_sweep.iter().enumerate() {
         if *factor == 0 {

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 
+use rpcgauge_message::MethodKind;
 use rpcgauge_report::Findings;
 use rpcgauge_study::plan::Plan;
 use rpcgauge_study::run::{Run, names};
@@ -33,9 +35,7 @@ pub(crate) fn run(args: MapArgs) -> Outcome {
             "--method, --request and --response are missing",
         ));
     };
-    if comparison.size_sweep.is_empty() {
-        comparison.size_sweep = sizes(&comparison)?;
-    }
+    comparison.size_sweep = sizes(&comparison, is_checked)?;
     compare::carry_out(comparison, |study, how| {
         let measured = measure::measure(study, how)?;
         let mut of_check = Ended::Well;
@@ -43,7 +43,7 @@ pub(crate) fn run(args: MapArgs) -> Outcome {
             // The map is valid without its check.
             of_check = check(measured.directory(), points, how).unwrap_or_else(|failure| {
                 note(failure.line());
-                Ended::Well
+                Ended::WithFailures
             });
         }
         Ok(measured.report(how)?.max(of_check))
@@ -61,20 +61,36 @@ fn is_possible() -> bool {
     }
 }
 
-/// The sizes of a map, if none are given.
-fn sizes(args: &CompareArgs) -> Result<Vec<u32>, Failure> {
+/// The sizes of a map: the given ones, or else powers of [`STEP`]. Refuses what has no map before anything is measured.
+fn sizes(args: &CompareArgs, is_checked: bool) -> Result<Vec<u32>, Failure> {
     let (_, own) = inputs::own_workload(&args.schema, &args.method, &args.request, &args.response)?;
+    if compare::method_kind(&own)? != MethodKind::Unary {
+        let message = format!(
+            "{} is a method that streams, and only unary calls can be mapped; see `rpcgauge compare`",
+            own.method
+        );
+        return Err(Failure::input(message));
+    }
+    if !args.size_sweep.is_empty() {
+        let why = match &args.size_sweep[..] {
+            [_] => "a map needs at least two sizes",
+            sizes if is_checked && !sizes.contains(&1) => {
+                "the check needs the size 1, the message itself; add it, or use --unchecked"
+            }
+            sizes => return Ok(sizes.to_vec()),
+        };
+        return Err(Failure::input(format!("--sizes: {why}")));
+    }
     let limits = inputs::limits(&args.limits)?;
     let bytes = own.response.to_string().len();
     let longer = (1..).map(|power| STEP.saturating_pow(power));
     let longer = longer.take_while(|factor| bytes.saturating_mul(*factor as usize) <= MAX_BYTES);
-    let sizes: Vec<u32> = [1, STEP]
-        .into_iter()
-        .chain(longer.skip(1).take(MAX_SIZES - 2))
-        .collect();
     // A response that cannot vary is refused before anything is built.
     scale::response(&own, STEP, limits).map_err(Failure::input)?;
-    Ok(sizes)
+    Ok([1, STEP]
+        .into_iter()
+        .chain(longer.skip(1).take(MAX_SIZES - 2))
+        .collect())
 }
 
 /// Checks the map of an existing run.
@@ -113,13 +129,21 @@ fn check(directory: &Path, points: usize, how: RunContext<'_>) -> Result<Ended, 
 
 /// The plan of a check, or why there is none.
 fn plan(run: &Run, findings: &Findings, points: usize) -> Result<Plan, String> {
-    let directory = run.directory.display();
-    if run.map_check.is_some() {
-        let check = check_of(&run.directory);
-        return Err(format!(
-            "the map of {directory} was already checked; to check it again, remove {}",
-            check.display()
-        ));
+    let (directory, check) = (run.directory.display(), check_of(&run.directory));
+    let check = check.display();
+    match &run.map_check {
+        Some(earlier) if earlier.trials.len() < earlier.plan.trials.len() => {
+            return Err(format!(
+                "the check of the map of {directory} was interrupted; continue with `rpcgauge run --resume {check}`, and \
+                 then run `rpcgauge report {directory}`"
+            ));
+        }
+        Some(_) => {
+            return Err(format!(
+                "the map of {directory} was already checked; to check it again, remove {check}"
+            ));
+        }
+        None => {}
     }
     let plan = findings.plan_of_map_check(&run.plan, points);
     plan.map_err(|why| format!("the map of {directory} cannot be checked: {why}"))
@@ -147,10 +171,23 @@ fn measure_check(directory: &Path, plan: Plan, how: RunContext<'_>) -> Result<En
         output: &output,
         ..how
     };
-    let measured = measure::measure(&study, how)?;
-    if measured.is_complete() {
-        return Ok(Ended::Well);
+    if how.stop.load(Ordering::Relaxed) {
+        note("interrupted before the map was checked");
+        return Ok(Ended::Interrupted);
     }
-    note("interrupted; the map is checked at the points that were measured");
-    Ok(Ended::Interrupted)
+    let measured = measure::measure(&study, how)?;
+    if !measured.is_complete() {
+        let check = measured.directory().display();
+        note(&format!(
+            "interrupted; the map is checked at the points that were measured. Continue with `rpcgauge run --resume {check}`, \
+             and then run `rpcgauge report {}`",
+            directory.display()
+        ));
+        return Ok(Ended::Interrupted);
+    }
+    if measured.has_failures() {
+        note("some points could not be measured (see above)");
+        return Ok(Ended::WithFailures);
+    }
+    Ok(Ended::Well)
 }

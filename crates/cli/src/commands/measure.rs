@@ -257,6 +257,11 @@ impl Measured {
         matches!(self.summary.ending, RunEnding::Complete)
     }
 
+    /// Whether some trials failed.
+    pub(super) fn has_failures(&self) -> bool {
+        self.summary.failed > 0
+    }
+
     /// Shows the report of the run, and writes its files.
     pub(super) fn report(self, how: RunContext<'_>) -> Result<Ended, Failure> {
         let run = Run::read(&self.directory).map_err(Failure::cannot)?;

@@ -73,17 +73,21 @@ pub(super) fn sections(findings: &Findings) -> Vec<Section> {
 /// What the check of a map found.
 fn checked(check: &MapCheck) -> Section {
     let points = units::counted(check.points.len() as u64, "point");
-    let mut drawn = format!(
-        "{points} between those of the map, drawn at random (seed {}), half of them where the two fastest ways are close",
+    let close = check.points.iter().filter(|point| point.is_close).count();
+    let drawn = format!(
+        "{points} between those of the map, drawn at random (seed {}); at {close}, the two fastest ways are within 10%",
         check.seed
     );
-    if check.left_out > 0 {
-        drawn += &format!(
-            "; {} more are left out, because the network was not held or a way was not measured",
-            check.left_out
-        );
-    }
     let mut facts = vec![("measured", drawn)];
+    let left_out = [
+        (check.not_held, "the network was not held"),
+        (check.not_measured, "a way was not measured"),
+    ];
+    let left_out = left_out.into_iter().filter(|(count, _)| *count > 0);
+    let left_out =
+        left_out.map(|(count, why)| format!("{}: {why}", units::counted(count as u64, "point")));
+    let left_out = joined(left_out, "; ");
+    facts.extend((!left_out.is_empty()).then_some(("left out", left_out)));
     if let Some(errors) = &check.errors {
         let [median, p95, worst] =
             [errors.median, errors.p95, errors.worst.abs()].map(units::percent);
@@ -293,6 +297,7 @@ mod tests {
             bits_per_second: 12_340_000,
             round_trip_ns: 8_420_000,
             new_connection: size > 10,
+            is_close: size < 10,
             choice: "grpc".to_owned(),
             regret,
             times,
@@ -313,7 +318,8 @@ mod tests {
                     vec![time("grpc", 31.0, 34.1), time("rest-json", 32.0, 31.8)],
                 ),
             ],
-            left_out: 1,
+            not_held: 1,
+            not_measured: 0,
             errors: Some(MapErrors {
                 times: 4,
                 median: 0.011,

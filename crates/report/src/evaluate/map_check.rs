@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 
 use rpcgauge_model::Network;
 use rpcgauge_study::plan::{MapDraws, MapPoint, MapPointError, Plan, Variant};
+use rpcgauge_study::record::TrialOutcome;
 use rpcgauge_study::run::Run;
 use rpcgauge_study::settings::{ConnectionUse, Target};
 
 use super::map::{self, RATES, ROUND_TRIPS_NS, Way, Ways};
 use crate::error::ReportError;
+use crate::findings::Findings;
 use crate::findings::map::{CheckedPoint, CheckedTime, MapCell, MapCheck, MapErrors};
-use crate::findings::{Cell, Findings};
-use rpcgauge_study::link::{MAX_LATENESS_NS, MAX_OFF_NS};
 
 /// After this many draws, no further point is found whose two fastest ways are close.
 const MAX_DRAWS: usize = 100_000;
@@ -130,15 +130,14 @@ fn points(plan: &Plan, rows: &Ways<'_>, count: usize) -> Result<Vec<MapPoint>, N
         };
         let ways = cell.times.iter();
         point.ways = ways.filter_map(|time| original(&time.series)).collect();
-        let mut times: Vec<f64> = cell.times.iter().map(|time| time.ns).collect();
-        times.sort_by(f64::total_cmp);
-        if point.ways.len() < 2 || times.last().is_some_and(|slowest| *slowest > MAX_CALL_NS) {
+        let is_too_slow = cell.times.iter().any(|time| time.ns > MAX_CALL_NS);
+        if point.ways.len() < 2 || is_too_slow {
             continue;
         }
         if anywhere.len() < count.div_ceil(2) {
             anywhere.push(point);
         } else if close.len() < count / 2 {
-            close.extend((times[1] <= times[0] * CLOSE).then_some(point));
+            close.extend(is_close(&cell).then_some(point));
         } else {
             break;
         }
@@ -159,19 +158,52 @@ fn compare(rows: &Ways<'_>, run: &Run, measured: &Findings) -> MapCheck {
         let group = variant.group.as_deref().unwrap_or_default();
         groups.entry(group).or_default().push(variant);
     }
-    let points = groups.values();
-    let points = points.filter_map(|ways| checked(rows, ways, measured));
-    let points: Vec<CheckedPoint> = points.collect();
-    MapCheck {
+    let mut check = MapCheck {
         seed: run.plan.seed,
-        left_out: groups.len() - points.len(),
-        errors: errors(&points),
-        points,
+        points: Vec::new(),
+        not_held: 0,
+        not_measured: 0,
+        errors: None,
+    };
+    for variants in groups.values() {
+        match checked(rows, variants, run, measured) {
+            Ok(point) => check.points.push(point),
+            Err(LeftOut::NotHeld) => check.not_held += 1,
+            Err(LeftOut::NotMeasured) => check.not_measured += 1,
+        }
     }
+    check.errors = errors(&check.points);
+    check
 }
 
-/// `None` if a way was not measured, or the network was not held.
-fn checked(rows: &Ways<'_>, variants: &[&Variant], measured: &Findings) -> Option<CheckedPoint> {
+/// Why a point is left out.
+enum LeftOut {
+    /// The network was not held.
+    NotHeld,
+    /// A way was not measured, some of its calls failed, or it is none of the map.
+    NotMeasured,
+}
+
+fn checked(
+    rows: &Ways<'_>,
+    variants: &[&Variant],
+    run: &Run,
+    measured: &Findings,
+) -> Result<CheckedPoint, LeftOut> {
+    let mut times = BTreeMap::new();
+    for variant in variants {
+        let way = variant.way_at_point().ok_or(LeftOut::NotMeasured)?;
+        times.insert(way, median(variant, run, measured)?);
+    }
+    point(rows, variants, &times).ok_or(LeftOut::NotMeasured)
+}
+
+/// A point at which the ways took these times.
+fn point(
+    rows: &Ways<'_>,
+    variants: &[&Variant],
+    times: &BTreeMap<&str, f64>,
+) -> Option<CheckedPoint> {
     let first = variants.first()?;
     let Target::Call(call) = &first.settings.target else {
         return None;
@@ -181,13 +213,6 @@ fn checked(rows: &Ways<'_>, variants: &[&Variant], measured: &Findings) -> Optio
     let terms = &call.link.as_ref()?.terms;
     let network = Network::new(terms).ok()?;
     let new_connection = call.options.connection == ConnectionUse::PerCall;
-    let times = variants.iter().map(|variant| {
-        let [cell] = &measured.variant(&variant.name)?.cells[..] else {
-            return None;
-        };
-        Some((variant.way_at_point()?, median(cell)?))
-    });
-    let times: BTreeMap<&str, f64> = times.collect::<Option<_>>()?;
     let mut ways = map::at(rows, size);
     ways.retain(|way| times.contains_key(way.series));
     let cell = map::cell(&ways, &network, new_connection)?;
@@ -198,6 +223,7 @@ fn checked(rows: &Ways<'_>, variants: &[&Variant], measured: &Findings) -> Optio
         round_trip_ns: terms.round_trip().as_nanos() as u64,
         new_connection,
         regret: times.get(&*cell.choice)? / fastest - 1.0,
+        is_close: is_close(&cell),
         times: cell
             .times
             .into_iter()
@@ -213,15 +239,31 @@ fn checked(rows: &Ways<'_>, variants: &[&Variant], measured: &Findings) -> Optio
     })
 }
 
-/// The median of a way at a point, ns; `None` if a call failed, or the network was not held for most packets. A few late
-/// packets, which a verdict over a link does not tolerate, do not move the median of so few calls.
-fn median(cell: &Cell) -> Option<f64> {
-    let figures = cell.figures.as_ref()?;
-    let (link, median) = (figures.link.as_ref()?, figures.latency.as_ref()?.p50_ns);
-    let off_ns = link.round_trip_ns.abs_diff(link.set_round_trip_ns);
-    let is_held =
-        link.foreign_drops == 0 && link.lateness_p50_ns <= MAX_LATENESS_NS && off_ns <= MAX_OFF_NS;
-    (is_held && figures.calls.failed_total() == 0).then_some(median)
+/// The measured median of a way at a point, ns.
+fn median(variant: &Variant, run: &Run, measured: &Findings) -> Result<f64, LeftOut> {
+    let mut trials = run.trials.iter();
+    let trial = trials.find(|trial| trial.variant == variant.name);
+    let Some(TrialOutcome::Measured(figures)) = trial.map(|trial| &trial.outcome) else {
+        return Err(LeftOut::NotMeasured);
+    };
+    let link = figures.link.as_ref().ok_or(LeftOut::NotMeasured)?;
+    if !link.is_held_for_most() {
+        return Err(LeftOut::NotHeld);
+    }
+    let median = || {
+        let placement = *run.plan.placements.first()?;
+        let cell = measured.figures(&variant.name, placement)?;
+        Some(cell.latency.as_ref()?.p50_ns)
+    };
+    let has_failed = figures.calls.failed_total() > 0;
+    median().filter(|_| !has_failed).ok_or(LeftOut::NotMeasured)
+}
+
+/// Whether the computed times of the two fastest ways are close.
+fn is_close(cell: &MapCell) -> bool {
+    let mut times: Vec<f64> = cell.times.iter().map(|time| time.ns).collect();
+    times.sort_by(f64::total_cmp);
+    matches!(times[..], [first, second, ..] if second <= first * CLOSE)
 }
 
 fn errors(points: &[CheckedPoint]) -> Option<MapErrors> {
@@ -261,6 +303,7 @@ mod tests {
             bits_per_second: 1_000_000,
             round_trip_ns: 1_000_000,
             new_connection: false,
+            is_close: false,
             choice: choice.to_owned(),
             regret: chosen / fastest - 1.0,
             times: times

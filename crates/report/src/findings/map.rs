@@ -24,8 +24,10 @@ pub struct MapCheck {
     pub seed: u64,
     /// The points at which every way was measured.
     pub points: Vec<CheckedPoint>,
-    /// The points that are left out: the network was not held, or a way was not measured.
-    pub left_out: usize,
+    /// The points that are left out because the network was not held.
+    pub not_held: usize,
+    /// The points that are left out because a way was not measured, or some of its calls failed.
+    pub not_measured: usize,
     /// The errors of the computed times, if there are points.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub errors: Option<MapErrors>,
@@ -61,6 +63,8 @@ pub struct CheckedPoint {
     pub round_trip_ns: u64,
     /// Whether each call opened a connection.
     pub new_connection: bool,
+    /// Whether the computed times of the two fastest ways differ by at most 10%.
+    pub is_close: bool,
     /// The way that the map chooses there, as in a cell.
     pub choice: String,
     /// How much longer its median call took than that of the fastest way, both measured: 0.05 for 5%.

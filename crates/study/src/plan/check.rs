@@ -113,8 +113,8 @@ impl Plan {
             }
         }
         for shared in &self.shared_processes {
-            if !(2..=MAX_PARTS).contains(&shared.variants.len()) {
-                return Err(format!("a shared process needs 2 to {MAX_PARTS} variants"));
+            if !(1..=MAX_PARTS).contains(&shared.variants.len()) {
+                return Err(format!("a process needs 1 to {MAX_PARTS} variants"));
             }
             if shared.server.is_none() && shared.client.is_none() {
                 return Err("a shared process is neither a server nor a client".to_owned());

@@ -7,7 +7,7 @@ use rpcgauge_trial::Random;
 
 use super::draft::{Control, Draft, DraftError};
 use super::order::Rounds;
-use super::{Metric, Pair, Plan, Variant};
+use super::{Metric, Pair, Plan, SharedProcesses, Variant};
 use crate::link::{self, NamedLink};
 use crate::scale::{self, ScaleError};
 use crate::settings::{ConnectionUse, Stop, Target};
@@ -115,7 +115,7 @@ impl Plan {
             invocations: 1,
             blocks: 1,
         };
-        let (mut variants, mut pairs) = (Vec::new(), Vec::new());
+        let (mut variants, mut pairs, mut processes) = (Vec::new(), Vec::new(), Vec::new());
         for (number, point) in (1..).zip(points) {
             let group = point_group(number);
             let ways = point.ways.iter();
@@ -127,6 +127,15 @@ impl Plan {
                 names.clone().skip(1).map(against)
             });
             pairs.extend(others);
+            // Each way has processes of its own, of the programs that were measured before.
+            let places = (variants.len() as u32..).zip(&point.ways);
+            processes.extend(places.filter_map(|(place, (_, variant))| {
+                let programs = self.processes_of(self.place(variant)?)?;
+                Some(SharedProcesses {
+                    variants: vec![place],
+                    ..programs.clone()
+                })
+            }));
             variants.extend(ways.into_iter().map(|variant| (variant, once)));
         }
         let draft = Draft {
@@ -134,7 +143,7 @@ impl Plan {
                 name: format!("{}-check", self.name),
                 question: "How accurate is the map of sizes and networks?".to_owned(),
                 variants: Vec::new(),
-                shared_processes: Vec::new(),
+                shared_processes: processes,
                 own_processes: Default::default(),
                 pairs,
                 claims: Vec::new(),

@@ -64,6 +64,22 @@ impl Run {
     /// The directory is not a run directory, was written by a version with another schema, has a missing or damaged
     /// file, or has a record that does not belong to the plan.
     pub fn read(directory: &Path) -> Result<Self, RunError> {
+        let mut run = Self::read_one(directory)?;
+        let check = directory.join(names::CHECK);
+        if check.join(names::RUN).exists() {
+            // The run is valid without it.
+            match Self::read_one(&check) {
+                Ok(check) => run.map_check = Some(Box::new(check)),
+                Err(error) => run
+                    .warnings
+                    .push(format!("the check of the map is left out: {error}")),
+            }
+        }
+        Ok(run)
+    }
+
+    /// Reads the run in `directory`, without a check of its map.
+    fn read_one(directory: &Path) -> Result<Self, RunError> {
         let info = Self::check(directory)?;
         info.kind.must_be(RunKind::Calls, directory)?;
         let plan: Plan = read_json(directory, names::PLAN)?;
@@ -88,10 +104,6 @@ impl Run {
         run.read_workers()?;
         run.check_provenance()
             .map_err(|problem| RunError::damaged(directory.join(names::TRIALS), problem))?;
-        let check = directory.join(names::CHECK);
-        if check.join(names::RUN).exists() {
-            run.map_check = Some(Box::new(Self::read(&check)?));
-        }
         if run.environment.is_none() && !(run.trials.is_empty() && run.floors.is_empty()) {
             return Err(RunError::Missing(directory.join(names::ENVIRONMENT)));
         }

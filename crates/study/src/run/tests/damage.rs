@@ -144,6 +144,23 @@ fn of_two_wrong_values_one_is_told_by_its_key_without_the_line_of_the_other() {
 }
 
 #[test]
+fn a_run_is_valid_without_the_check_of_its_map() {
+    let scene = Scene::new();
+    let check = scene.run.join(names::CHECK);
+    create(&check, &scene.plan).unwrap();
+    let run = Run::read(&scene.run).unwrap();
+    assert!(run.map_check.is_some_and(|check| check.trials.is_empty()));
+    fs::write(check.join(names::PLAN), "{").unwrap();
+    let run = Run::read(&scene.run).unwrap();
+    assert_eq!((run.map_check, run.trials.len()), (None, 3));
+    let [warning] = &run.warnings[..] else {
+        panic!("{:?}", run.warnings);
+    };
+    let expected = "the check of the map is left out: the run is damaged";
+    assert!(warning.starts_with(expected), "{warning}");
+}
+
+#[test]
 fn missing_and_broken_files() {
     let scene = Scene::new();
     for file in [names::ENVIRONMENT, names::TRIALS, names::PLAN] {
@@ -246,7 +263,7 @@ fn a_plan_is_held_to_the_bounds_of_a_study() {
     };
     assert_snapshot!(shared(json!([0, 0])), @"variant 0 cannot share a process: it does not call a subject, or shares one already");
     assert_snapshot!(shared(json!([0, 99])), @"variant 99 cannot share a process: it does not call a subject, or shares one already");
-    assert_snapshot!(shared(json!([0])), @"a shared process needs 2 to 64 variants");
+    assert_snapshot!(shared(json!([])), @"a process needs 1 to 64 variants");
     assert_snapshot!(plan_with("/placements", json!([])), @"trial 0 is for an invocation, block or placement that does not exist");
     assert_snapshot!(plan_with("/variants/0/settings/workload", json!({})), @"variants.settings: a variant names no known server, codec or service");
     for (key, value, why) in [
