@@ -33,7 +33,7 @@ pub(super) fn sections(findings: &Findings) -> Vec<Section> {
     let kind = format!("over {}", joined(of_network(first), ", "));
     let [how, missing] = [
         vec![format!("{kind}: {HOW_TO_READ}")],
-        missing(sweep, first),
+        missing(findings, sweep, first),
     ];
     let drawing = charts::of_map(sweep, map).map(Block::Chart);
     let unchecked = map.check.is_none().then(|| UNCHECKED.to_owned());
@@ -207,7 +207,15 @@ fn table(
 }
 
 /// A note about the ways of the sweep that are not in every row, or in none.
-fn missing(sweep: &Sweep, network: &MappedNetwork) -> Vec<String> {
+fn missing(findings: &Findings, sweep: &Sweep, network: &MappedNetwork) -> Vec<String> {
+    let is_call = |series: &&Series| {
+        let mut variants = series.variants.values();
+        variants.any(|name| {
+            findings
+                .variant(name)
+                .is_some_and(|one| !one.how.is_codec())
+        })
+    };
     let is_in = |series: &Series, row: &MapRow| {
         let mut times = row.cells.iter().flat_map(|cell| &cell.times);
         times.any(|time| time.series == series.name)
@@ -216,6 +224,7 @@ fn missing(sweep: &Sweep, network: &MappedNetwork) -> Vec<String> {
     let (none, some): (Vec<&Series>, Vec<&Series>) = sweep
         .series
         .iter()
+        .filter(is_call)
         .filter(|series| rows(series) < network.rows.len())
         .partition(|series| rows(series) == 0);
     let notes = [("not in the map", none), ("not at every size", some)];
