@@ -180,7 +180,7 @@ fn compare(rows: &Ways<'_>, run: &Run, measured: &Findings) -> MapCheck {
 enum LeftOut {
     /// The network was not held.
     NotHeld,
-    /// A way was not measured, some of its calls failed, or it is none of the map.
+    /// A way was not measured, or some of its calls failed.
     NotMeasured,
 }
 
