@@ -1,6 +1,6 @@
 //! A map of the fastest way to call, by the size of the message and the rate of the network.
 
-use super::super::chart::{Area, Axis, Chart, Mark, Marks, Named, Plot, Weight};
+use super::super::chart::{Area, Axis, Chart, Mark, Marks, Named, Plot, Tick, Weight};
 use super::super::maps::of_network;
 use super::super::networks::rate;
 use crate::distinct;
@@ -66,7 +66,15 @@ fn plot(sweep: &Sweep, map: &MapFindings, network: &MappedNetwork, ways: &[&str]
             sweep.sized_by, first.size, last.size
         ),
         title: words::capital(&format!("{title}: {} by rate", sweep.sized_by)),
-        x: x.labels(|bits| rate(bits as u64)),
+        // More labels would overlap on a phone.
+        x: map
+            .bits_per_second
+            .iter()
+            .map(|bits| Tick {
+                at: x.place(*bits as f64),
+                label: rate(*bits),
+            })
+            .collect(),
         y: y.labels(|size| units::count(size as u64)),
         shades,
         points: check.map_or_else(Vec::new, |check| points(map, network, check, x, y)),
