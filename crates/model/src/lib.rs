@@ -135,7 +135,7 @@ impl Network {
         let mut sum = Transfer::default();
         if let Connection::New { tls, http2 } = connection {
             if http2 {
-                of_response.used = HTTP2_AHEAD.min(window.segments - 1);
+                of_response.used = HTTP2_AHEAD.min(window.segments.saturating_sub(1));
             }
             sum = sum + self.up.one(SYN) + self.down.one(SYN);
             if tls {
