@@ -98,6 +98,16 @@ fn check_run(directory: &Path, points: usize, args: &MapArgs) -> Outcome {
     let run = Run::read(directory).map_err(Failure::input)?;
     let findings = Findings::from_run(&run).map_err(Failure::input)?;
     let plan = plan(&run, &findings, points).map_err(Failure::input)?;
+    // Its times over loopback are compared with those of this program on this machine.
+    let same = run.provenance().and_then(|mut provenance| {
+        provenance.add_environment(&rpcgauge_lab::examine(run.plan.idle))
+    });
+    same.map_err(|difference| {
+        let directory = directory.display();
+        Failure::input(format!(
+            "the map of {directory} cannot be checked: {difference}"
+        ))
+    })?;
     let mut subjects = subjects::load(&args.subjects)?;
     let variants = plan.variants.iter();
     subjects.add_versions(variants.flat_map(|variant| variant.settings.target.stacks()))?;
