@@ -37,6 +37,7 @@ fn run(command: Command) -> Outcome {
         Command::App(args) => commands::app::run(args),
         Command::Size(args) => commands::size::run(args),
         Command::Report(args) => commands::report::run(args),
+        Command::Advise(args) => commands::advise::run(args),
         Command::Runs(args) => commands::runs::run(&args),
         Command::Diff(args) => commands::diff::run(args),
         Command::Serve(args) => commands::serve::run(args),

@@ -6,13 +6,15 @@
 //!                                         │             └─► markdown  report.md
 //!                                         ├─► csv       trials.csv
 //!                                         └─► json      report.json
-//! Findings ─► gate, Findings of two runs ─► diff, and AppRun ─► app::AppFindings ─► the same document tree and renderers
+//! Findings ─► gate and advice, Findings of two runs ─► diff, and AppRun ─► app::AppFindings ─► the same document tree
+//! and renderers
 //! ```
 //!
 //! [`Findings`] consist of numbers and enums, which `evaluate` computes. `document` decides what a report states about
 //! them, for all formats; `words` provides its sentences, and `metric` the names and units of metrics. Renderers only
 //! draw the tree. Text from a server is always escaped where it is written ([`escape`]).
 
+pub mod advice;
 pub mod app;
 mod closing;
 pub mod csv;

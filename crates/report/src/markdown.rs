@@ -61,6 +61,7 @@ fn block(text: &mut String, block: &Block) {
             *text += "\n";
             items.iter().for_each(|one| item(text, one));
         }
+        Block::Code(code) => *text += &format!("\n````\n{}\n````\n", code.trim_end()),
         Block::Table(one) => table(text, one),
         Block::Verdicts(all) => verdicts(text, all),
         Block::Claims(all, _) => claims(text, all),

@@ -25,7 +25,7 @@ macro_rules! built_in {
 }
 
 /// All built-in studies, beginning with the one to try first.
-pub static ALL: [BuiltIn; 14] = [
+pub static ALL: [BuiltIn; 16] = [
     built_in!("quickstart"),
     built_in!("several"),
     built_in!("list"),
@@ -39,6 +39,8 @@ pub static ALL: [BuiltIn; 14] = [
     built_in!("stacks"),
     built_in!("styles"),
     built_in!("streaming"),
+    built_in!("crossings"),
+    built_in!("advice"),
     built_in!("libraries"),
 ];
 

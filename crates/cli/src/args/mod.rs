@@ -1,6 +1,7 @@
 //! Defines the command line: options, help texts and examples.
 
 mod about;
+mod advise;
 mod app;
 mod compare;
 pub(crate) mod complete;
@@ -25,6 +26,7 @@ use rpcgauge_report::escape;
 use rpcgauge_study::words::parse_time_ms;
 
 pub(crate) use about::{CompletionsArgs, DoctorArgs, RunsArgs, StudiesArgs, StudiesCommand};
+pub(crate) use advise::{AdviceFormat, AdviseArgs, By};
 pub(crate) use app::{AppArgs, AppCommand, AppName, SetArgs};
 pub(crate) use compare::CompareArgs;
 pub(crate) use gate::{GATED, GateArgs};
@@ -240,6 +242,14 @@ Examples:
   rpcgauge report runs/20261120T101500Z-quickstart
   rpcgauge report runs/mine --format markdown > comment.md")]
     Report(ReportArgs),
+    /// Recommend what to use by latency, CPU, bytes or price: what it saves, and the settings for it
+    #[command(after_help = "\
+Examples:
+  rpcgauge advise runs/mine
+  rpcgauge advise runs/mine --by cpu --rate 2000
+  rpcgauge advise runs/mine --core-hour 0.04 --per-gb 0.01
+  rpcgauge advise runs/mine --by bytes --format markdown > advice.md")]
+    Advise(AdviseArgs),
     /// List the runs in a folder, the newest first
     Runs(RunsArgs),
     /// Compare two runs

@@ -1,5 +1,6 @@
 //! One module per command.
 
+pub(crate) mod advise;
 pub(crate) mod app;
 pub(crate) mod app_study;
 pub(crate) mod compare;

@@ -2,6 +2,7 @@
 //! message or in a run directory must be rejected with one clear line and exit code 2, and must
 //! leave no partial output behind.
 
+mod advise;
 mod app;
 mod app_load;
 mod app_study;

@@ -28,6 +28,8 @@ fn every_built_in_study_is_listed_shown_and_planned() {
             "stacks",
             "styles",
             "streaming",
+            "crossings",
+            "advice",
             "libraries"
         ]
     );

@@ -8,6 +8,7 @@ mod error;
 mod folders;
 mod listing;
 mod preparation;
+mod snippet;
 pub(crate) mod sources;
 mod stacks;
 pub(crate) mod tools;
@@ -31,6 +32,7 @@ pub use error::{CommandFailed, SubjectsError};
 pub(crate) use folders::{beside, empty};
 pub use listing::{ListedStack, ListedSubject};
 pub use preparation::{BuildEvent, Preparation};
+pub use snippet::StackSettings;
 use sources::{SourceFile, Sources, unreadable};
 pub use stacks::Stacks;
 
@@ -41,6 +43,8 @@ include!(concat!(env!("OUT_DIR"), "/subjects.rs"));
 pub struct Package {
     manifest: Manifest,
     sources: Sources,
+    /// Code with the settings of its stacks. It is not built, so a subject does not change with it.
+    snippets: Sources,
 }
 
 /// Whether a subject can be started.
@@ -189,9 +193,12 @@ impl Subjects {
                     "{subject}/{stack} has no \"version\" in its subject.toml, so only its own version can be used"
                 ))
             })?;
-            let sources = package.sources.clone();
-            self.versions
-                .insert(name.to_owned(), Package { manifest, sources });
+            let package = Package {
+                manifest,
+                sources: package.sources.clone(),
+                snippets: package.snippets.clone(),
+            };
+            self.versions.insert(name.to_owned(), package);
         }
         Ok(())
     }
@@ -229,13 +236,18 @@ impl Subjects {
 impl Package {
     fn new(file: &str, mut sources: Sources) -> Result<Self, SubjectsError> {
         let manifest = Manifest::parse(&sources.text(MANIFEST), file)?;
+        let snippets = sources.take_folder(snippet::FOLDER);
         sources.0.extend(GOLDEN.iter().chain(PROTO).cloned());
         sources.0.push(SourceFile {
             name: "contract/data/birdstrikes.csv".into(),
             bytes: RECORDS_CSV.as_bytes().into(),
             executable: false,
         });
-        Ok(Self { manifest, sources })
+        Ok(Self {
+            manifest,
+            sources,
+            snippets,
+        })
     }
 
     fn read(folder: &Path) -> Result<Self, SubjectsError> {

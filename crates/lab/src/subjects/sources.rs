@@ -59,6 +59,17 @@ impl Sources {
         files.collect::<Result<_, SubjectsError>>().map(Self)
     }
 
+    /// Removes the files in a folder, and returns them with their names within it.
+    pub(super) fn take_folder(&mut self, folder: &str) -> Self {
+        let within = |name: &str| Some(name.strip_prefix(folder)?.strip_prefix('/')?.to_owned());
+        let taken = self.0.extract_if(.., |file| within(&file.name).is_some());
+        let named = taken.filter_map(|file| {
+            let name = within(&file.name)?.into();
+            Some(SourceFile { name, ..file })
+        });
+        Self(named.collect())
+    }
+
     /// The text of a file; empty if the file does not exist.
     pub(crate) fn text(&self, name: &str) -> Cow<'_, str> {
         let file = self.0.iter().find(|file| file.name == name);

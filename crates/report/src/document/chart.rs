@@ -111,6 +111,8 @@ pub(crate) struct Plot {
     pub(crate) y: Vec<Tick>,
     /// Filled areas: the class and name of each shade, with its areas.
     pub(crate) shades: Vec<(Named, Vec<Area>)>,
+    /// Texts that a pointer shows in these areas.
+    pub(crate) hints: Vec<(Area, String)>,
     pub(crate) lines: Vec<Line>,
     /// The positions of trials' starts.
     pub(crate) trials: Vec<f64>,

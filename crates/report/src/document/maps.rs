@@ -5,7 +5,8 @@ use super::networks::{NEW_CONNECTION, rate};
 use super::{Block, Column, Section, Shown, Table};
 use crate::findings::Findings;
 use crate::findings::map::{
-    CheckedPoint, CheckedTime, MapCell, MapCheck, MapFindings, MapRow, MappedNetwork,
+    CheckedPoint, CheckedTime, MapCell, MapCheck, MapFindings, MapRow, MappedConnection,
+    MappedNetwork,
 };
 use crate::findings::sweep::{Series, Sweep};
 use crate::units;
@@ -14,6 +15,9 @@ use crate::words::joined;
 const HOW_TO_READ: &str = "the simplest way within 6% of the shortest time (the model's error, docs/map.md); ~: it is not \
     the only one. Times are computed from medians over loopback, whose noise is not considered, and the bytes of a call, \
     without losses, for the same rate in both directions. CPU is not considered. report.json has all times";
+
+const IDLE_CONNECTION: &str = "idle connections: they were kept without calls for longer than their retransmission timeout, and \
+    are in slow start again";
 
 const UNCHECKED: &str = "not checked on this message: `rpcgauge map` with the run's directory measures some of it over \
     emulated networks";
@@ -37,7 +41,10 @@ pub(super) fn sections(findings: &Findings) -> Vec<Section> {
     ];
     let drawing = charts::of_map(sweep, map).map(Block::Chart);
     let unchecked = map.check.is_none().then(|| UNCHECKED.to_owned());
-    let others_notes = vec![format!("new connections: {NEW_CONNECTION}")];
+    let others_notes = vec![
+        IDLE_CONNECTION.to_owned(),
+        format!("new connections: {NEW_CONNECTION}"),
+    ];
     vec![
         Section::new(
             "map",
@@ -52,7 +59,7 @@ pub(super) fn sections(findings: &Findings) -> Vec<Section> {
         ),
         Section::new(
             "map-others",
-            "Fastest way over longer round trips and new connections (computed, not measured)",
+            "Fastest way over longer round trips, idle and new connections (computed, not measured)",
             Shown::Folded,
             [table(sweep, map, others, others_notes)],
         ),
@@ -130,7 +137,7 @@ fn points(sweep: &Sweep, check: &MapCheck) -> Block {
             point.size.to_string(),
             rate(point.bits_per_second),
             units::round_time(point.round_trip_ns as f64),
-            if point.new_connection { "new" } else { "kept" }.to_owned(),
+            name(point.connection).to_owned(),
             point.choice.clone(),
             time(|time| time.computed_ns),
             time(|time| time.measured_ns),
@@ -159,13 +166,20 @@ fn points(sweep: &Sweep, check: &MapCheck) -> Block {
 
 /// The connection and the round trip.
 pub(super) fn of_network(network: &MappedNetwork) -> [String; 2] {
-    let connection = if network.new_connection {
-        "a new connection"
-    } else {
-        "a kept connection"
+    let connection = match network.connection {
+        MappedConnection::Idle => format!("an {} connection", name(network.connection)),
+        other => format!("a {} connection", name(other)),
     };
     let round_trip = units::round_time(network.round_trip_ns as f64);
-    [connection.to_owned(), format!("round trip {round_trip}")]
+    [connection, format!("round trip {round_trip}")]
+}
+
+fn name(connection: MappedConnection) -> &'static str {
+    match connection {
+        MappedConnection::Kept => "kept",
+        MappedConnection::Idle => "idle",
+        MappedConnection::New => "new",
+    }
 }
 
 /// A table of networks. If there are several, its first columns say which one a row is about.
@@ -252,6 +266,7 @@ mod tests {
         let time = |series: &str| WayTime {
             series: series.to_owned(),
             ns: 1e6,
+            loopback_ns: 2e5,
         };
         let cell = |choice: &str, close| MapCell {
             choice: choice.to_owned(),
@@ -263,8 +278,8 @@ mod tests {
             response_bytes: Some(1e3 * f64::from(size)),
             cells: Vec::from(cells),
         };
-        let network = |new_connection| MappedNetwork {
-            new_connection,
+        let network = |connection| MappedNetwork {
+            connection,
             round_trip_ns: 1_000_000,
             regions: Vec::new(),
             rows: vec![
@@ -279,7 +294,10 @@ mod tests {
             crossings: Vec::new(),
             map: Some(MapFindings {
                 bits_per_second: vec![10_000_000, 1_000_000_000],
-                networks: vec![network(false), network(true)],
+                networks: vec![
+                    network(MappedConnection::Kept),
+                    network(MappedConnection::New),
+                ],
                 check: None,
             }),
         }];
@@ -305,7 +323,11 @@ mod tests {
             size,
             bits_per_second: 12_340_000,
             round_trip_ns: 8_420_000,
-            new_connection: size > 10,
+            connection: if size > 10 {
+                MappedConnection::New
+            } else {
+                MappedConnection::Kept
+            },
             is_close: size < 10,
             choice: "grpc".to_owned(),
             regret,

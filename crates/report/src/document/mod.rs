@@ -28,7 +28,8 @@ pub(crate) use chart::{
     Area, Bar, Bars, Chart, Line, Mark, Marks, Named, Part, Plot, Scale, Size, Weight,
 };
 pub(crate) use claims::{Claim, Measured};
-pub(crate) use run::{cautions, machine, machine_facts, still_running};
+pub(crate) use networks::turns;
+pub(crate) use run::{cautions, facts, machine, machine_facts, still_running};
 pub(crate) use verdicts::{
     Answer, Drawn, Group, Question, Row, SIGNS, Verdict, Verdicts, claimed, drawn, ratios, reach,
     turned,
@@ -101,6 +102,8 @@ pub(crate) enum Block {
     /// Labels, each with a text.
     Facts(Vec<(String, Text)>),
     List(Vec<Item>),
+    /// Code to paste.
+    Code(String),
     Table(Table),
     Verdicts(Verdicts),
     /// Claims, and how far their axis of ratios extends to either side of 1.

@@ -3,7 +3,7 @@
 use super::{Block, Column, Item, Section, Shown, Table, with_head};
 use crate::findings::Findings;
 use crate::findings::decision::Decision;
-use crate::findings::network::{ComputedTimes, NetworkFindings, PaysBelow};
+use crate::findings::network::{ComputedTimes, NetworkFindings, Turn};
 use crate::units;
 
 /// The networks of the only decision. Of several, none: their tables would be longer than the rest of the report.
@@ -18,8 +18,7 @@ pub(super) fn sections(findings: &Findings) -> Vec<Section> {
     if rows.is_empty() {
         return Vec::new();
     }
-    let sentences = decision.pays_below.iter();
-    let sentences = sentences.filter_map(|one| Some(Item::plain(sentence(decision, one)?.into())));
+    let sentences = turns(decision).map(|sentence| Item::plain(sentence.into()));
     let notes = [HOW_TO_READ.to_owned(), legend(decision)];
     let notes = notes.into_iter().chain(without_headers(findings, decision));
     let kept = table(decision, rows, |of| of.kept_ns, &notes.collect::<Vec<_>>());
@@ -116,19 +115,27 @@ pub(super) fn rate(bits_per_second: u64) -> String {
     }
 }
 
-/// Where a variant pays.
-fn sentence(decision: &Decision, pays: &PaysBelow) -> Option<String> {
-    let choice = decision.placements.first()?.choice.as_ref()?;
+/// The rates below and above which other variants take less time than the choice, in a sentence each.
+pub(crate) fn turns(decision: &Decision) -> impl Iterator<Item = String> {
+    let below = decision.pays_below.iter().map(|turn| ("Below", turn));
+    let above = decision.pays_above.iter().map(|turn| ("Above", turn));
+    below
+        .chain(above)
+        .filter_map(|(side, turn)| sentence(decision, side, turn))
+}
+
+fn sentence(decision: &Decision, side: &str, turn: &Turn) -> Option<String> {
+    let choice = decision.choice()?;
     let mbit = |bits: f64| units::number(bits / 1e6);
-    let interval = pays.interval.map(|(low, high)| {
+    let interval = turn.interval.map(|(low, high)| {
         let high = high.map_or_else(|| "no limit".to_owned(), mbit);
         format!(" [{}, {high}]", mbit(low))
     });
     Some(format!(
-        "Below {} Mbit/s{}, {} takes less time than {choice}.",
-        mbit(pays.rate),
+        "{side} {} Mbit/s{}, {} takes less time than {choice}.",
+        mbit(turn.rate),
         interval.unwrap_or_default(),
-        pays.variant
+        turn.variant
     ))
 }
 
@@ -144,15 +151,23 @@ mod tests {
         let texts = decision.networks.iter();
         let texts: Vec<String> = texts.map(|network| rate(network.bits_per_second)).collect();
         assert_eq!(texts, ["10 Gbit/s", "1 Gbit/s", "100 Mbit/s", "20 Mbit/s"]);
-        decision.pays_below = vec![PaysBelow {
+        decision.pays_below = vec![Turn {
             variant: "gzip".to_owned(),
             rate: 1.5e8,
             interval: Some((1.2e8, None)),
         }];
-        let said = sentence(&decision, &decision.pays_below[0]);
+        let turn = decision.pays_below[0].clone();
+        decision.pays_above.push(Turn {
+            variant: "rest".to_owned(),
+            ..turn
+        });
+        let said: Vec<String> = turns(&decision).collect();
         assert_eq!(
-            said.as_deref(),
-            Some("Below 150 Mbit/s [120, no limit], gzip takes less time than grpc.")
+            said,
+            [
+                "Below 150 Mbit/s [120, no limit], gzip takes less time than grpc.",
+                "Above 150 Mbit/s [120, no limit], rest takes less time than grpc."
+            ]
         );
     }
 }

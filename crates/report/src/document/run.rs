@@ -12,7 +12,7 @@ use crate::units;
 use crate::words::{self, caution};
 
 /// The facts about a run: how much was measured, when, and on what machine.
-pub(super) fn facts(findings: &Findings) -> Vec<String> {
+pub(crate) fn facts(findings: &Findings) -> Vec<String> {
     let started_at_ms = findings.progress.started_at_ms;
     let environment = findings.environment.as_ref();
     let limits = findings.study.limits.changed();

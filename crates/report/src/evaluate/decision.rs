@@ -1,20 +1,24 @@
 //! Decides which of several ways to make the same calls to use (docs/method.md, "The decision").
 
+mod ranking;
+
 use std::collections::BTreeSet;
 
 use rpcgauge_study::plan::{Metric, Plan};
 use rpcgauge_study::record::CodeKind;
 use rpcgauge_study::settings::{Placement, REFERENCE, Schedule, SubjectCall, Target, Transport};
 
+use self::ranking::{rank_by_price, unbeaten};
 use super::compare::Blocks;
-use super::network::{Computable, networks};
+use super::network::{Computable, Rates, networks};
 use crate::by_key;
-use crate::findings::VariantFindings;
+use crate::error::ReportError;
 use crate::findings::decision::{
-    Best, Decision, MetricVerdict, NotShown, PlacementDecision, Saving,
+    Best, Criterion, Decision, MetricVerdict, NotShown, PlacementDecision, Saving, Undecided,
 };
-use crate::findings::network::PaysBelow;
-use crate::findings::verdict::{Outcome, PlacementVerdict, Withheld};
+use crate::findings::network::Turn;
+use crate::findings::verdict::Outcome;
+use crate::findings::{Findings, VariantFindings};
 use crate::metric;
 
 /// Variants that make the same calls in different ways, and that the study compares with each other.
@@ -25,6 +29,8 @@ struct Candidates<'a> {
     base: u32,
     /// Whether one of its pairs is a headline.
     headline: bool,
+    /// The margin of "no difference".
+    margin: f64,
 }
 
 #[derive(Clone, Copy)]
@@ -41,6 +47,43 @@ pub(super) fn decisions(
     blocks: &Blocks<'_>,
     variants: &[VariantFindings],
 ) -> Vec<Decision> {
+    let all = candidates(plan, blocks, variants);
+    let decision = |one: &Candidates<'_>| one.decision(plan, Criterion::LatencyAndCpu).ok();
+    all.iter().filter_map(decision).collect()
+}
+
+/// A decision and what its choice saves, or what is called and why there is none.
+pub(crate) type Decided = Result<(Decision, Vec<Saving>), (String, Undecided)>;
+
+impl Findings {
+    /// The decisions of these findings by a criterion, each with what its choice saves against its other variants. For
+    /// calls without a decision, what they are and why.
+    ///
+    /// # Errors
+    /// As [`Findings::new`].
+    pub(crate) fn decide(
+        &self,
+        plan: &Plan,
+        criterion: Criterion,
+    ) -> Result<Vec<Decided>, ReportError> {
+        let blocks = Blocks::new(plan, &self.variants, &self.trials)?;
+        let decided = candidates(plan, &blocks, &self.variants);
+        let decided = decided.iter().map(|one| {
+            let decision = one.decision(plan, criterion);
+            let decision = decision.map_err(|why| (one.called(plan), why))?;
+            let savings = one.savings(&decision);
+            Ok((decision, savings))
+        });
+        Ok(decided.collect())
+    }
+}
+
+/// The sets of variants that a run decides between, in the order of their first variants.
+fn candidates<'a>(
+    plan: &'a Plan,
+    blocks: &'a Blocks<'a>,
+    variants: &'a [VariantFindings],
+) -> Vec<Candidates<'a>> {
     let calls = (0..).zip(&plan.variants).zip(variants);
     let calls = calls.filter_map(
         |((index, variant), findings)| match &variant.settings.target {
@@ -69,10 +112,10 @@ pub(super) fn decisions(
         );
         ((one.findings.group.as_deref(), call), one)
     }));
-    let compared = same_calls
+    same_calls
         .into_iter()
-        .flat_map(|(_, all)| compared(plan, blocks, &all));
-    compared.filter_map(|one| one.decision(plan)).collect()
+        .flat_map(|(_, all)| compared(plan, blocks, &all))
+        .collect()
 }
 
 /// Splits variants with the same calls into sets that the study compares with each other, directly or by way of others.
@@ -117,20 +160,23 @@ fn compared<'a>(plan: &Plan, blocks: &'a Blocks<'a>, all: &[Candidate<'a>]) -> V
                 .collect(),
             base: base?.0,
             headline: own().any(|(.., headline)| *headline),
+            margin: plan.margin,
         })
     });
     sets.collect()
 }
 
 impl Candidates<'_> {
-    /// `None` unless there is a decision under the study's own placement.
-    fn decision(&self, plan: &Plan) -> Option<Decision> {
-        let (own, others) = plan.placements.split_first()?;
+    /// The decision, if there is one under the study's own placement.
+    fn decision(&self, plan: &Plan, criterion: Criterion) -> Result<Decision, Undecided> {
+        let (own, others) = plan
+            .placements
+            .split_first()
+            .ok_or(Undecided::NotMeasured)?;
         let measured = self.measured(*own);
-        let own = self.under(&measured, *own)?;
-        let others = others
-            .iter()
-            .filter_map(|place| self.under(&measured, *place));
+        let under = |place: Placement| self.under(&measured, criterion, place);
+        let own = under(*own)?;
+        let others = others.iter().filter_map(|place| under(*place).ok());
         let calls = || self.all.iter().map(|one| one.call);
         let one_at_a_time =
             |call: &SubjectCall| matches!(call.options.schedule, Schedule::Closed { in_flight: 1 });
@@ -168,12 +214,13 @@ impl Candidates<'_> {
             Some((*one, computable))
         });
         let computable: Vec<_> = computable.collect();
-        let pays_below = self.pays_below(&computable, &own);
+        let [pays_below, pays_above] = self.turns(&computable, &own);
         let computable: Vec<_> = computable.into_iter().map(|(_, one)| one).collect();
-        Some(Decision {
-            group: self.all.first()?.findings.group.clone(),
+        Ok(Decision {
+            group: self.all.first().and_then(|one| one.findings.group.clone()),
             headline: self.headline,
             called: self.called(plan),
+            criterion,
             variants: names(&measured),
             left_out: names(&left_out),
             placements: std::iter::once(own).chain(others).collect(),
@@ -183,27 +230,41 @@ impl Candidates<'_> {
                 .collect(),
             networks: networks(&computable),
             pays_below,
+            pays_above,
         })
     }
 
-    /// Where variants that move fewer bytes than the choice take less time.
-    fn pays_below(
+    /// Below which rates other variants take less time than the choice, and above which rates they do.
+    fn turns(
         &self,
         all: &[(Candidate<'_>, Computable<'_>)],
         own: &PlacementDecision,
-    ) -> Vec<PaysBelow> {
+    ) -> [Vec<Turn>; 2] {
         let is_choice = |one: &Candidate<'_>| own.choice.as_ref() == Some(&one.findings.name);
-        let Some((choice, computed)) = all.iter().find(|(one, _)| is_choice(one)) else {
-            return Vec::new();
+        let Some(choice) = all.iter().find(|(one, _)| is_choice(one)) else {
+            return [const { Vec::new() }; 2];
         };
-        let others = all.iter().filter(|(one, _)| !is_choice(one));
-        let below = others.filter_map(|(one, other)| {
-            let verdict = self.judge(one, choice, Metric::LatencyP50, own.placement);
+        // The rate below which the first one takes less time than the second.
+        let turn = |of: &(Candidate<'_>, Computable<'_>),
+                    against: &(Candidate<'_>, Computable<'_>)| {
+            let verdict = self.judge(&of.0, &against.0, Metric::LatencyP50, own.placement);
             let is_judged = !matches!(verdict.outcome, Outcome::NoVerdict { .. });
             let estimate = verdict.estimate.filter(|_| is_judged)?;
-            other.pays_below(computed, &estimate)
+            let rates = of.1.pays_below(&against.1, &estimate)?;
+            Some((verdict.outcome, rates))
+        };
+        let named = |(rate, interval): Rates, variant: &Candidate<'_>| Turn {
+            variant: variant.name(),
+            rate,
+            interval,
+        };
+        let others = || all.iter().filter(|(one, _)| !is_choice(one));
+        let below = others().filter_map(|other| Some(named(turn(other, choice)?.1, &other.0)));
+        let above = others().filter_map(|other| match turn(choice, other)? {
+            (Outcome::Slower, rates) => Some(named(rates, &other.0)),
+            _ => None,
         });
-        below.collect()
+        [below.collect(), above.collect()]
     }
 
     /// What they call and, of streams, with how many messages.
@@ -222,62 +283,115 @@ impl Candidates<'_> {
             .collect()
     }
 
-    /// The decision among some of the variants under a placement; `None` unless there are two, all have a latency
-    /// there, and verdicts do not go in a circle, in which each one is beaten by another.
-    fn under(&self, all: &[Candidate<'_>], placement: Placement) -> Option<PlacementDecision> {
+    /// The decision among some of the variants under a placement, if there are two, all have a latency and what the
+    /// criterion needs there, and verdicts do not go in a circle, in which each one is beaten by another.
+    fn under(
+        &self,
+        all: &[Candidate<'_>],
+        criterion: Criterion,
+        placement: Placement,
+    ) -> Result<PlacementDecision, Undecided> {
         if all.len() < 2 {
-            return None;
+            return Err(Undecided::NotMeasured);
         }
-        let latency = self.best(all, Metric::LatencyP50, placement)?;
+        let latency = self.best(all, Metric::LatencyP50, placement);
+        let latency = latency.ok_or(Undecided::NotMeasured)?;
         let cpu = self.best(all, Metric::Cpu, placement);
-        if [Some(&latency), cpu.as_ref()]
-            .into_iter()
-            .flatten()
-            .any(|best| best.unbeaten.is_empty())
-        {
-            return None;
-        }
         // A client of a subject counts only the bodies of responses.
         let bytes = self.best(all, Metric::CallBytes, placement);
         let bytes = bytes.or_else(|| self.best(all, Metric::ResponseBytes, placement));
-        let fits = |one: &&Candidate<'_>| {
-            let name = &one.findings.name;
-            latency.includes(name) && cpu.as_ref().is_none_or(|cpu| cpu.includes(name))
-        };
-        // The first of the simplest ones.
-        let choice = all.iter().filter(fits);
-        let choice = choice.min_by_key(|one| one.call.departures());
-        let metrics = [Some(&latency), cpu.as_ref(), bytes.as_ref()];
-        let metrics: Vec<Metric> = metrics
+        let best: Vec<Best> = [Some(latency.clone()), cpu.clone(), bytes.clone()]
             .into_iter()
             .flatten()
-            .map(|best| best.metric)
             .collect();
+        let metrics: Vec<Metric> = best.iter().map(|best| best.metric).collect();
+        let unbeaten = match criterion {
+            Criterion::LatencyAndCpu => [Some(latency.unbeaten), cpu.map(|cpu| cpu.unbeaten)]
+                .into_iter()
+                .flatten()
+                .collect(),
+            Criterion::Latency => vec![latency.unbeaten],
+            Criterion::Cpu => vec![cpu.ok_or(Undecided::NoCpu)?.unbeaten],
+            Criterion::Bytes => vec![bytes.ok_or(Undecided::NoBytes)?.unbeaten],
+            Criterion::Price(prices) if prices.core_hour > 0.0 && cpu.is_none() => {
+                return Err(Undecided::NoCpu);
+            }
+            Criterion::Price(prices) if prices.gigabyte > 0.0 && bytes.is_none() => {
+                return Err(Undecided::NoBytes);
+            }
+            Criterion::Price(prices) => vec![unbeaten(all, |of, against| {
+                let saving = self.saving(of, against, &metrics, placement);
+                rank_by_price(&saving, prices, self.margin)
+            })],
+        };
+        if unbeaten.iter().any(Vec::is_empty) {
+            return Err(Undecided::Circle);
+        }
+        let fits = |one: &&Candidate<'_>| {
+            let name = &one.findings.name;
+            unbeaten.iter().all(|names| names.contains(name))
+        };
+        let fitting: Vec<&Candidate<'_>> = all.iter().filter(fits).collect();
+        // The first of the simplest ones.
+        let choice = fitting.iter().min_by_key(|one| one.call.departures());
+        let choice = choice.copied();
+        let alike = fitting
+            .iter()
+            .filter(|one| Some(one.index) != choice.map(|choice| choice.index));
         let find = |name: &str| all.iter().find(|one| one.findings.name == name);
         let saving = match choice {
             Some(choice) => self
                 .other(all, choice, placement)
                 .map(|other| (choice, other)),
-            None => find(&latency.variant).zip(cpu.as_ref().and_then(|cpu| find(&cpu.variant))),
+            None => {
+                let of = |metric| best.iter().find(|best| best.metric == metric);
+                let of = |metric| find(&of(metric)?.variant);
+                of(Metric::LatencyP50).zip(of(Metric::Cpu))
+            }
         };
-        let saving = saving.map(|(of, against)| Saving {
-            of: of.name(),
-            against: against.name(),
-            verdicts: metrics
-                .into_iter()
-                .map(|metric| MetricVerdict {
-                    metric,
-                    verdict: self.judge(of, against, metric, placement),
-                })
-                .collect(),
-        });
-        Some(PlacementDecision {
+        Ok(PlacementDecision {
             placement,
             choice: choice.map(Candidate::name),
+            alike: alike.map(|one| one.name()).collect(),
             one_host: choice.is_some_and(|one| one.call.transport == Transport::Unix),
-            saving,
-            best: [Some(latency), cpu, bytes].into_iter().flatten().collect(),
+            saving: saving.map(|(of, against)| self.saving(of, against, &metrics, placement)),
+            best,
         })
+    }
+
+    /// What a variant saves against another one, in these metrics.
+    fn saving(
+        &self,
+        of: &Candidate<'_>,
+        against: &Candidate<'_>,
+        metrics: &[Metric],
+        placement: Placement,
+    ) -> Saving {
+        let verdicts = metrics.iter().map(|metric| MetricVerdict {
+            metric: *metric,
+            verdict: self.judge(of, against, *metric, placement),
+        });
+        Saving {
+            of: of.name(),
+            against: against.name(),
+            verdicts: verdicts.collect(),
+        }
+    }
+
+    /// What a decision's choice saves against each of its other variants, under the study's own placement.
+    fn savings(&self, decision: &Decision) -> Vec<Saving> {
+        let find = |name: &str| self.all.iter().find(|one| one.findings.name == name);
+        let own = decision.placements.first();
+        let choice = own.and_then(|own| Some((own, find(own.choice.as_deref()?)?)));
+        let Some((own, choice)) = choice else {
+            return Vec::new();
+        };
+        let metrics: Vec<Metric> = own.best.iter().map(|best| best.metric).collect();
+        let others = decision.variants.iter().filter_map(|name| find(name));
+        let others = others.filter(|other| other.index != choice.index);
+        others
+            .map(|other| self.saving(choice, other, &metrics, own.placement))
+            .collect()
     }
 
     /// What a choice is compared with: the study's base, or if that is the choice, the next best in latency.
@@ -296,59 +410,6 @@ impl Candidates<'_> {
         let rank = |one: &&Candidate<'_>| latency(one).unwrap_or(f64::INFINITY);
         others.min_by(|a, b| rank(a).total_cmp(&rank(b)))
     }
-
-    /// The variants that no other one beats in a metric of which less is better; `None` unless all have its figure.
-    fn best(&self, all: &[Candidate<'_>], metric: Metric, placement: Placement) -> Option<Best> {
-        let figures = all.iter().map(|one| one.figure(metric, placement));
-        let figures: Vec<f64> = figures.collect::<Option<Vec<_>>>()?;
-        let mut beaten = vec![false; all.len()];
-        for (index, one) in all.iter().enumerate() {
-            for (further, other) in all.iter().enumerate().skip(index + 1) {
-                match self.judge(one, other, metric, placement) {
-                    verdict if loses(&verdict, Outcome::Slower) => beaten[index] = true,
-                    verdict if loses(&verdict, Outcome::Faster) => beaten[further] = true,
-                    _ => {}
-                }
-            }
-        }
-        let mut ranked: Vec<usize> = (0..all.len()).collect();
-        ranked.sort_by(|a, b| {
-            let figures = || figures[*a].total_cmp(&figures[*b]);
-            beaten[*a].cmp(&beaten[*b]).then_with(figures)
-        });
-        let unbeaten = all.iter().zip(&beaten).filter(|(_, beaten)| !**beaten);
-        Some(Best {
-            metric,
-            variant: all[*ranked.first()?].name(),
-            unbeaten: unbeaten.map(|(one, _)| one.name()).collect(),
-        })
-    }
-
-    fn judge(
-        &self,
-        of: &Candidate<'_>,
-        against: &Candidate<'_>,
-        metric: Metric,
-        placement: Placement,
-    ) -> PlacementVerdict {
-        let judged = self
-            .blocks
-            .judge(of.index, against.index, metric, placement, false);
-        judged.verdict
-    }
-}
-
-/// Whether the first variant of a verdict loses by `Slower`, or the second one by `Faster`. A variant with more
-/// unsuccessful calls loses if these could change the verdict.
-fn loses(verdict: &PlacementVerdict, by: Outcome) -> bool {
-    let is_withheld = Outcome::NoVerdict {
-        reason: Withheld::Unanswered,
-    };
-    let fails_more = verdict.unanswered.is_some_and(|shares| match by {
-        Outcome::Slower => shares.of > shares.against,
-        _ => shares.against > shares.of,
-    });
-    verdict.outcome == by || (verdict.outcome == is_withheld && fails_more)
 }
 
 impl Candidate<'_> {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rpcgauge_model::{Connection, Network};
+use rpcgauge_model::Network;
 use rpcgauge_study::plan::Plan;
 use rpcgauge_study::settings::Target;
 
@@ -10,7 +10,7 @@ use super::network::Computable;
 use crate::findings::VariantFindings;
 use crate::findings::decision::Decision;
 use crate::findings::map::{
-    MapCell, MapFindings, MapRow, MappedNetwork, RateStretch, RegionRow, WayTime,
+    MapCell, MapFindings, MapRow, MappedConnection, MappedNetwork, RateStretch, RegionRow, WayTime,
 };
 use crate::findings::sweep::Sweep;
 
@@ -51,11 +51,18 @@ pub(super) fn map(
     sweep: &Sweep,
 ) -> Option<MapFindings> {
     let rows = ways(plan, variants, decisions, sweep)?;
-    let kinds = [false, true].into_iter();
-    let kinds = kinds.flat_map(|new| ROUND_TRIPS_NS.map(|round_trip| (new, round_trip)));
+    let kinds = [
+        MappedConnection::Kept,
+        MappedConnection::Idle,
+        MappedConnection::New,
+    ];
+    let kinds = kinds.into_iter();
+    let kinds = kinds.flat_map(|kind| ROUND_TRIPS_NS.map(|round_trip| (kind, round_trip)));
     Some(MapFindings {
         bits_per_second: RATES.to_vec(),
-        networks: kinds.map(|(new, rtt)| mapped(&rows, new, rtt)).collect(),
+        networks: kinds
+            .map(|(kind, round_trip)| mapped(&rows, kind, round_trip))
+            .collect(),
         check: None,
     })
 }
@@ -118,7 +125,7 @@ pub(super) fn ways<'f>(
     is_map.then_some(rows)
 }
 
-fn mapped(ways: &Ways<'_>, new_connection: bool, round_trip_ns: u64) -> MappedNetwork {
+fn mapped(ways: &Ways<'_>, connection: MappedConnection, round_trip_ns: u64) -> MappedNetwork {
     // The lengths in the rows are those of one encoding.
     let first = ways.values().next().and_then(|ways| ways.first());
     let first = first.map(|way| way.series);
@@ -133,20 +140,20 @@ fn mapped(ways: &Ways<'_>, new_connection: bool, round_trip_ns: u64) -> MappedNe
             .into_iter()
             .filter_map(|rate| {
                 let network = Network::unqueued(rate, round_trip_ns / 2);
-                cell(ways, &network, new_connection)
+                cell(ways, &network, connection)
             })
             .collect(),
     });
     MappedNetwork {
-        new_connection,
+        connection,
         round_trip_ns,
         rows: rows.collect(),
-        regions: regions(ways, new_connection, round_trip_ns),
+        regions: regions(ways, connection, round_trip_ns),
     }
 }
 
 /// What to use between the sizes and rates of the rows.
-fn regions(ways: &Ways<'_>, new_connection: bool, round_trip_ns: u64) -> Vec<RegionRow> {
+fn regions(ways: &Ways<'_>, connection: MappedConnection, round_trip_ns: u64) -> Vec<RegionRow> {
     let (Some(low), Some(high)) = (ways.keys().next(), ways.keys().next_back()) else {
         return Vec::new();
     };
@@ -161,7 +168,7 @@ fn regions(ways: &Ways<'_>, new_connection: bool, round_trip_ns: u64) -> Vec<Reg
         let mut stretches: Vec<RateStretch> = Vec::new();
         for step in (0..steps).map(f64::from) {
             let network = Network::unqueued(rate(step + 0.5), round_trip_ns / 2);
-            let Some(cell) = cell(&ways, &network, new_connection) else {
+            let Some(cell) = cell(&ways, &network, connection) else {
                 continue;
             };
             let (is_clear, end) = (cell.close == 1, rate(step + 1.0));
@@ -208,13 +215,13 @@ pub(super) fn at<'f>(rows: &Ways<'f>, size: u32) -> Vec<Way<'f>> {
 }
 
 /// What to use for calls of one size; `None` without a way.
-pub(super) fn cell(ways: &[Way<'_>], network: &Network, new_connection: bool) -> Option<MapCell> {
+pub(super) fn cell(
+    ways: &[Way<'_>],
+    network: &Network,
+    connection: MappedConnection,
+) -> Option<MapCell> {
     let times = ways.iter().filter_map(|way| {
-        let connection = if new_connection {
-            way.calls.new_connection()
-        } else {
-            Connection::Kept
-        };
+        let connection = way.calls.connection(connection);
         Some((way, way.calls.time(network, connection)?))
     });
     let times: Vec<(&Way<'_>, f64)> = times.collect();
@@ -234,6 +241,7 @@ pub(super) fn cell(ways: &[Way<'_>], network: &Network, new_connection: bool) ->
             .map(|(way, ns)| WayTime {
                 series: way.series.to_owned(),
                 ns: *ns,
+                loopback_ns: way.calls.loopback(),
             })
             .collect(),
     })
@@ -255,11 +263,11 @@ mod tests {
 
     fn choices(
         ways: [(&'static str, f64, u64, usize); 3],
-        new_connection: bool,
+        connection: MappedConnection,
     ) -> Vec<(String, usize)> {
         let ways = ways.map(|(name, latency, response, from)| way(name, latency, response, from));
         let sizes = BTreeMap::from([(1, Vec::from(ways))]);
-        let mapped = mapped(&sizes, new_connection, ROUND_TRIPS_NS[0]);
+        let mapped = mapped(&sizes, connection, ROUND_TRIPS_NS[0]);
         let cells = mapped.rows[0].cells.iter();
         cells
             .map(|cell| (cell.choice.clone(), cell.close))
@@ -273,7 +281,7 @@ mod tests {
             ("gzip", 1_200_000.0, 10_000, 1),
             ("grpc", 300_000.0, 50_000, 1),
         ];
-        let chosen = choices(ways, false);
+        let chosen = choices(ways, MappedConnection::Kept);
         let names: Vec<&str> = chosen.iter().map(|(name, _)| &**name).collect();
         // At 1 Gbit/s, gRPC takes 1.72 ms, JSON 2.03 ms and gzip 2.28 ms.
         assert_eq!(names, ["gzip", "gzip", "gzip", "grpc"]);
@@ -291,7 +299,7 @@ mod tests {
             ("json", 130_000.0, 900, 0),
             ("grpc", 110_000.0, 400, 1),
         ];
-        let chosen = choices(ways, false);
+        let chosen = choices(ways, MappedConnection::Kept);
         assert_eq!(chosen[3], ("json".to_owned(), 3));
         // At 1 Mbit/s, 600 bytes take 4.8 ms.
         assert_eq!(chosen[0], ("gzip".to_owned(), 1));
@@ -307,7 +315,7 @@ mod tests {
             ]
         };
         let sizes = BTreeMap::from([(1, ways(1_000)), (100, ways(100_000))]);
-        let regions = mapped(&sizes, false, ROUND_TRIPS_NS[0]).regions;
+        let regions = mapped(&sizes, MappedConnection::Kept, ROUND_TRIPS_NS[0]).regions;
         let chosen = |size: u32| {
             let row = regions.iter().find(|row| row.size == size).unwrap();
             let stretches = row.stretches.iter();
@@ -328,13 +336,15 @@ mod tests {
     }
 
     #[test]
-    fn a_new_connection_pays_a_round_trip_for_bytes_beyond_its_window() {
+    fn a_new_or_idle_connection_pays_a_round_trip_for_bytes_beyond_its_window() {
         let ways = [
             ("json", 100_000.0, 20_000, 0),
             ("gzip", 600_000.0, 5_000, 1),
             ("grpc", 2_000_000.0, 30_000, 1),
         ];
-        assert_eq!(choices(ways, false)[3].0, "json");
-        assert_eq!(choices(ways, true)[3].0, "gzip");
+        let chosen = |connection| choices(ways, connection)[3].0.clone();
+        assert_eq!(chosen(MappedConnection::Kept), "json");
+        assert_eq!(chosen(MappedConnection::Idle), "gzip");
+        assert_eq!(chosen(MappedConnection::New), "gzip");
     }
 }

@@ -12,7 +12,9 @@ use rpcgauge_study::settings::{ConnectionUse, Target};
 use super::map::{self, RATES, ROUND_TRIPS_NS, Way, Ways};
 use crate::error::ReportError;
 use crate::findings::Findings;
-use crate::findings::map::{CheckedPoint, CheckedTime, MapCell, MapCheck, MapErrors};
+use crate::findings::map::{
+    CheckedPoint, CheckedTime, MapCell, MapCheck, MapErrors, MappedConnection,
+};
 
 /// After this many draws, no further point is found whose two fastest ways are close.
 const MAX_DRAWS: usize = 100_000;
@@ -148,7 +150,17 @@ fn points(plan: &Plan, rows: &Ways<'_>, count: usize) -> Result<Vec<MapPoint>, N
 
 fn computed(rows: &Ways<'_>, point: &MapPoint) -> Option<MapCell> {
     let network = Network::new(&point.network.terms).ok()?;
-    map::cell(&map::at(rows, point.size), &network, point.new_connection)
+    let connection = connection(point.new_connection);
+    map::cell(&map::at(rows, point.size), &network, connection)
+}
+
+/// Points are measured over connections that are kept, or opened for each call.
+fn connection(is_new: bool) -> MappedConnection {
+    if is_new {
+        MappedConnection::New
+    } else {
+        MappedConnection::Kept
+    }
 }
 
 /// Compares the computed times with the measured ones of each point.
@@ -212,16 +224,16 @@ fn point(
     let size = size.or(first.scale)?;
     let terms = &call.link.as_ref()?.terms;
     let network = Network::new(terms).ok()?;
-    let new_connection = call.options.connection == ConnectionUse::PerCall;
+    let connection = connection(call.options.connection == ConnectionUse::PerCall);
     let mut ways = map::at(rows, size);
     ways.retain(|way| times.contains_key(way.series));
-    let cell = map::cell(&ways, &network, new_connection)?;
+    let cell = map::cell(&ways, &network, connection)?;
     let fastest = times.values().copied().reduce(f64::min)?;
     Some(CheckedPoint {
         size,
         bits_per_second: network.bits_per_second()?,
         round_trip_ns: terms.round_trip().as_nanos() as u64,
-        new_connection,
+        connection,
         regret: times.get(&*cell.choice)? / fastest - 1.0,
         is_close: is_close(&cell),
         times: cell
@@ -302,7 +314,7 @@ mod tests {
             size: 1,
             bits_per_second: 1_000_000,
             round_trip_ns: 1_000_000,
-            new_connection: false,
+            connection: MappedConnection::Kept,
             is_close: false,
             choice: choice.to_owned(),
             regret: chosen / fastest - 1.0,

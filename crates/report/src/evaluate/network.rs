@@ -5,7 +5,8 @@ use rpcgauge_study::link;
 use rpcgauge_study::settings::{ConnectionUse, HttpVersion, Schedule, SubjectCall, Transport};
 
 use crate::findings::Figures;
-use crate::findings::network::{ComputedTimes, NetworkFindings, PaysBelow};
+use crate::findings::map::MappedConnection;
+use crate::findings::network::{ComputedTimes, NetworkFindings};
 use crate::findings::verdict::Estimate;
 
 /// The networks that times are computed for: their names, and their values in the notation of `--link`.
@@ -21,6 +22,9 @@ const MAX_BYTES: f64 = 1e9;
 
 /// The lowest rate below which a variant pays that is worth a sentence, bit/s.
 const MIN_RATE: f64 = 1e5;
+
+/// A rate and its interval, as in [`crate::findings::network::Turn`].
+pub(super) type Rates = (f64, Option<(f64, Option<f64>)>);
 
 /// A variant whose calls can be computed.
 pub(super) struct Computable<'f> {
@@ -83,11 +87,20 @@ impl<'f> Computable<'f> {
         self.counts_headers
     }
 
-    /// A new connection for such calls.
-    pub(super) fn new_connection(&self) -> Connection {
-        Connection::New {
-            tls: self.tls,
-            http2: self.http2,
+    /// The median time of a call over loopback, ns.
+    pub(super) fn loopback(&self) -> f64 {
+        self.latency
+    }
+
+    /// A connection for such calls.
+    pub(super) fn connection(&self, kind: MappedConnection) -> Connection {
+        match kind {
+            MappedConnection::Kept => Connection::Kept,
+            MappedConnection::Idle => Connection::Idle,
+            MappedConnection::New => Connection::New {
+                tls: self.tls,
+                http2: self.http2,
+            },
         }
     }
 
@@ -102,27 +115,23 @@ impl<'f> Computable<'f> {
         ComputedTimes {
             variant: self.name.to_owned(),
             kept_ns: self.time(network, Connection::Kept),
-            new_ns: self.time(network, self.new_connection()),
+            new_ns: self.time(network, self.connection(MappedConnection::New)),
         }
     }
 
-    /// Below which rate it takes less time than `choice`; `None` unless it is slower over loopback and moves fewer bytes.
-    /// `ratio` is that of its latency to the choice's.
-    pub(super) fn pays_below(&self, choice: &Self, ratio: &Estimate) -> Option<PaysBelow> {
+    /// Below which rate it takes less time than `other`; `None` unless it is slower over loopback and moves fewer bytes.
+    /// `ratio` is that of its latency to the other one's.
+    pub(super) fn pays_below(&self, other: &Self, ratio: &Estimate) -> Option<Rates> {
         let bytes = |of: &Self| of.bytes.map(packet_bytes).iter().sum::<u64>();
-        let saved = bytes(choice).checked_sub(bytes(self))? as f64 * 8.0;
+        let saved = bytes(other).checked_sub(bytes(self))? as f64 * 8.0;
         // Over a connection that is kept, both pay the same delays, so only the bytes that one does not send differ.
         let rate =
-            |ratio: f64| (ratio > 1.0).then(|| saved * 1e9 / (choice.latency * (ratio - 1.0)));
+            |ratio: f64| (ratio > 1.0).then(|| saved * 1e9 / (other.latency * (ratio - 1.0)));
         let rate_of_both = rate(ratio.ratio).filter(|rate| *rate >= MIN_RATE)?;
         let interval = ratio
             .interval
             .and_then(|[low, high]| Some((rate(high)?, rate(low))));
-        (self.counts_headers && choice.counts_headers).then(|| PaysBelow {
-            variant: self.name.to_owned(),
-            rate: rate_of_both,
-            interval,
-        })
+        (self.counts_headers && other.counts_headers).then_some((rate_of_both, interval))
     }
 }
 
@@ -195,8 +204,7 @@ mod tests {
             blocks: 5,
         };
         let pays = |one: &Computable<'_>, of: &Computable<'_>, ratio, interval| {
-            let below = one.pays_below(of, &estimate(ratio, interval))?;
-            Some((below.rate, below.interval))
+            one.pays_below(of, &estimate(ratio, interval))
         };
         // Eight packets of 1,500 bytes fewer in 1 ms more.
         let both_ends = pays(&gzip, &plain, 2.0, Some([1.5, 3.0]));

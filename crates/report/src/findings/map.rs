@@ -61,8 +61,8 @@ pub struct CheckedPoint {
     pub bits_per_second: u64,
     /// Its round trip, ns.
     pub round_trip_ns: u64,
-    /// Whether each call opened a connection.
-    pub new_connection: bool,
+    /// The connection of each call, kept or new.
+    pub connection: MappedConnection,
     /// Whether the computed times of the two fastest ways differ by at most 10%.
     pub is_close: bool,
     /// The way that the map chooses there, as in a cell.
@@ -95,12 +95,25 @@ pub struct CheckedTime {
     pub measured_ns: f64,
 }
 
+/// The connection of the calls of a map.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum MappedConnection {
+    /// It has carried such calls before.
+    Kept,
+    /// It has carried such calls before, but was idle for so long that it is in slow start again (RFC 5681, 4.1).
+    Idle,
+    /// Each call opens its own.
+    New,
+}
+
 /// The map of networks that differ only in their rates.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MappedNetwork {
-    /// Whether each call opens a connection, instead of using one that has carried such calls before.
-    pub new_connection: bool,
+    /// The connection of each call.
+    pub connection: MappedConnection,
     /// The round trip, ns.
     pub round_trip_ns: u64,
     /// The sizes, in ascending order.
@@ -164,4 +177,6 @@ pub struct WayTime {
     pub series: String,
     /// The median time of a call, ns.
     pub ns: f64,
+    /// How much of it a call takes over loopback, as measured, ns. The network adds the rest.
+    pub loopback_ns: f64,
 }

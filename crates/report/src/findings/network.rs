@@ -33,14 +33,13 @@ pub struct ComputedTimes {
     pub new_ns: Option<f64>,
 }
 
-/// Below which rate a variant that moves fewer bytes and takes longer over loopback takes less time than the choice, over
-/// connections that are kept.
+/// The rate of the network at which a variant and the choice take the same time, over connections that are kept.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct PaysBelow {
+pub struct Turn {
     /// The variant.
     pub variant: String,
-    /// The rate at which both take the same time, bit/s.
+    /// The rate, bit/s.
     pub rate: f64,
     /// The rates that the interval of the latencies' ratio allows, bit/s; the second one is absent if there is no limit.
     pub interval: Option<(f64, Option<f64>)>,

@@ -151,6 +151,18 @@ fn plot(page: &mut Page, plot: &Plot) {
         marks(page, class, places);
     }
     page.raw("</svg>");
+    for (Area { x, y }, text) in &plot.hints {
+        page.put(
+            "<span class=\"hint\" style=\"left:{}%;bottom:{}%;width:{}%;height:{}%\" title=\"{}\"></span>",
+            &[
+                &percent(x[0]),
+                &percent(y[0]),
+                &percent(x[1] - x[0]),
+                &percent(y[1] - y[0]),
+                text,
+            ],
+        );
+    }
     for marks in &plot.points {
         points(page, marks);
     }

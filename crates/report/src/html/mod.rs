@@ -158,6 +158,7 @@ fn block(page: &mut Page, block: &Block, most: Most) {
             items.iter().for_each(|one| item(page, one));
             page.raw("</ul>\n");
         }
+        Block::Code(code) => page.put("<pre>{}</pre>\n", &[code]),
         Block::Table(one) => table(page, one),
         Block::Verdicts(all) => verdicts::verdicts(page, all, most),
         Block::Claims(all, reach) => verdicts::claims(page, all, *reach),

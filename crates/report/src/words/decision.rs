@@ -5,7 +5,7 @@ use rpcgauge_study::words::some_names;
 
 use super::{About, joined, on};
 use crate::findings::decision::{
-    Best, Decision, MetricVerdict, NotShown, PlacementDecision, Saving,
+    Criterion, Decision, MetricVerdict, NotShown, PlacementDecision, Saving,
 };
 use crate::findings::verdict::Outcome;
 use crate::units;
@@ -30,10 +30,20 @@ pub(crate) fn mbit(bytes: f64) -> String {
 
 /// A decision in full: under the study's own placement, then under the others.
 pub(crate) fn decision(decision: &Decision) -> Vec<String> {
+    let mut sentences = under_each(decision, in_short);
+    sentences.extend(beside(decision));
+    sentences
+}
+
+/// What to use under each placement. `short` is what is said of a placement.
+pub(crate) fn under_each(
+    decision: &Decision,
+    short: fn(&Decision, &PlacementDecision) -> Vec<String>,
+) -> Vec<String> {
     let Some((own, others)) = decision.placements.split_first() else {
         return Vec::new();
     };
-    let mut sentences = vec![joined(in_short(decision, own), " ")];
+    let mut sentences = vec![joined(short(decision, own), " ")];
     sentences.extend(fewest_bytes(decision, own));
     sentences.extend(others.iter().map(|other| {
         let place = on(other.placement);
@@ -49,10 +59,16 @@ pub(crate) fn decision(decision: &Decision) -> Vec<String> {
             format!(
                 "{}: {}",
                 super::capital(place),
-                joined(in_short(decision, other), " ")
+                joined(short(decision, other), " ")
             )
         }
     }));
+    sentences
+}
+
+/// The variants without figures, and what the run does not show.
+pub(crate) fn beside(decision: &Decision) -> Vec<String> {
+    let mut sentences = Vec::new();
     if !decision.left_out.is_empty() {
         let names: Vec<&str> = decision.left_out.iter().map(String::as_str).collect();
         sentences.push(format!("Without figures: {}.", some_names(&names)));
@@ -72,14 +88,31 @@ pub(crate) fn decision(decision: &Decision) -> Vec<String> {
     sentences
 }
 
-/// What to use, and what it saves: one sentence each.
-pub(crate) fn in_short(decision: &Decision, under: &PlacementDecision) -> Vec<String> {
+/// What to use.
+pub(crate) fn choice(decision: &Decision, under: &PlacementDecision) -> Vec<String> {
     let mut sentences = vec![what_to_use(decision, under)];
     if under.one_host {
         sentences.push("Its Unix socket needs client and server on one host.".to_owned());
     }
+    sentences
+}
+
+/// What to use, and what it saves: one sentence each.
+pub(crate) fn in_short(decision: &Decision, under: &PlacementDecision) -> Vec<String> {
+    let mut sentences = choice(decision, under);
     sentences.extend(under.saving.iter().flat_map(saving));
     sentences
+}
+
+/// A criterion's name in a sentence.
+pub(crate) fn name(criterion: Criterion) -> &'static str {
+    match criterion {
+        Criterion::LatencyAndCpu => "latency or CPU",
+        Criterion::Latency => "latency",
+        Criterion::Cpu => "CPU",
+        Criterion::Bytes => "bytes",
+        Criterion::Price(_) => "price",
+    }
 }
 
 fn what_to_use(decision: &Decision, under: &PlacementDecision) -> String {
@@ -91,19 +124,13 @@ fn what_to_use(decision: &Decision, under: &PlacementDecision) -> String {
             "Nothing is best in everything: {latency} has the shortest calls, and {cpu} uses the least CPU."
         );
     };
-    let decisive: Vec<&Best> = [Metric::LatencyP50, Metric::Cpu]
-        .into_iter()
-        .filter_map(best)
-        .collect();
-    let is_alike = |name: &&String| decisive.iter().all(|best| best.includes(name));
-    let others = decision.variants.iter().filter(|name| *name != choice);
-    let alike: Vec<&str> = others.filter(is_alike).map(String::as_str).collect();
+    let alike: Vec<&str> = under.alike.iter().map(String::as_str).collect();
     match &alike[..] {
         [] => format!("Use {choice}."),
         alike if alike.len() + 1 == decision.variants.len() => {
-            let what = match decisive.len() {
-                1 => "latency",
-                _ => "latency or CPU",
+            let what = match decision.criterion {
+                Criterion::LatencyAndCpu if best(Metric::Cpu).is_none() => "latency",
+                criterion => name(criterion),
             };
             format!(
                 "No difference in {what} is shown between {choice} and {}.",

@@ -38,6 +38,21 @@ pub struct Sample {
     pub floors: Vec<FloorRecord>,
 }
 
+impl Sample {
+    /// The same sample with the server's CPU time of a variant, and of its control, multiplied.
+    pub fn with_server_cpu(mut self, variant: &str, factor: u64) -> Self {
+        let of_variant = |record: &&mut TrialRecord| record.variant.starts_with(variant);
+        for record in self.trials.iter_mut().filter(of_variant) {
+            if let TrialOutcome::Measured(measured) = &mut record.outcome
+                && let Some(server) = &mut measured.cpu.server
+            {
+                server.total_ns *= factor;
+            }
+        }
+        self
+    }
+}
+
 /// A variant and how its calls behave.
 #[derive(Clone)]
 pub struct Spec {

@@ -77,22 +77,66 @@ fn plot(sweep: &Sweep, map: &MapFindings, network: &MappedNetwork, ways: &[&str]
             .collect(),
         y: y.labels(|size| units::count(size as u64)),
         shades,
+        hints: hints(sweep, map, network, x, y),
         points: check.map_or_else(Vec::new, |check| points(map, network, check, x, y)),
         ..Plot::default()
     })
 }
 
+/// The times of all ways around each cell of the table: what they take over loopback, and what the network adds.
+fn hints(
+    sweep: &Sweep,
+    map: &MapFindings,
+    network: &MappedNetwork,
+    x: Axis,
+    y: Axis,
+) -> Vec<(Area, String)> {
+    let sizes = network.rows.iter().map(|row| y.place(f64::from(row.size)));
+    let rates = map.bits_per_second.iter().map(|bits| x.place(*bits as f64));
+    let (sizes, rates): (Vec<f64>, Vec<f64>) = (sizes.collect(), rates.collect());
+    let cells = network.rows.iter().enumerate().flat_map(|(line, row)| {
+        let y = around(&sizes, line);
+        let cells = row.cells.iter().zip(&map.bits_per_second).enumerate();
+        let rates = &rates;
+        cells.map(move |(column, (cell, bits))| {
+            let head = format!("{} {}, {}", sweep.sized_by, row.size, rate(*bits));
+            let times = cell.times.iter().map(|time| {
+                format!(
+                    "{}: {} = {} over loopback + {}",
+                    time.series,
+                    units::time(time.ns),
+                    units::time(time.loopback_ns),
+                    units::time(time.ns - time.loopback_ns)
+                )
+            });
+            let x = around(rates, column);
+            (
+                Area { x, y },
+                joined(std::iter::once(head).chain(times), "\n"),
+            )
+        })
+    });
+    cells.collect()
+}
+
+/// The stretch of an axis that is nearest to one of these places.
+fn around(places: &[f64], index: usize) -> [f64; 2] {
+    let middle = |other: usize| f64::midpoint(places[index], places[other]);
+    let last = places.len() - 1;
+    [
+        middle(index.saturating_sub(1)),
+        middle((index + 1).min(last)),
+    ]
+}
+
 /// The areas in which a way is chosen, clearly or not.
 fn areas(network: &MappedNetwork, way: &str, is_clear: bool, x: Axis, y: Axis) -> Vec<Area> {
     let rows = &network.regions;
-    let middle = |place: usize, other: usize| {
-        let [size, other] = [place, other].map(|place| y.place(f64::from(rows[place].size)));
-        f64::midpoint(size, other)
-    };
+    let sizes = rows.iter().map(|row| y.place(f64::from(row.size)));
+    let sizes: Vec<f64> = sizes.collect();
     let is_shown = |stretch: &&RateStretch| stretch.choice == way && stretch.is_clear == is_clear;
     let areas = rows.iter().enumerate().flat_map(|(place, row)| {
-        let ends = [place.saturating_sub(1), (place + 1).min(rows.len() - 1)];
-        let y = ends.map(|end| middle(place, end));
+        let y = around(&sizes, place);
         let shown = row.stretches.iter().filter(is_shown);
         shown.map(move |stretch| Area {
             x: stretch.bits_per_second.map(|bits| x.place(bits as f64)),
@@ -116,7 +160,7 @@ fn points(
             .abs()
     };
     let is_nearest = |point: &&CheckedPoint| {
-        let is_same = |one: &&MappedNetwork| one.new_connection == point.new_connection;
+        let is_same = |one: &&MappedNetwork| one.connection == point.connection;
         let mut others = map.networks.iter().filter(is_same);
         is_same(&network) && others.all(|other| distance(network, point) <= distance(other, point))
     };
@@ -153,7 +197,7 @@ fn points(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::findings::map::RegionRow;
+    use crate::findings::map::{MapCell, MapRow, MappedConnection, RegionRow, WayTime};
 
     #[test]
     fn the_areas_of_all_ways_cover_the_map_without_overlap() {
@@ -171,7 +215,7 @@ mod tests {
             ],
         };
         let network = MappedNetwork {
-            new_connection: false,
+            connection: MappedConnection::Kept,
             round_trip_ns: 1_000_000,
             rows: Vec::new(),
             regions: vec![row(1, 2_000_000), row(10, 20_000_000), row(100, 50_000_000)],
@@ -194,5 +238,56 @@ mod tests {
         let size = |area: &Area| (area.x[1] - area.x[0]) * (area.y[1] - area.y[0]);
         let all: f64 = shades.iter().flat_map(|(_, areas)| areas).map(size).sum();
         assert!((all - 1.0).abs() < 1e-9, "{all}");
+    }
+
+    #[test]
+    fn a_pointer_shows_the_times_of_all_ways() {
+        let time = |series: &str, ns| WayTime {
+            series: series.to_owned(),
+            ns,
+            loopback_ns: 3e5,
+        };
+        let cell = MapCell {
+            choice: "json".to_owned(),
+            close: 1,
+            times: vec![time("json", 2.3e6), time("gzip", 3.3e6)],
+        };
+        let row = |size| MapRow {
+            size,
+            response_bytes: None,
+            cells: vec![cell.clone(), cell.clone()],
+        };
+        let network = MappedNetwork {
+            connection: MappedConnection::Kept,
+            round_trip_ns: 1_000_000,
+            rows: vec![row(1), row(100)],
+            regions: Vec::new(),
+        };
+        let map = MapFindings {
+            bits_per_second: vec![1_000_000, 1_000_000_000],
+            networks: Vec::new(),
+            check: None,
+        };
+        let sweep = Sweep {
+            sized_by: "n",
+            series: Vec::new(),
+            crossings: Vec::new(),
+            map: None,
+        };
+        let axis = |low, high| Axis::Log { low, high };
+        let (rates, sizes) = (axis(1e6, 1e9), axis(1.0, 100.0));
+        let hints = hints(&sweep, &map, &network, rates, sizes);
+        assert_eq!(hints.len(), 4);
+        let (area, text) = &hints[1];
+        assert_eq!((area.x, area.y), ([0.5, 1.0], [0.0, 0.5]));
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(
+            lines,
+            [
+                "n 1, 1 Gbit/s",
+                "json: 2.30 ms = 300 µs over loopback + 2.00 ms",
+                "gzip: 3.30 ms = 300 µs over loopback + 3.00 ms",
+            ]
+        );
     }
 }

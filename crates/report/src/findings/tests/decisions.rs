@@ -2,7 +2,7 @@
 
 use rpcgauge_message::workload::WorkloadSpec;
 use rpcgauge_study::plan::Metric;
-use rpcgauge_study::record::{FailureKind, TrialRecord};
+use rpcgauge_study::record::FailureKind;
 
 use super::*;
 use crate::findings::decision::Decision;
@@ -17,19 +17,6 @@ fn decided(sample: &Sample) -> (Decision, String) {
     };
     let text = words::decision::decision(decision).join("\n");
     (decision.clone(), text)
-}
-
-/// The same sample with the server's CPU time of a variant, and of its control, multiplied.
-fn with_server_cpu(mut sample: Sample, variant: &str, factor: u64) -> Sample {
-    let of_variant = |record: &&mut TrialRecord| record.variant.starts_with(variant);
-    for record in sample.trials.iter_mut().filter(of_variant) {
-        if let TrialOutcome::Measured(measured) = &mut record.outcome
-            && let Some(server) = &mut measured.cpu.server
-        {
-            server.total_ns *= factor;
-        }
-    }
-    sample
 }
 
 #[test]
@@ -48,7 +35,7 @@ fn the_simplest_is_chosen_of_those_that_are_not_told_apart() {
 
 #[test]
 fn nothing_is_chosen_if_the_faster_one_takes_more_cpu() {
-    let (decision, text) = decided(&with_server_cpu(two(2.0).build(), "grpc", 20));
+    let (decision, text) = decided(&two(2.0).build().with_server_cpu("grpc", 20));
     assert_eq!(decision.placements[0].choice, None);
     insta::assert_snapshot!(text);
 }

@@ -89,7 +89,7 @@ class SpringServer(
         "server.port" to 0,
         "server.tomcat.threads.max" to asked.threads,
         "server.tomcat.threads.min-spare" to asked.threads,
-        // Keeps connections open, even between slices. By default, a connection is closed after 100 requests or 20
+        // Keeps connections open, even between slices. By default, a connection is closed after 100 requests or 60
         // seconds.
         "server.tomcat.max-keep-alive-requests" to -1,
         "server.tomcat.keep-alive-timeout" to -1,
