@@ -85,7 +85,5 @@ fn add_settings(subjects: &Subjects, stack: &mut AdvisedStack) {
     stack.recommended = recommended
         .map(|one| format!("{} ({})", one.setting, one.guide))
         .collect();
-    if stack.without_snippet.is_empty() {
-        stack.snippet = settings.snippet.map(|(file, code)| Snippet { file, code });
-    }
+    stack.snippet = settings.snippet.map(|(file, code)| Snippet { file, code });
 }

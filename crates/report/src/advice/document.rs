@@ -1,15 +1,18 @@
 //! Advice as a document: for each decision what to use, what it saves, where that turns, and the settings for it.
 
+use std::collections::BTreeSet;
+
 use rpcgauge_study::features::Role;
 use rpcgauge_study::plan::Metric;
 use rpcgauge_study::words::Named as _;
 
-use super::{Advice, Advised, AdvisedStack, Saved, calls_per_month, core_hours};
+use super::{Advice, Advised, AdvisedStack, NoAdvice, Saved, calls_per_month, core_hours};
 use crate::document::{
     Block, Column, Document, Item, Section, Shown, Table, Text, cautions, facts, turns, with_head,
 };
 use crate::findings::Figures;
 use crate::findings::decision::{Amount, Criterion, Decision, Prices, Undecided};
+use crate::metric::row;
 use crate::units;
 use crate::words::{self, decision as said};
 
@@ -33,8 +36,15 @@ pub(super) fn of(advised: &Advised) -> Document {
             }
         }
     }
+    let crossings = crossings(advised).into_iter();
+    sections.push(Section::new(
+        "sizes",
+        "By the size of the message",
+        Shown::Always,
+        Block::list(crossings.map(|text| Item::plain(text.into()))),
+    ));
     let open = advised.undecided.iter();
-    let open = open.map(|(called, why)| Item::plain(undecided(called, *why).into()));
+    let open = open.map(|one| Item::plain(undecided(one).into()));
     sections.push(Section::new(
         "undecided",
         "No advice",
@@ -52,8 +62,8 @@ pub(super) fn of(advised: &Advised) -> Document {
 }
 
 /// What is called, and why there is no decision.
-pub(super) fn undecided(called: &str, why: Undecided) -> String {
-    let why = match why {
+pub(super) fn undecided(NoAdvice { called, reason }: &NoAdvice) -> String {
+    let why = match reason {
         Undecided::NotMeasured => "fewer than two variants have a latency",
         Undecided::NoCpu => "the CPU of some variants was not measured",
         Undecided::NoBytes => "the bytes of some variants were not counted",
@@ -81,7 +91,7 @@ fn section(advised: &Advised, advice: &Advice) -> Section {
         .into_iter()
         .chain(choice.map(paragraph))
         .chain(savings(advised, advice))
-        .chain(turning_points(advised, advice).into_iter().map(paragraph))
+        .chain(turning_points(decision).into_iter().map(paragraph))
         .chain(said::beside(decision).into_iter().map(paragraph));
     Section::new("advice", title, Shown::Always, blocks)
 }
@@ -94,19 +104,35 @@ fn by(criterion: Criterion) -> &'static str {
     }
 }
 
-/// Where the choice turns, by the rate of the network and by the size of the message.
-fn turning_points(advised: &Advised, advice: &Advice) -> Vec<String> {
-    let decision = &advice.decision;
+/// Where the choice changes, by the rate of the network.
+fn turning_points(decision: &Decision) -> Vec<String> {
     let mut sentences: Vec<String> = turns(decision).collect();
     if !decision.networks.is_empty() && uses_responses(decision) {
-        let not_computed = "At which rates of a network this turns is not computed: the clients of stacks do not count headers.";
+        let not_computed = "The network rate at which the choice changes is not computed, because the clients of \
+            stacks do not count headers.";
         sentences.push(not_computed.to_owned());
     }
-    let is_one = |name: &String| decision.variants.contains(name);
-    for sweep in &advised.findings.sweeps {
+    sentences
+}
+
+/// The sizes at which verdicts between decided ways turn.
+fn crossings(advised: &Advised) -> Vec<String> {
+    let decisions = advised.advice.iter().map(|advice| &advice.decision);
+    let decided: BTreeSet<&String> = decisions.flat_map(|one| &one.variants).collect();
+    let findings = &advised.findings;
+    let mut sentences = Vec::new();
+    for sweep in &findings.sweeps {
+        let is_decided = |name: &str| {
+            let mut series = sweep.series.iter().filter(|series| series.name == name);
+            series.any(|one| one.variants.values().any(|name| decided.contains(name)))
+        };
         let crossings = sweep.crossings.iter();
-        let crossings = crossings.filter(|one| is_one(&one.of) || is_one(&one.against));
-        sentences.extend(crossings.map(|one| words::crossing(&advised.findings, sweep, one)));
+        let crossings = crossings.filter(|one| is_decided(&one.of) && is_decided(&one.against));
+        sentences.extend(crossings.map(|one| {
+            let found = words::crossing(findings, sweep, one);
+            let metric = row(one.metric).name;
+            format!("{} against {}, {metric}. {found}", one.of, one.against)
+        }));
     }
     sentences
 }
@@ -208,11 +234,11 @@ fn savings(advised: &Advised, advice: &Advice) -> Vec<Block> {
         Column::number("CPU/month", 0),
         Column::number("bytes/month", 1),
         Column::number("CPU/million calls", 2),
-        Column::number("bytes/million", 3),
+        Column::number("bytes/million calls", 3),
     ];
     if has_price {
         columns.insert(2, Column::number("price/month", 0));
-        columns.push(Column::number("price/million", 4));
+        columns.push(Column::number("price/million calls", 4));
     }
     let row = |saved: &Saved| {
         let (million, month) = (&saved.per_million, &saved.per_month);
@@ -289,7 +315,7 @@ fn settings(stack: &AdvisedStack) -> Section {
     if !stack.without_snippet.is_empty() {
         let settings = stack.without_snippet.join(", ");
         items.push(Item::plain(
-            format!("there is no code with {settings}").into(),
+            format!("no code is available with {settings}").into(),
         ));
     }
     let code = stack.snippet.iter().flat_map(|snippet| {

@@ -40,11 +40,20 @@ pub struct Advised {
     pub rate: f64,
     /// One for each kind of call that a choice can be made for.
     pub advice: Vec<Advice>,
-    /// The kinds of calls without a decision, and why.
-    #[serde(skip)]
-    undecided: Vec<(String, Undecided)>,
+    /// The kinds of calls without advice.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub undecided: Vec<NoAdvice>,
     #[serde(skip)]
     findings: Findings,
+}
+
+/// Calls without advice.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NoAdvice {
+    /// What is called.
+    pub called: String,
+    /// Why there is no advice.
+    pub reason: Undecided,
 }
 
 /// What to use for one kind of call.
@@ -129,7 +138,8 @@ impl Advised {
         )
     }
 
-    fn from_findings(
+    /// As [`Advised::of`], from the findings of a run.
+    pub(crate) fn from_findings(
         findings: Findings,
         plan: &Plan,
         (criterion, rate): (Criterion, f64),
@@ -140,7 +150,12 @@ impl Advised {
             match decided {
                 Ok((decision, savings)) => {
                     let mut stacks = stacks(plan, &decision);
-                    stacks.iter_mut().for_each(&settings);
+                    for stack in &mut stacks {
+                        settings(stack);
+                        if !stack.without_snippet.is_empty() {
+                            stack.snippet = None;
+                        }
+                    }
                     let savings = savings.iter().map(|one| saved(one, criterion, rate));
                     advice.push(Advice {
                         savings: savings.collect(),
@@ -148,7 +163,7 @@ impl Advised {
                         stacks,
                     });
                 }
-                Err(why) => undecided.push(why),
+                Err((called, reason)) => undecided.push(NoAdvice { called, reason }),
             }
         }
         Ok(Self {
@@ -164,8 +179,7 @@ impl Advised {
 
     /// Why there is no advice at all; `None` if there is some.
     pub fn no_advice(&self) -> Option<String> {
-        let reasons = self.undecided.iter();
-        let reasons = reasons.map(|(called, why)| document::undecided(called, *why));
+        let reasons = self.undecided.iter().map(document::undecided);
         match self.advice[..] {
             [] if self.undecided.is_empty() => Some(document::NOTHING_COMPARED.to_owned()),
             [] => Some(words::joined(distinct(reasons), "; ")),
@@ -248,12 +262,12 @@ fn stacks_of(call: &SubjectCall) -> Vec<AdvisedStack> {
             options.connection != ConnectionUse::Reuse,
         ),
         ("a stream", call.stream.is_some()),
-        ("its encoding or version of HTTP", !is_default),
+        ("this encoding or version of HTTP", !is_default),
         (
             "Connect's own protocol",
             call.wire.protocol() == Protocol::Connect,
         ),
-        ("its compression", !is_plain),
+        ("this compression", !is_plain),
     ];
     let without_snippet = without_snippet.into_iter().filter(|(_, differs)| *differs);
     let without_snippet: Vec<&str> = without_snippet.map(|(setting, _)| setting).collect();

@@ -157,7 +157,8 @@ fn an_unresolved_amount_may_be_nothing() {
         more: None,
     };
     let open = verdict(not_resolved, Some([0.75, 0.875])).unwrap();
-    assert_eq!((open.range.unwrap()[0], open.resolved), (0.0, false));
+    let [low, high] = open.range.unwrap();
+    assert!(low <= -25.0 && high >= 25.0 && !open.resolved, "{open:?}");
     let reason = Withheld::NotMeasured;
     assert_eq!(verdict(Outcome::NoVerdict { reason }, None), None);
 
@@ -166,8 +167,13 @@ fn an_unresolved_amount_may_be_nothing() {
         core_hour: 3.6e12,
         gigabyte: 1e9,
     };
-    let price = prices.saved(Some(saved), Some(open)).unwrap();
+    let few = open.map(|value| value / 100.0);
+    let price = prices.saved(Some(saved), Some(few)).unwrap();
     assert!(price.resolved && price.range.unwrap()[0] > 0.0, "{price:?}");
+    // Nor do a few bytes that are resolved decide for CPU that is not.
+    let few = saved.map(|value| value / 100.0);
+    let price = prices.saved(Some(open), Some(few)).unwrap();
+    assert!(!price.resolved, "{price:?}");
     assert_eq!(prices.saved(Some(saved), None), None);
     let opposite = Amount {
         value: -20.0,
@@ -222,4 +228,12 @@ fn settings_that_snippets_do_not_have_are_named() {
         panic!("{:?}", advised.advice[0].stacks);
     };
     assert_eq!(stack.without_snippet, ["TLS", "a Unix socket"]);
+    assert_eq!(stack.snippet, None);
+    let text = advised
+        .document()
+        .terminal(Style::new(false, None, Some(120)));
+    assert!(
+        text.contains("no code is available with TLS, a Unix socket"),
+        "{text}"
+    );
 }

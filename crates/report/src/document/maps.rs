@@ -17,7 +17,7 @@ const HOW_TO_READ: &str = "the simplest way within 6% of the shortest time (the 
     without losses, for the same rate in both directions. CPU is not considered. report.json has all times";
 
 const IDLE_CONNECTION: &str = "idle connections: they were kept without calls for longer than their retransmission timeout, and \
-    are in slow start again";
+    are in slow start again. No point of a check is measured over them";
 
 const UNCHECKED: &str = "not checked on this message: `rpcgauge map` with the run's directory measures some of it over \
     emulated networks";

@@ -69,8 +69,8 @@ impl Prices {
 pub struct Amount {
     /// The difference of the two figures.
     pub value: f64,
-    /// The differences that the interval of the figures' ratio allows, and the value. If the ratio is not resolved, they
-    /// include 0. Absent without an interval.
+    /// The differences that the interval of the figures' ratio allows, and the value. If the ratio is not resolved, also
+    /// those that the A/A pair shows, in either direction. Absent without an interval.
     pub range: Option<[f64; 2]>,
     /// Whether the ratio is resolved; for a price, whether its range excludes 0.
     pub resolved: bool,
@@ -92,14 +92,25 @@ impl Amount {
             Outcome::Faster | Outcome::Slower | Outcome::NoDifference => true,
         };
         let value = against - of;
-        let range = verdict.estimate?.interval.map(|[low, high]| {
+        let saved = |interval: [f64; 2]| interval.map(|ratio| against * (1.0 - ratio));
+        let range = verdict.estimate?.interval.map(|interval| {
+            let ends = saved(interval);
             // The median ratio can differ from the ratio of the two figures.
-            let ends = [against * (1.0 - high), against * (1.0 - low), value];
-            let zero = (!resolved).then_some(0.0);
-            let ends = || ends.into_iter().chain(zero);
+            let mut all = vec![ends[0], ends[1], value];
+            if !resolved {
+                let is_one_sided =
+                    ends.iter().all(|end| *end > 0.0) || ends.iter().all(|end| *end < 0.0);
+                let control = verdict.control.as_ref();
+                let control = control
+                    .and_then(|control| control.estimate.interval)
+                    .map(saved);
+                // One variant measured twice differs as much, in either direction.
+                let noise = control.into_iter().chain(is_one_sided.then_some(ends));
+                all.extend(noise.flatten().flat_map(|end| [end, -end]));
+            }
             [
-                ends().fold(f64::INFINITY, f64::min),
-                ends().fold(f64::NEG_INFINITY, f64::max),
+                all.iter().copied().fold(f64::INFINITY, f64::min),
+                all.iter().copied().fold(f64::NEG_INFINITY, f64::max),
             ]
         });
         Some(Self {
@@ -120,7 +131,8 @@ impl Amount {
 }
 
 /// Why there is no decision.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Undecided {
     /// Fewer than two variants have a latency.
     NotMeasured,

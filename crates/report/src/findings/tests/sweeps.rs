@@ -5,7 +5,10 @@ use rpcgauge_study::plan::Metric;
 
 use super::super::sweep::{Swept, SweptOutcome};
 use super::*;
+use crate::advice::Advised;
+use crate::findings::decision::Criterion;
 use crate::fixture::{Spec, call};
+use crate::terminal::Style;
 
 const SIZES: [u32; 4] = [10, 100, 300, 500];
 const NAMES: [[&str; 4]; 3] = [
@@ -198,4 +201,18 @@ fn a_sweep_of_ones_own_message_is_by_its_scale_over_groups() {
         said.starts_with("By scale: grpc is faster up to scale≈"),
         "{said}"
     );
+}
+
+#[test]
+fn advice_says_at_which_sizes_verdicts_turn() {
+    let sample = sized([(100.0, 0.5), (60.0, 0.9), (90.0, 3.0)]).build();
+    let rate = (Criterion::Latency, 1_000.0);
+    let advised = Advised::from_findings(findings(&sample), &sample.plan, rate, |_| {}).unwrap();
+    let text = advised
+        .document()
+        .terminal(Style::new(false, None, Some(120)));
+    assert_eq!(advised.advice.len(), SIZES.len(), "one for each size");
+    let turns = "list-grpc against list-json, p50 latency. By n: json is faster up to";
+    assert_eq!(text.matches(turns).count(), 1, "{text}");
+    assert!(!text.contains("list-hybrid against"), "{text}");
 }
