@@ -3,183 +3,198 @@ package snippets
 import (
 	"context"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"connectrpc.com/connect"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/health"
-	"google.golang.org/grpc/health/grpc_health_v1"
-	"google.golang.org/grpc/stats"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
 const procedure = "/test.Echo/Echo"
 
-// encodings records the compression of the messages that one side receives.
-type encodings struct{ received string }
+const text = "text that is compressed well, because it is repeated. "
 
-func (*encodings) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context   { return ctx }
-func (*encodings) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
-func (*encodings) HandleConn(context.Context, stats.ConnStats)                       {}
-func (e *encodings) HandleRPC(_ context.Context, rpc stats.RPCStats) {
-	if header, ok := rpc.(*stats.InHeader); ok {
-		e.received = header.Compression
-	}
-}
+var long = strings.Repeat(text, 100)
 
-// called makes a call.
-func called(t *testing.T, serve func(net.Listener) error, connect func(string) (*grpc.ClientConn, error)) {
+// relayed starts a relay of one connection to an address. It returns the relay's address, and a function that returns how
+// many uncompressed messages the connection has carried.
+func relayed(t *testing.T, to string) (string, func() int) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = listener.Close() }()
-	go func() { _ = serve(listener) }()
-	conn, err := connect(listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close() }()
-	client := grpc_health_v1.NewHealthClient(conn)
-	if _, err := client.Check(t.Context(), &grpc_health_v1.HealthCheckRequest{}); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func register(server grpc.ServiceRegistrar) {
-	grpc_health_v1.RegisterHealthServer(server, health.NewServer())
-}
-
-func TestGrpcGoServers(t *testing.T) {
-	for encoding, serve := range map[string]func(net.Listener, func(grpc.ServiceRegistrar)) error{
-		"": Serve, "gzip": ServeGzip,
-	} {
-		var responses encodings
-		called(t, func(listener net.Listener) error { return serve(listener, register) },
-			func(address string) (*grpc.ClientConn, error) {
-				return grpc.NewClient(address,
-					grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithStatsHandler(&responses))
-			})
-		if responses.received != encoding {
-			t.Errorf("responses with encoding %q, not %q", responses.received, encoding)
+	var carried atomic.Int64
+	forward := func(from, to net.Conn) {
+		buffer := make([]byte, 1<<16)
+		for {
+			n, err := from.Read(buffer)
+			carried.Add(int64(n))
+			if _, failed := to.Write(buffer[:n]); err != nil || failed != nil {
+				_, _ = from.Close(), to.Close()
+				return
+			}
 		}
 	}
-}
-
-func TestGrpcGoClients(t *testing.T) {
-	for encoding, connect := range map[string]func(string) (*grpc.ClientConn, error){
-		"": NewConn, "gzip": NewGzipConn,
-	} {
-		var requests encodings
-		called(t, func(listener net.Listener) error {
-			server := grpc.NewServer(grpc.StatsHandler(&requests))
-			register(server)
-			return server.Serve(listener)
-		}, connect)
-		if requests.received != encoding {
-			t.Errorf("requests with encoding %q, not %q", requests.received, encoding)
+	go func() {
+		defer func() { _ = listener.Close() }()
+		client, err := listener.Accept()
+		if err != nil {
+			return
 		}
-	}
+		server, err := net.Dial("tcp", to)
+		if err != nil {
+			_ = client.Close()
+			return
+		}
+		go forward(client, server)
+		forward(server, client)
+	}()
+	plain := func() int { return int(math.Round(float64(carried.Load()) / float64(len(long)))) }
+	return listener.Addr().String(), plain
 }
 
-// encoded returns the compression of a message over Connect's protocol or gRPC.
-func encoded(header http.Header) string {
-	return header.Get("Content-Encoding") + header.Get("Grpc-Encoding")
+// echo is a gRPC service without generated code.
+var echo = grpc.ServiceDesc{
+	ServiceName: "test.Echo",
+	HandlerType: (*any)(nil),
+	Methods: []grpc.MethodDesc{{
+		MethodName: "Echo",
+		Handler: func(_ any, ctx context.Context, read func(any) error, around grpc.UnaryServerInterceptor) (any, error) {
+			request := &wrapperspb.StringValue{}
+			if err := read(request); err != nil {
+				return nil, err
+			}
+			handle := func(_ context.Context, request any) (any, error) { return request, nil }
+			if around == nil {
+				return handle(ctx, request)
+			}
+			return around(ctx, request, &grpc.UnaryServerInfo{FullMethod: procedure}, handle)
+		},
+	}},
 }
 
-func TestConnectGo(t *testing.T) {
-	var requested string
-	echo := func(
-		_ context.Context, request *connect.Request[wrapperspb.StringValue],
-	) (*connect.Response[wrapperspb.StringValue], error) {
-		requested = encoded(request.Header())
-		return connect.NewResponse(request.Msg), nil
-	}
-	text := strings.Repeat("text", 1_000)
-	for server, serves := range map[*http.Server]bool{
-		ConnectServer("127.0.0.1:0", connectHandler(echo, ConnectOptions()...)): false,
-		GzipConnectServer("127.0.0.1:0", connectHandler(echo)):                  true,
+func TestGrpcGo(t *testing.T) {
+	register := func(server grpc.ServiceRegistrar) { server.RegisterService(&echo, nil) }
+	for _, pair := range []struct {
+		serve   func(net.Listener, func(grpc.ServiceRegistrar)) error
+		connect func(string) (*grpc.ClientConn, error)
+		plain   int
+	}{
+		{Serve, NewConn, 2},
+		{ServeGzip, NewConn, 1}, // this program imports gzip, so the client accepts it
+		{Serve, NewGzipConn, 0}, // the response is compressed as the request is
+		{ServeGzip, NewGzipConn, 0},
 	} {
-		listener, err := net.Listen("tcp", server.Addr)
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}
-		go func() { _ = server.Serve(listener) }()
-		url := "http://" + listener.Addr().String() + procedure
-		for name, connecting := range map[string]func() (*http.Client, []connect.ClientOption){
-			"": ConnectClient, "gzip": GzipConnectClient,
-		} {
-			client, options := connecting()
-			for _, protocol := range []string{connect.ProtocolConnect, connect.ProtocolGRPC} {
-				if protocol == connect.ProtocolGRPC {
-					options = append(options, connect.WithGRPC())
-				}
-				client := connect.NewClient[wrapperspb.StringValue, wrapperspb.StringValue](client, url, options...)
-				response, err := client.CallUnary(t.Context(), connect.NewRequest(wrapperspb.String(text)))
-				if err != nil || response.Msg.GetValue() != text {
-					t.Fatal(err, response)
-				}
-				responded := ""
-				if serves {
-					responded = name
-				}
-				if requested != name {
-					t.Errorf("a request by %s in %q, not %q", protocol, requested, name)
-				}
-				// gRPC's header allows compression, and the message may be uncompressed.
-				got := encoded(response.Header())
-				if protocol == connect.ProtocolConnect && got != responded {
-					t.Errorf("a response in %q, not %q", got, responded)
-				}
-			}
+		go func() { _ = pair.serve(listener, register) }()
+		address, plain := relayed(t, listener.Addr().String())
+		conn, err := pair.connect(address)
+		if err != nil {
+			t.Fatal(err)
 		}
-		_ = server.Close()
+		response := &wrapperspb.StringValue{}
+		err = conn.Invoke(t.Context(), procedure, wrapperspb.String(long), response)
+		if err != nil || response.GetValue() != long {
+			t.Fatal(err, response)
+		}
+		if got := plain(); got != pair.plain {
+			t.Errorf("%d plain messages, not %d", got, pair.plain)
+		}
+		_, _ = conn.Close(), listener.Close()
 	}
-	// The library's own client accepts gzip.
-	server := httptest.NewServer(connectHandler(echo, ConnectOptions()...))
-	defer server.Close()
-	usual := connect.NewClient[wrapperspb.StringValue, wrapperspb.StringValue](server.Client(), server.URL+procedure)
-	response, err := usual.CallUnary(t.Context(), connect.NewRequest(wrapperspb.String(text)))
-	if err != nil || encoded(response.Header()) != "" {
-		t.Errorf("%v, %q", err, encoded(response.Header()))
+}
+
+func TestConnectGo(t *testing.T) {
+	respond := func(
+		_ context.Context, request *connect.Request[wrapperspb.StringValue],
+	) (*connect.Response[wrapperspb.StringValue], error) {
+		return connect.NewResponse(request.Msg), nil
+	}
+	usual := func() (*http.Client, []connect.ClientOption) {
+		client, _ := ConnectClient()
+		return client, nil
+	}
+	plainServer := func() *http.Server {
+		return ConnectServer("127.0.0.1:0", connectHandler(respond, ConnectOptions()...))
+	}
+	gzipServer := func() *http.Server { return GzipConnectServer("127.0.0.1:0", connectHandler(respond)) }
+	for _, pair := range []struct {
+		server func() *http.Server
+		client func() (*http.Client, []connect.ClientOption)
+		plain  int
+	}{
+		{plainServer, ConnectClient, 2},
+		{plainServer, usual, 2}, // the library's own client accepts gzip
+		{gzipServer, ConnectClient, 2},
+		{gzipServer, usual, 1},
+		{plainServer, GzipConnectClient, 1},
+		{gzipServer, GzipConnectClient, 0},
+	} {
+		for _, protocol := range []string{connect.ProtocolConnect, connect.ProtocolGRPC} {
+			server := pair.server()
+			listener, err := net.Listen("tcp", server.Addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			go func() { _ = server.Serve(listener) }()
+			address, plain := relayed(t, listener.Addr().String())
+			client, options := pair.client()
+			if protocol == connect.ProtocolGRPC {
+				options = append(options, connect.WithGRPC())
+			}
+			url := "http://" + address + procedure
+			caller := connect.NewClient[wrapperspb.StringValue, wrapperspb.StringValue](client, url, options...)
+			response, err := caller.CallUnary(t.Context(), connect.NewRequest(wrapperspb.String(long)))
+			if err != nil || response.Msg.GetValue() != long {
+				t.Fatal(err, response)
+			}
+			if got := plain(); got != pair.plain {
+				t.Errorf("%s: %d plain messages, not %d", protocol, got, pair.plain)
+			}
+			client.CloseIdleConnections()
+			_ = server.Close()
+		}
 	}
 }
 
 func connectHandler(
-	echo func(context.Context, *connect.Request[wrapperspb.StringValue]) (*connect.Response[wrapperspb.StringValue], error),
+	respond func(context.Context, *connect.Request[wrapperspb.StringValue]) (*connect.Response[wrapperspb.StringValue], error),
 	options ...connect.HandlerOption,
 ) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle(procedure, connect.NewUnaryHandler(procedure, echo, options...))
+	mux.Handle(procedure, connect.NewUnaryHandler(procedure, respond, options...))
 	return mux
 }
 
 func TestNetHTTP(t *testing.T) {
-	text := strings.Repeat("text", 1_000)
-	echo := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	respond := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// Over HTTP/1.1, a handler reads the request before it responds.
 		body, _ := io.ReadAll(r.Body)
 		_, _ = w.Write(body)
 	})
 	plain := func(url string) (*http.Request, error) {
-		return http.NewRequest(http.MethodPost, url, strings.NewReader(text))
+		return http.NewRequest(http.MethodPost, url, strings.NewReader(long))
 	}
-	compressed := func(url string) (*http.Request, error) { return NewGzipRequest(url, "text/plain", []byte(text)) }
+	compressed := func(url string) (*http.Request, error) { return NewGzipRequest(url, "text/plain", []byte(long)) }
 	for _, pair := range []struct {
 		handler http.Handler
 		client  *http.Client
 		request func(string) (*http.Request, error)
 		gzip    bool
 	}{
-		{echo, NewClient(1), plain, false},
-		{echo, NewGzipClient(1), plain, false},
-		{Gzip(echo), NewClient(1), plain, false},
-		{Gzip(echo), NewGzipClient(1), compressed, true},
+		{respond, NewClient(1), plain, false},
+		{respond, NewGzipClient(1), plain, false},
+		{Gzip(respond), NewClient(1), plain, false},
+		{Gzip(respond), NewGzipClient(1), compressed, true},
 	} {
 		server := httptest.NewUnstartedServer(nil)
 		server.Config = NewServer("", pair.handler)
@@ -196,7 +211,7 @@ func TestNetHTTP(t *testing.T) {
 			t.Fatal(err)
 		}
 		body, err := io.ReadAll(response.Body)
-		if err != nil || string(body) != text || response.Uncompressed != pair.gzip {
+		if err != nil || string(body) != long || response.Uncompressed != pair.gzip {
 			t.Errorf("%v, %d bytes, gzip: %v, not %v", err, len(body), response.Uncompressed, pair.gzip)
 		}
 		_ = response.Body.Close()
