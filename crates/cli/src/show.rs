@@ -2,11 +2,11 @@
 
 use std::io::IsTerminal as _;
 
-use rpcgauge_report::{Findings, Style, json, terminal};
+use rpcgauge_report::{Document, Findings, ReportError, Style, json, terminal};
 
 use rpcgauge_study::plan::Plan;
 
-use crate::args::OutputArgs;
+use crate::args::{DocumentFormat, FormatArgs, OutputArgs};
 use crate::exit::{Failure, Outcome, print, print_json, print_plain};
 
 pub(crate) fn plan(plan: &Plan, as_json: bool) -> Outcome {
@@ -31,6 +31,20 @@ pub(crate) fn findings(findings: &Findings, output: &OutputArgs) -> Result<(), F
 pub(crate) fn text(findings: &Findings, verbose: bool) -> String {
     let style = Style { verbose, ..style() };
     terminal::render(findings, style)
+}
+
+/// A document in the format selected by the options.
+pub(crate) fn document(
+    document: &Document,
+    format: &FormatArgs,
+    json: impl FnOnce() -> Result<String, ReportError>,
+) -> Result<String, Failure> {
+    match format.selected() {
+        DocumentFormat::Text => Ok(document.terminal(style())),
+        DocumentFormat::Json => json().map_err(Failure::cannot),
+        DocumentFormat::Markdown => Ok(document.markdown()),
+        DocumentFormat::Html => Ok(document.html()),
+    }
 }
 
 /// The style that standard output supports.

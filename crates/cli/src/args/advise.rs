@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 
-use super::SubjectFolders;
+use super::{FormatArgs, SubjectFolders};
 
 /// `rpcgauge advise`.
 #[derive(Debug, Args)]
@@ -26,12 +26,8 @@ pub(crate) struct AdviseArgs {
     pub(crate) rate: f64,
     #[command(flatten)]
     pub(crate) subjects: SubjectFolders,
-    /// The format to print
-    #[arg(long, value_enum, default_value_t = AdviceFormat::Text)]
-    pub(crate) format: AdviceFormat,
-    /// The same as --format json
-    #[arg(long, conflicts_with = "format")]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
 }
 
 /// What decides between variants.
@@ -45,17 +41,6 @@ pub(crate) enum By {
     Bytes,
     /// What CPU and bytes cost
     Price,
-}
-
-/// What `rpcgauge advise` prints.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum AdviceFormat {
-    /// Text for a terminal
-    Text,
-    /// The advice as data (docs/advise.md)
-    Json,
-    /// Markdown
-    Markdown,
 }
 
 fn parse_price(text: &str) -> Result<f64, String> {

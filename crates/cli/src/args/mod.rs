@@ -26,7 +26,7 @@ use rpcgauge_report::escape;
 use rpcgauge_study::words::parse_time_ms;
 
 pub(crate) use about::{CompletionsArgs, DoctorArgs, RunsArgs, StudiesArgs, StudiesCommand};
-pub(crate) use advise::{AdviceFormat, AdviseArgs, By};
+pub(crate) use advise::{AdviseArgs, By};
 pub(crate) use app::{AppArgs, AppCommand, AppName, SetArgs};
 pub(crate) use compare::CompareArgs;
 pub(crate) use gate::{GATED, GateArgs};
@@ -37,7 +37,7 @@ pub(crate) use load::{
 };
 pub(crate) use map::MapArgs;
 pub(crate) use message::{LimitArgs, SchemaArgs, SizeArgs};
-pub(crate) use report::{DiffArgs, DiffFormat, Format, ReportArgs};
+pub(crate) use report::{DiffArgs, DocumentFormat, Format, FormatArgs, ReportArgs};
 pub(crate) use run::{OutputArgs, OverrideArgs, PlanArgs, RunArgs};
 pub(crate) use serve::{ServeArgs, ServedWorkload};
 pub(crate) use stream::StreamArgs;

@@ -53,20 +53,27 @@ pub(crate) struct DiffArgs {
     /// variant that it is compared with, and with 2 if nothing can be judged, as for applications
     #[arg(long)]
     pub(crate) fail_if_slower: bool,
-    /// The format to print
-    #[arg(long, value_enum, default_value_t = DiffFormat::Text)]
-    pub(crate) format: DiffFormat,
-    /// The same as --format json
-    #[arg(long, conflicts_with = "format")]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
 }
 
-/// What `rpcgauge diff` prints.
+/// The format of a document.
+#[derive(Debug, Args)]
+pub(crate) struct FormatArgs {
+    /// The format to print
+    #[arg(long, value_enum, default_value_t = DocumentFormat::Text)]
+    format: DocumentFormat,
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+}
+
+/// The formats of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum DiffFormat {
+pub(crate) enum DocumentFormat {
     /// Text for a terminal
     Text,
-    /// The differences (docs/report-schema.md)
+    /// Data (docs/report-schema.md for differences, docs/advise.md for advice)
     Json,
     /// Markdown for a pull request
     Markdown,
@@ -74,11 +81,11 @@ pub(crate) enum DiffFormat {
     Html,
 }
 
-impl DiffArgs {
+impl FormatArgs {
     /// The format selected by either option.
-    pub(crate) fn format(&self) -> DiffFormat {
+    pub(crate) fn selected(&self) -> DocumentFormat {
         if self.json {
-            DiffFormat::Json
+            DocumentFormat::Json
         } else {
             self.format
         }

@@ -7,7 +7,7 @@ use rpcgauge_report::advice::{Advised, AdvisedStack, Snippet};
 use rpcgauge_report::findings::decision::{Criterion, Prices};
 use rpcgauge_study::run::{Run, RunKind};
 
-use crate::args::{AdviceFormat, AdviseArgs, By};
+use crate::args::{AdviseArgs, By};
 use crate::exit::{Failure, Outcome, print};
 use crate::show;
 
@@ -28,18 +28,11 @@ pub(crate) fn run(args: AdviseArgs) -> Outcome {
         }
     });
     let advised = advised.collect::<Result<Vec<_>, Failure>>()?;
-    let format = if args.json {
-        AdviceFormat::Json
-    } else {
-        args.format
-    };
-    let texts = advised.iter().map(|advised| match format {
-        AdviceFormat::Text => Ok(advised.document().terminal(show::style())),
-        AdviceFormat::Json => advised.to_json(),
-        AdviceFormat::Markdown => Ok(advised.document().markdown()),
-    });
-    let texts: Result<Vec<String>, _> = texts.collect();
-    print(&texts.map_err(Failure::cannot)?.join("\n"))
+    let texts = advised
+        .iter()
+        .map(|advised| show::document(&advised.document(), &args.format, || advised.to_json()));
+    let texts = texts.collect::<Result<Vec<String>, Failure>>()?;
+    print(&texts.join("\n"))
 }
 
 fn criterion(args: &AdviseArgs) -> Result<Criterion, Failure> {

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use rpcgauge_report::app::AppDiff;
 use rpcgauge_report::diff::{self, Diff};
-use rpcgauge_report::{Document, Findings, ReportError, escape};
+use rpcgauge_report::{Findings, escape};
 use rpcgauge_study::app::AppRun;
 use rpcgauge_study::run::{Run, RunKind};
 
-use crate::args::{DiffArgs, DiffFormat};
+use crate::args::DiffArgs;
 use crate::exit::{Failure, Outcome, print};
 use crate::show;
 
@@ -49,7 +49,10 @@ fn of_app(args: &DiffArgs) -> Outcome {
             "{both} have no measured variant in common; compare runs that share one"
         )));
     }
-    print_diff(args, &difference.document(), difference.to_json())
+    let text = show::document(&difference.document(), &args.format, || {
+        difference.to_json()
+    })?;
+    print(&text)
 }
 
 fn of_calls(args: &DiffArgs) -> Outcome {
@@ -76,22 +79,15 @@ fn of_calls(args: &DiffArgs) -> Outcome {
              the same --vs target, or an objective (--slo) instead",
         ));
     }
-    let printed = print_diff(args, &difference.document(), difference.to_json());
+    let text = show::document(&difference.document(), &args.format, || {
+        difference.to_json()
+    })?;
+    let printed = print(&text);
     if args.fail_if_slower && difference.slower().next().is_some() {
         printed?;
         return Err(Failure::not_all_well(slower(&difference)));
     }
     printed
-}
-
-/// Prints differences in the format selected by the options.
-fn print_diff(args: &DiffArgs, document: &Document, json: Result<String, ReportError>) -> Outcome {
-    print(&match args.format() {
-        DiffFormat::Text => document.terminal(show::style()),
-        DiffFormat::Json => json.map_err(Failure::cannot)?,
-        DiffFormat::Markdown => document.markdown(),
-        DiffFormat::Html => document.html(),
-    })
 }
 
 fn findings(directory: &Path) -> Result<Findings, Failure> {
