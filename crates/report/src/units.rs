@@ -106,6 +106,16 @@ pub fn number(value: f64) -> String {
     fixed((value / step).round() * step, 0)
 }
 
+/// A number with three significant digits, however small it is: `0.00213`, `76.4`.
+pub(crate) fn precise(value: f64) -> String {
+    const MAX_DECIMALS: i32 = 12;
+    if value == 0.0 || value.abs() >= 1.0 {
+        return number(value);
+    }
+    let first = value.abs().log10().floor() as i32;
+    fixed(value, (2 - first).min(MAX_DECIMALS) as usize)
+}
+
 /// A time with enough digits to tell it from another.
 pub(crate) fn time_beside(ns: f64, other: f64) -> String {
     let (unit, size) = fitting(&TIME_UNITS, other);
@@ -260,6 +270,16 @@ fn grouped(digits: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn small_numbers_keep_their_digits() {
+        let texts = [0.0, 0.000_803_4, -0.0214, 0.5, 2.107, 1_642.3].map(precise);
+        assert_eq!(
+            texts,
+            ["0", "0.000803", "-0.0214", "0.500", "2.11", "1,640"]
+        );
+        assert_eq!(precise(1e-20), "0.000000000000");
+    }
 
     #[test]
     fn times_get_a_unit_that_fits() {

@@ -180,7 +180,7 @@ fn figures(advised: &Advised, advice: &Advice) -> Table {
             bytes.map(|bytes| units::size(bytes * month)),
         ];
         if let Some(prices) = prices {
-            cells.push(price(prices, cpu, bytes).map(|price| units::number(price * month)));
+            cells.push(price(prices, cpu, bytes).map(|price| units::precise(price * month)));
         }
         cells
     };
@@ -202,8 +202,8 @@ fn figures(advised: &Advised, advice: &Advice) -> Table {
     let prices = prices.map(|prices| {
         format!(
             "; prices: {} per core-hour, {} per GB",
-            units::number(prices.core_hour),
-            units::number(prices.gigabyte)
+            units::rate(prices.core_hour),
+            units::rate(prices.gigabyte)
         )
     });
     table.notes = vec![format!(
@@ -244,18 +244,18 @@ fn savings(advised: &Advised, advice: &Advice) -> Vec<Block> {
         let (million, month) = (&saved.per_million, &saved.per_month);
         let mut cells = vec![
             shown(saved.latency_ns, units::time, ""),
-            shown(month.core_hours, units::number, CORE_HOURS),
+            shown(month.core_hours, units::precise, CORE_HOURS),
             shown(month.bytes, units::size, ""),
             shown(
                 million.core_hours,
-                |hours| units::number(hours * 3600.0),
+                |hours| units::precise(hours * 3600.0),
                 " s",
             ),
             shown(million.bytes, units::size, ""),
         ];
         if has_price {
-            cells.insert(1, shown(month.price, units::number, ""));
-            cells.push(shown(million.price, units::number, ""));
+            cells.insert(1, shown(month.price, units::precise, ""));
+            cells.push(shown(million.price, units::precise, ""));
         }
         with_head(saved.against.clone(), cells)
     };
@@ -321,7 +321,8 @@ fn settings(stack: &AdvisedStack) -> Section {
     let code = stack.snippet.iter().flat_map(|snippet| {
         [
             Block::Heading(snippet.file.clone()),
-            Block::Code(snippet.code.clone()),
+            // A page shows a tab as one space.
+            Block::Code(snippet.code.replace('\t', "    ")),
         ]
     });
     let blocks = Block::list(items).into_iter().chain(code);
@@ -342,5 +343,5 @@ fn uses_responses(decision: &Decision) -> bool {
 }
 
 fn hours(hours: f64) -> String {
-    units::number(hours) + CORE_HOURS
+    units::precise(hours) + CORE_HOURS
 }

@@ -139,10 +139,7 @@ impl Page {
                 }
             }
             Block::List(items) => items.iter().for_each(|item| self.item(item)),
-            Block::Code(code) => {
-                let code = code.replace('\t', "    ");
-                code.lines().for_each(|line| self.line(&safe(line)));
-            }
+            Block::Code(code) => code.lines().for_each(|line| self.line(&safe(line))),
             Block::Table(table) => self.table(table),
             Block::Verdicts(verdicts) => self.verdicts(verdicts),
             Block::Claims(claims, _) => claims.iter().for_each(|claim| self.claim(claim)),
