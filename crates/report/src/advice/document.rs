@@ -237,7 +237,7 @@ fn savings(advised: &Advised, advice: &Advice) -> Vec<Block> {
         Column::number("bytes/million calls", 3),
     ];
     if has_price {
-        columns.insert(2, Column::number("price/month", 0));
+        columns.push(Column::number("price/month", 0));
         columns.push(Column::number("price/million calls", 4));
     }
     let row = |saved: &Saved| {
@@ -254,7 +254,7 @@ fn savings(advised: &Advised, advice: &Advice) -> Vec<Block> {
             shown(million.bytes, units::size, ""),
         ];
         if has_price {
-            cells.insert(1, shown(month.price, units::precise, ""));
+            cells.push(shown(month.price, units::precise, ""));
             cells.push(shown(million.price, units::precise, ""));
         }
         with_head(saved.against.clone(), cells)

@@ -10,7 +10,7 @@ use rpcgauge_study::features::Role;
 use rpcgauge_study::plan::Plan;
 use rpcgauge_study::run::Run;
 use rpcgauge_study::settings::{
-    ConnectionUse, Protocol, REFERENCE, SubjectCall, Target, Transport, Wire,
+    ConnectionUse, Protocol, REFERENCE, Runtime, SubjectCall, Target, Transport, Wire,
 };
 use serde::Serialize;
 
@@ -268,6 +268,10 @@ fn stacks_of(call: &SubjectCall) -> Vec<AdvisedStack> {
             call.wire.protocol() == Protocol::Connect,
         ),
         ("this compression", !is_plain),
+        (
+            "these settings of the runtime",
+            call.runtime != Runtime::default(),
+        ),
     ];
     let without_snippet = without_snippet.into_iter().filter(|(_, differs)| *differs);
     let without_snippet: Vec<&str> = without_snippet.map(|(setting, _)| setting).collect();
