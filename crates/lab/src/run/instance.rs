@@ -153,7 +153,7 @@ impl Run<'_> {
 
     /// The live service of a variant, or of the variant that it repeats.
     fn live(&self, variant: &Variant) -> TrialResult<Live> {
-        let name = variant.repeats.as_ref().unwrap_or(&variant.name);
+        let name = variant.original();
         let live = self.options.live.get(name).cloned();
         live.ok_or_else(|| {
             let reason = format!(

@@ -91,24 +91,33 @@ impl Plan {
 
     /// The bounds of the warm-up of a variant's trials: those of its group or of the plan, or a longer time if one of
     /// its stacks needs it. If the study bounds the number of calls or disables the warm-up, stacks do not change that.
+    /// Two names of one process warm up the same code, so each has half of the time that its stacks need.
     pub fn warmup(&self, variant: &Variant) -> Stop {
         let written = variant.warm_up.unwrap_or(self.warmup);
         let needed = self.needed(variant).map(|needed| needed.warm_up_ms).max();
+        let needed = needed.map(|ms| ms.div_ceil(self.names_in_process(variant)));
         Stop {
             time_ms: written.time_ms.max(needed),
             ..written
         }
     }
 
-    /// The minimum number of warm-up calls, from the most demanding stack.
+    /// The minimum number of warm-up calls, from the most demanding stack. Two names of one process share them.
     pub fn warmup_least_calls(&self, variant: &Variant) -> u64 {
-        // The second name of an A/A pair in one process runs code that the first one warms up.
-        let first = variant.repeats.as_ref();
-        if first.is_some_and(|first| self.are_in_one_process(&variant.name, first)) {
-            return 0;
-        }
         let needed = self.needed(variant).map(|needed| needed.warm_up_calls);
-        needed.max().unwrap_or(0)
+        let needed = needed.max().unwrap_or(0);
+        needed.div_ceil(self.names_in_process(variant))
+    }
+
+    /// The number of names by which a process is called in the same way as by `variant`: 2 for an A/A pair in one
+    /// process.
+    fn names_in_process(&self, variant: &Variant) -> u64 {
+        let others = self.variants.iter().filter(|other| {
+            other.name != variant.name
+                && other.original() == variant.original()
+                && self.are_in_one_process(&variant.name, &other.name)
+        });
+        1 + others.count() as u64
     }
 
     /// What the stacks of a trial need, if the study leaves the warm-up to them.
@@ -308,6 +317,13 @@ pub struct Variant {
     pub warm_up: Option<Stop>,
     /// Everything that decides how it calls.
     pub settings: Settings,
+}
+
+impl Variant {
+    /// Its name, or for the second name of an A/A pair the first one.
+    pub fn original(&self) -> &str {
+        self.repeats.as_ref().unwrap_or(&self.name)
+    }
 }
 
 /// Two variants to compare on one metric.

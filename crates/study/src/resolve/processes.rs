@@ -21,11 +21,6 @@ struct Sharer<'p> {
 }
 
 impl Sharer<'_> {
-    /// Its name, or for the second name of an A/A pair the first one.
-    fn original(&self) -> &str {
-        self.variant.repeats.as_ref().unwrap_or(&self.variant.name)
-    }
-
     /// The programs that can run its server or its client together with others.
     fn programs<'s>(&self, role: Role, stacks: &'s BTreeMap<String, Features>) -> &'s [String] {
         let stack = match role {
@@ -171,7 +166,8 @@ fn reason(
             let mut own = first.programs(role, stacks).iter();
             own.any(|program| programs.contains(program))
         };
-        other.original() != first.original() && (have_one(Role::Server) || have_one(Role::Client))
+        other.variant.original() != first.variant.original()
+            && (have_one(Role::Server) || have_one(Role::Client))
     });
     let mut reasons = of_one_program.map(|other| conflict(first, other).unwrap_or(NOT_COMPARED));
     reasons.next().unwrap_or(NO_PROGRAM)

@@ -46,6 +46,22 @@ fn variants_share_the_program_that_carries_their_stacks() {
 }
 
 #[test]
+fn two_names_of_one_process_share_a_warm_up() {
+    const BY_HTTP: &str = "protocol = \"rest\"\nclient = \"python/http\"";
+    let bounds = |second: &str| {
+        let plan = shared(&[("a", BY_HTTP), ("b", second)]);
+        ["a", "b", "a-again"].map(|name| {
+            let variant = plan.variant(name).unwrap();
+            let time_ms = plan.warmup(variant).time_ms.unwrap();
+            (time_ms, plan.warmup_least_calls(variant))
+        })
+    };
+    assert_eq!(bounds(BY_HTTP), [(1_500, 250), (3_000, 500), (1_500, 250)]);
+    let apart = bounds(&format!("{BY_HTTP}\nin-flight = 2"));
+    assert_eq!(apart, [(3_000, 500); 3]);
+}
+
+#[test]
 fn clients_are_shared_where_a_program_carries_those_of_all() {
     let with_client = |call: &str, client: &str| format!("{call}\nclient = \"{client}\"");
     let a = with_client(GRPC, "go/channels");
