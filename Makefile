@@ -22,11 +22,12 @@ help: ## Print this list
 build: ## Build the program, optimised
 	$(CARGO) build --release --locked
 
-test: tools ## Run every test; those of the Go, Node and JVM subjects require Go 1.26, Node 20, and Maven with a JDK
-	./scripts/install-prometheus
+test: tools ## Run every test; those of the subjects require Go 1.26, Node 20, Maven with a JDK, and Mono
+	./scripts/install-debian-packages
 	$(CARGO) test --workspace --locked
 	$(CARGO) test $(BENCH_SERVERS)
 	./scripts/test-python-subject
+	./scripts/test-csharp-subject
 	target/tools/bin/python -m unittest discover --start-directory python/rpcgauge-locust/tests
 	JAVA_TOOL_OPTIONS=$(QUICK_JVM) "$${CARGO_TARGET_DIR:-target}/debug/rpcgauge" subjects check
 	./scripts/test-go-subject
@@ -34,7 +35,7 @@ test: tools ## Run every test; those of the Go, Node and JVM subjects require Go
 	./scripts/test-jvm-subject
 	./scripts/test-dashboards
 	./scripts/test-campus
-	@for tool in go npm mvn prometheus; do command -v $$tool > /dev/null || echo "NOT TESTED: what needs $$tool, which is not installed"; done
+	@for tool in go npm mvn mcs prometheus; do command -v $$tool > /dev/null || echo "NOT TESTED: what needs $$tool, which is not installed"; done
 
 # The program's tests that do not use a toolchain, a load of several seconds, or a link.
 QUICK := arguments:: compare:: doctor:: report:: serve:: size:: studies:: tls::

@@ -15,6 +15,7 @@ use rpcgauge_study::subject::Manifest;
 /// The embedded stacks, and those of the built-in subjects.
 fn subjects() -> BTreeMap<String, Features> {
     let manifests = [
+        include_str!("../../../subjects/csharp/subject.toml"),
         include_str!("../../../subjects/go/subject.toml"),
         include_str!("../../../subjects/jvm/subject.toml"),
         include_str!("../../../subjects/node/subject.toml"),
