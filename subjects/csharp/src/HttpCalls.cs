@@ -24,9 +24,13 @@ namespace Rpcgauge
         readonly HttpClient client;
         readonly Uri url;
         readonly MediaTypeHeaderValue mediaType;
-        int turn = -1;
-        readonly Sockets sockets = new Sockets();
+
+        // Of all parts: one at a time makes calls, so that what has been opened meanwhile is its own.
+        static readonly Sockets Sockets = new Sockets();
+
+        // The first call of each loop opens its connection.
         int unopened;
+        int turn = -1;
 
         public HttpCalls(ClientSettings settings, Messages messages)
         {
@@ -42,7 +46,6 @@ namespace Rpcgauge
             server.UseNagleAlgorithm = false;
             // Connections stay open between slices.
             server.MaxIdleTime = MaxIdleMs;
-            // The first call of each loop opens its connection.
             unopened = settings.InFlight;
             // Its own timeout would end before the body of a response is read.
             client = new HttpClient(new HttpClientHandler { UseProxy = false, UseCookies = false })
@@ -56,7 +59,7 @@ namespace Rpcgauge
 
         public int Reopened()
         {
-            var opened = sockets.New();
+            var opened = Sockets.New();
             var first = Math.Min(opened, unopened);
             unopened -= first;
             return opened - first;
@@ -65,6 +68,8 @@ namespace Rpcgauge
         public JObject Verify()
         {
             var answer = Call(Clock.Now(), requests[0]).Result;
+            // Connections count as opened again for the calls of slices only.
+            Reopened();
             return new JObject { ["message"] = response.ToJson(answer.Message) };
         }
 
