@@ -1,5 +1,6 @@
 //! `rpcgauge subjects`, and the preparation of subjects for runs.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
@@ -307,17 +308,14 @@ fn check(
         stop,
     };
     let screen = Screen::new(false, "{spinner} {wide_msg}");
-    let mut counts: Vec<(String, usize, usize)> = Vec::new();
-    let mut show = |tried: &Tried<'_>| {
+    let mut counts: BTreeMap<usize, (String, usize, usize)> = BTreeMap::new();
+    let mut show = |tried: &Tried| {
         let what = escape::terminal(&format!("{}: {}", tried.who, tried.what));
         screen.draw(|bar| bar.set_message(what.clone()));
-        if counts.last().is_none_or(|(last, ..)| last != tried.who) {
-            counts.push((tried.who.to_owned(), 0, 0));
-        }
-        if let Some((_, right, all)) = counts.last_mut() {
-            *all += 1;
-            *right += usize::from(tried.outcome.is_ok());
-        }
+        let count = counts.entry(tried.task);
+        let (_, right, all) = count.or_insert_with(|| (tried.who.clone(), 0, 0));
+        *all += 1;
+        *right += usize::from(tried.outcome.is_ok());
         if let Err(failure) = &tried.outcome {
             screen.line(&format!("FAILED {what}: {}", failure.reason));
             for line in failure.log.lines() {
@@ -331,12 +329,12 @@ fn check(
     screen.finish();
     ended?;
     let mut text = String::new();
-    for (who, right, all) in &counts {
+    for (who, right, all) in counts.values() {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{who}: {right} of {all} checks passed");
     }
     print_plain(&text)?;
-    let failed: usize = counts.iter().map(|(_, right, all)| all - right).sum();
+    let failed: usize = counts.values().map(|(_, right, all)| all - right).sum();
     match failed {
         0 => Ok(()),
         _ => Err(Failure::not_all_well(format!(

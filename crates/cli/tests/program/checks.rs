@@ -134,3 +134,17 @@ fn a_client_that_hangs_in_a_slice_is_told() {
     let told = "did not answer within 15 s";
     check_fails("client", ("slices.py", made, &hangs), &[told]);
 }
+
+#[test]
+fn parts_that_a_subject_declares_but_cannot_play_fail_a_check_of_their_own() {
+    let unable = greeter_with(
+        "subject.toml",
+        "[[toolchain]]",
+        "parts = true\n[[toolchain]]",
+    );
+    let finished = check(&unable, "client");
+    let named = "FAILED greeter/client as client: 2 parts in one process: ";
+    assert!(finished.stderr.contains(named), "{finished:?}");
+    // Each way passes in its own process.
+    assert_eq!(finished.stderr.matches("FAILED").count(), 1, "{finished:?}");
+}

@@ -27,7 +27,7 @@ pub(super) struct Manner {
     pub(super) style: Option<Style>,
     connection: ConnectionUse,
     channels: u32,
-    in_flight: u32,
+    pub(super) in_flight: u32,
 }
 
 pub(super) const PLAIN: Manner = Manner {
@@ -40,9 +40,7 @@ pub(super) const PLAIN: Manner = Manner {
 impl StackCheck<'_> {
     pub(super) fn client(&mut self) -> Result<(), SubjectsError> {
         let ways = self.chosen(Way::calls(self.features, Role::Client), Way::values);
-        for way in &ways {
-            self.attempt(&way.to_string(), |check| check.calls(way, PLAIN))?;
-        }
+        self.ways(&ways, Role::Client)?;
         let Some(first) = ways.first() else {
             return Ok(());
         };
@@ -99,10 +97,11 @@ impl StackCheck<'_> {
         }
     }
 
-    fn calls(&mut self, way: &Way, manner: Manner) -> TrialResult {
+    pub(super) fn calls(&mut self, way: &Way, manner: Manner) -> TrialResult {
         let (_server, mut client) = self.up_both(way, manner)?;
         client.prove(PATIENCE, self.stop)?;
-        self.try_slices(client, None, manner.in_flight)
+        self.try_slices(&mut client, None, manner.in_flight)?;
+        client.subject.end_well()
     }
 
     /// Checks that the client opens one connection for each channel.
@@ -117,7 +116,10 @@ impl StackCheck<'_> {
                 "it has {} channels but {open} connections, not one for each channel",
                 manner.channels
             ))),
-            _ => self.try_slices(client, None, manner.in_flight),
+            _ => {
+                self.try_slices(&mut client, None, manner.in_flight)?;
+                client.subject.end_well()
+            }
         }
     }
 

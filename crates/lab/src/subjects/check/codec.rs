@@ -73,7 +73,8 @@ impl StackCheck<'_> {
     fn codes(&mut self, task: &Task) -> TrialResult {
         let mut codec = self.up_codec(task)?;
         codec.prove(PATIENCE, self.stop)?;
-        self.try_slices(codec, Some(BATCH), 1)
+        self.try_slices(&mut codec, Some(BATCH), 1)?;
+        codec.subject.end_well()
     }
 
     /// Starts a codec and waits until it is ready.

@@ -1,4 +1,4 @@
-//! Checks programs that play several parts: one process with a part for each of its stacks.
+//! Checks processes with several parts: one for each way of a stack, or for each stack of a program.
 
 use rpcgauge_contract::{Address, SettingsLine, Several};
 use rpcgauge_study::features::Role;
@@ -13,7 +13,46 @@ use crate::variant::caller::Caller;
 use crate::variant::server::Up;
 use crate::variant::settings_line;
 
+/// The maximum number of parts to start in one process, which has the memory of one.
+const MAX_PARTS: usize = 16;
+
 impl StackCheck<'_> {
+    /// Tries ways to make calls: as parts of one process if the subject supports that, which starts fewer
+    /// processes, and each in its own process if that fails.
+    pub(super) fn ways(&mut self, ways: &[Way], role: Role) -> Result<(), SubjectsError> {
+        let has_parts = self.asked.package.manifest.parts;
+        let stack = &self.task.declared;
+        // A process is started for one set of messages.
+        let (own, built_in): (Vec<&Way>, _) = ways.iter().partition(|way| way.is_own());
+        for group in built_in.chunks(MAX_PARTS).chain(own.chunks(MAX_PARTS)) {
+            let mut parts: Vec<(&Stack, Way)> =
+                group.iter().map(|way| (stack, (*way).clone())).collect();
+            if let [only] = &parts[..] {
+                parts.push(only.clone());
+            }
+            let together = has_parts.then(|| self.in_one_process(&parts, role));
+            for way in group {
+                self.attempt(&way.to_string(), |check| match (&together, role) {
+                    (Some(Ok(())), _) => Ok(()),
+                    (_, Role::Server) => check.responds(way),
+                    (_, Role::Client | Role::Codec) => check.calls(way, PLAIN),
+                })?;
+            }
+            if let Some(Err(failure)) = together {
+                let what = format!("{} parts in one process", parts.len());
+                self.attempt(&what, |_| Err(failure))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn in_one_process(&mut self, ways: &[(&Stack, Way)], role: Role) -> TrialResult {
+        match role {
+            Role::Server => self.serves_parts(ways),
+            Role::Client | Role::Codec => self.calls_in_parts(ways),
+        }
+    }
+
     /// Tries a process with one part for each stack that supports this role, or with two parts of the same
     /// stack if there is only one.
     pub(super) fn parts(&mut self, stacks: &[&Stack], role: Role) -> Result<(), SubjectsError> {
@@ -35,10 +74,7 @@ impl StackCheck<'_> {
         }
         let names: Vec<&str> = ways.iter().map(|(stack, _)| &*stack.name).collect();
         let what = format!("{} in one process", names.join(", "));
-        self.attempt(&what, |check| match role {
-            Role::Server => check.serves_parts(&ways),
-            Role::Client | Role::Codec => check.calls_in_parts(&ways),
-        })
+        self.attempt(&what, |check| check.in_one_process(&ways, role))
     }
 
     fn serves_parts(&mut self, ways: &[(&Stack, Way)]) -> TrialResult {
@@ -111,11 +147,12 @@ impl StackCheck<'_> {
             clients.push(Caller::client(subject, settings, workload)?);
         }
         // In alternation, so that the first client is asked again after another one has been.
-        for _ in 0..2 {
-            for client in &mut clients {
-                client.prove(PATIENCE, self.stop)?;
-                client.slice(&super::client::calls(2), PATIENCE, self.stop, || ())?;
-            }
+        for client in &mut clients {
+            client.prove(PATIENCE, self.stop)?;
+            client.slice(&super::client::calls(2), PATIENCE, self.stop, || ())?;
+        }
+        for client in &mut clients {
+            self.try_slices(client, None, PLAIN.in_flight)?;
         }
         end_well(clients.into_iter().map(|client| client.subject))
     }

@@ -27,9 +27,7 @@ const BAD_REQUEST: u16 = 400;
 impl StackCheck<'_> {
     pub(super) fn server(&mut self) -> Result<(), SubjectsError> {
         let ways = self.chosen(Way::calls(self.features, Role::Server), Way::values);
-        for way in &ways {
-            self.attempt(&way.to_string(), |check| check.responds(way))?;
-        }
+        self.ways(&ways, Role::Server)?;
         let Some(first) = ways.first() else {
             return Ok(());
         };
@@ -72,7 +70,7 @@ impl StackCheck<'_> {
     }
 
     /// Checks that the server's responses are as expected, its marks plausible, and its exit orderly.
-    fn responds(&mut self, way: &Way) -> TrialResult {
+    pub(super) fn responds(&mut self, way: &Way) -> TrialResult {
         let mut up = self.up(way)?;
         self.prove(&mut up)?;
         let path = match up.subject.said().address.clone() {

@@ -17,7 +17,7 @@ impl StackCheck<'_> {
     /// calls must not overlap.
     pub(super) fn try_slices(
         &self,
-        mut caller: Caller,
+        caller: &mut Caller,
         batch: Option<u32>,
         in_flight: u32,
     ) -> TrialResult {
@@ -51,8 +51,7 @@ impl StackCheck<'_> {
             caller.silent()?;
         }
         caller.prove_again(PATIENCE, self.stop)?;
-        caller.silent()?;
-        caller.subject.end_well()
+        caller.silent()
     }
 }
 

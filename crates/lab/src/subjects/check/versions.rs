@@ -27,12 +27,16 @@ impl Reported {
         self.starts > 0
     }
 
-    /// Adds the versions reported by another stack.
-    pub(super) fn add(&mut self, other: Self) {
-        self.starts += other.starts;
-        for (name, versions) in other.by_name {
-            self.by_name.entry(name).or_default().extend(versions);
+    /// What several stacks reported.
+    pub(super) fn all(several: Vec<Self>) -> Self {
+        let mut all = Self::default();
+        for other in several {
+            all.starts += other.starts;
+            for (name, versions) in other.by_name {
+                all.by_name.entry(name).or_default().extend(versions);
+            }
         }
+        all
     }
 
     /// Checks that the reported versions match the pinned ones. A stack reports only the libraries that it

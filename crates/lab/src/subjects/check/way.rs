@@ -110,6 +110,11 @@ impl Way {
         [&values[..], &[self.stream_words()], &self.coding.values()].concat()
     }
 
+    /// Whether its messages are a user's own.
+    pub(super) fn is_own(&self) -> bool {
+        self.coding.workload == WorkloadKind::Own
+    }
+
     fn stream_words(&self) -> String {
         let words = |stream: Stream| {
             let in_turn = if stream.is_in_turn() { " in turn" } else { "" };
