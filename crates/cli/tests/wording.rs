@@ -1,6 +1,7 @@
 //! Checks the project's wording in code, comments, messages and documents: it must use the
 //! established terms that an engineer would search for.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -113,16 +114,25 @@ fn review(text: &str) -> Vec<(usize, String, &'static str)> {
         let parts: Vec<&str> = phrase.split_whitespace().collect();
         (parts, advice)
     });
+    // Most words occur many times, and begin no phrase.
+    let mut begun: HashMap<&str, Vec<&(Vec<&str>, &'static str)>> = HashMap::new();
     let mut found = Vec::new();
-    for (parts, advice) in &phrases {
-        for at in words.windows(parts.len()) {
+    for (at, (line, first)) in words.iter().enumerate() {
+        let begun = begun.entry(first).or_insert_with(|| {
+            let begins = phrases.iter().filter(|(parts, _)| fits(parts[0], first));
+            begins.collect()
+        });
+        for (parts, advice) in begun {
+            let Some(all) = words.get(at..at + parts.len()) else {
+                continue;
+            };
             if parts
                 .iter()
-                .zip(at)
+                .zip(all)
                 .all(|(part, (_, word))| fits(part, word))
             {
-                let phrase: Vec<&str> = at.iter().map(|(_, word)| *word).collect();
-                found.push((at[0].0, phrase.join(" ").trim_end().to_owned(), *advice));
+                let phrase: Vec<&str> = all.iter().map(|(_, word)| *word).collect();
+                found.push((*line, phrase.join(" ").trim_end().to_owned(), *advice));
             }
         }
     }
