@@ -139,7 +139,14 @@ pub(crate) fn port() -> String {
 
 /// The response of the master's web server.
 pub(crate) fn web(port: &str, request: &str, body: &str) -> String {
-    let mut stream = TcpStream::connect(format!("127.0.0.1:{port}")).expect("the master's page");
+    let address = format!("127.0.0.1:{port}");
+    let mut stream = None;
+    // Workers can join before there is a page.
+    wait_until("the master's page", || {
+        stream = TcpStream::connect(&address).ok();
+        stream.is_some()
+    });
+    let mut stream = stream.expect("it is connected");
     let length = body.len();
     write!(
         stream,
