@@ -22,7 +22,7 @@ help: ## Print this list
 build: ## Build the program, optimised
 	$(CARGO) build --release --locked
 
-test: tools ## Run every test; those of the subjects require Go 1.26, Node 20, Maven with a JDK, and Mono
+test: tools ## Run every test; those of the subjects require Go 1.26, Node 20, Maven with a JDK, Mono, and Chromium
 	./scripts/install-debian-packages
 	$(CARGO) test --workspace --locked
 	$(CARGO) test $(BENCH_SERVERS)
@@ -32,10 +32,11 @@ test: tools ## Run every test; those of the subjects require Go 1.26, Node 20, M
 	JAVA_TOOL_OPTIONS=$(QUICK_JVM) "$${CARGO_TARGET_DIR:-target}/debug/rpcgauge" subjects check
 	./scripts/test-go-subject
 	./scripts/test-node-subject
+	./scripts/test-browser-subject
 	./scripts/test-jvm-subject
 	./scripts/test-dashboards
 	./scripts/test-campus
-	@for tool in go npm mvn mcs prometheus; do command -v $$tool > /dev/null || echo "NOT TESTED: what needs $$tool, which is not installed"; done
+	@for tool in go npm mvn mcs chromium prometheus; do command -v $$tool > /dev/null || echo "NOT TESTED: what needs $$tool, which is not installed"; done
 
 # The program's tests that do not use a toolchain, a load of several seconds, or a link.
 QUICK := arguments:: compare:: doctor:: report:: serve:: size:: studies:: tls::

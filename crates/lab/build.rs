@@ -9,6 +9,10 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
+/// A folder of one subject that is also part of another one, in which a symbolic link leads to it: the owner, the
+/// link, and the folder.
+const SHARED: [(&str, &str, &str); 1] = [("browser", "node", "../node/src")];
+
 fn main() -> Result<(), Box<dyn Error>> {
     let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../..");
     let (subjects, apps) = (root.join("subjects"), root.join("apps"));
@@ -22,12 +26,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (golden, proto) = (contract.join("golden"), contract.join("proto"));
     writeln!(
         text,
-        "const GOLDEN: &[SourceFile] = &{};",
+        "const GOLDEN: &[SourceFile] = &[{}];",
         table(&golden, "contract/golden/")?
     )?;
     writeln!(
         text,
-        "const PROTO: &[SourceFile] = &{};",
+        "const PROTO: &[SourceFile] = &[{}];",
         table(&proto, "contract/proto/")?
     )?;
     fs::write(Path::new(&env::var("OUT_DIR")?).join("subjects.rs"), text)?;
@@ -52,15 +56,19 @@ fn write_table(
     )?;
     for folder in folders {
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
-        writeln!(text, "({name:?}, &{}),", table(&folder, "")?)?;
+        let mut files = vec![table(&folder, "")?];
+        for (_, link, shared) in SHARED.iter().filter(|(owner, ..)| *owner == name) {
+            files.push(table(&folder.join(shared), &format!("{link}/"))?);
+        }
+        writeln!(text, "({name:?}, &[{}]),", files.concat())?;
     }
     writeln!(text, "];")?;
     Ok(())
 }
 
-/// The files of a folder as a list of `SourceFile`. `within` is the prefix of their names.
+/// The files of a folder as elements of a list of `SourceFile`. `within` is the prefix of their names.
 fn table(folder: &Path, within: &str) -> Result<String, Box<dyn Error>> {
-    let mut text = String::from("[");
+    let mut text = String::new();
     for file in walk::walk(folder)? {
         let (name, path) = (format!("{within}{}", file.name), file.path.canonicalize()?);
         let executable = file.executable;
@@ -70,6 +78,5 @@ fn table(folder: &Path, within: &str) -> Result<String, Box<dyn Error>> {
              executable: {executable} }},"
         )?;
     }
-    text.push(']');
     Ok(text)
 }

@@ -49,6 +49,9 @@ pub struct ReadyPart {
     /// Whether generated or dynamic code builds and reads the messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<CodeKind>,
+    /// The resolution of the clock of a client or codec, ns; absent if it is finer than what is timed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_ns: Option<u32>,
 }
 
 impl Ready {

@@ -203,6 +203,8 @@ pub struct SliceBounds {
     pub connections: u32,
     /// Cores that the process may use.
     pub cores: u32,
+    /// The resolution of its clock, ns: how much shorter than it was a call or batch may appear.
+    pub clock_ns: u32,
 }
 
 impl SliceBounds {
@@ -256,10 +258,13 @@ impl SliceBounds {
                 "it reports an error, but no record is of a failed call",
             ));
         }
-        let shortest = |record: &Record| match (self.is_codec(), record.operations) {
-            (false, _) if !record.failed => MIN_CALL_NS,
-            (_, 2..) => MIN_RECORD_NS,
-            _ => 0,
+        let shortest = |record: &Record| {
+            let shortest = match (self.is_codec(), record.operations) {
+                (false, _) if !record.failed => MIN_CALL_NS,
+                (_, 2..) => MIN_RECORD_NS,
+                _ => 0,
+            };
+            shortest.saturating_sub(self.clock_ns.into())
         };
         let is_short = |record: &&Record| record.end - record.begin < shortest(record);
         if let Some(record) = records.iter().find(is_short) {

@@ -210,6 +210,7 @@ fn full_replies() -> [Reply; 2] {
         address: Some(Address::Tcp("[::1]:41234".parse().expect("an address"))),
         certificate: Some("-----BEGIN CERTIFICATE-----\nAA==\n".into()),
         code: Some(CodeKind::Generated),
+        clock_ns: Some(5_000),
     };
     let ready = Ready {
         only: part.clone(),
@@ -416,7 +417,12 @@ fn problem(in_flight: u32, connections: u32, times: &[(u64, u64)], operations: u
         in_flight,
         connections,
         cores: 2,
+        clock_ns: 0,
     };
+    problem_within(bounds, times, operations)
+}
+
+fn problem_within(bounds: SliceBounds, times: &[(u64, u64)], operations: u32) -> String {
     let record = |(begin, end): &(u64, u64)| Record {
         begin: *begin,
         end: *end,
@@ -465,6 +471,19 @@ fn a_call_or_batch_takes_the_time_that_it_must() {
     assert_eq!(problem(1, 0, &[(10, 10), (10, 10)], 1), "");
     let batch = problem(1, 0, &[(10, 30), (40, 41)], 1_000);
     assert!(batch.contains("1000 operations that took 1 ns"), "{batch}");
+    let coarse = |connections, time| {
+        let bounds = SliceBounds {
+            in_flight: 1,
+            connections,
+            cores: 2,
+            clock_ns: 900,
+        };
+        problem_within(bounds, &[time], 1_000)
+    };
+    assert_eq!(coarse(0, (10, 10)), "");
+    assert_eq!(coarse(1, (10, 110)), "");
+    let call = coarse(1, (10, 109));
+    assert!(call.contains("the minimum is 100 ns"), "{call}");
 }
 
 #[test]
@@ -473,6 +492,7 @@ fn a_slice_has_no_more_than_fits_into_it() {
         in_flight: 4,
         connections: 5,
         cores: 2,
+        clock_ns: 0,
     };
     let took = Duration::from_millis(10);
     let (cpu_ns, time) = (Some(60_000_000), Until::Time(took));

@@ -200,6 +200,7 @@ fn ready_part(server: &Server) -> ReadyPart {
         address: Some(server.address().clone()),
         certificate: server.certificate().map(str::to_owned),
         code: Some(server.code()),
+        ..ReadyPart::default()
     }
 }
 

@@ -9,7 +9,7 @@ import type { Json } from "./shape.js";
 
 const MAX_LINE_BYTES = 64 << 20;
 
-const OWN = createRequire(import.meta.url)("../package.json") as { version: string };
+const OWN = createRequire(import.meta.url)("../package.json") as { name: string; version: string };
 
 /** The entry of the ready line for a part. */
 export interface ReadyPart {
@@ -18,6 +18,8 @@ export interface ReadyPart {
   versions: Record<string, string>;
   /** Absent if the language itself reads and writes messages. */
   code?: string | undefined;
+  /** The resolution of its clock, if that is coarse. */
+  clockNs?: number;
 }
 
 export class Conversation {
@@ -46,9 +48,9 @@ export class Conversation {
 
   /** Writes the ready line. Several parts are written as a list, in the order of their settings. */
   tellReady(parts: ReadyPart[]): void {
-    const own = { node: process.versions.node, "rpcgauge-node": OWN.version };
+    const own = { node: process.versions.node, [OWN.name]: OWN.version };
     const versions = Object.assign(own, ...parts.map((part) => part.versions)) as Json;
-    const said = parts.map(({ address, code }) => ({ address, code }));
+    const said = parts.map(({ address, code, clockNs }) => ({ address, code, clock_ns: clockNs }));
     const all = said.length === 1 ? said[0] : { parts: said };
     this.tell({ contract: CONTRACT, ready: true, ...all, versions });
   }

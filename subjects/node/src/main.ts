@@ -12,7 +12,7 @@ import { blamed, EXIT_CODES, Refused } from "./refused.js";
 import type { Server } from "./servers/server.js";
 import { serveInWorkers, work } from "./servers/workers.js";
 import { answer, type Measurer } from "./slices.js";
-import { choose } from "./stacks.js";
+import { choose, STACKS } from "./stacks.js";
 import { find } from "./workloads.js";
 
 /** Returns the folder of the code for the messages. */
@@ -23,7 +23,7 @@ function messagesFolder(): string {
 }
 
 function understand(settings: Settings) {
-  return { stack: choose(settings), workload: find(settings, messagesFolder()) };
+  return { stack: choose(STACKS, settings), workload: find(settings, messagesFolder()) };
 }
 
 async function play(conversation: Conversation): Promise<void> {

@@ -81,13 +81,15 @@ export class Tally {
   private skipped = 0;
   private begun = 0;
   private until = 0n;
-  private cpu: NodeJS.CpuUsage | undefined;
+  private usedBefore = 0;
   error: string | undefined;
 
   constructor(
-    private readonly asked: Slice,
+    readonly asked: Slice,
     private readonly records: Records,
     private readonly messages: MessageRecords,
+    /** The CPU time so far of the processes that make the calls. */
+    private readonly usedNs: () => number,
   ) {}
 
   get operations(): number {
@@ -101,7 +103,7 @@ export class Tally {
       return false;
     }
     if (this.begun === 0) {
-      this.cpu = process.cpuUsage();
+      this.begin();
       this.until = now() + BigInt(Math.max(this.asked.time_us, 0)) * 1000n;
     } else if (this.asked.calls > 0 ? this.begun >= this.asked.calls : now() >= this.until) {
       return undefined;
@@ -110,16 +112,22 @@ export class Tally {
     return true;
   }
 
-  add(stamps: Stamps): void {
-    this.records.add(stamps, false, this.operations);
+  /** Begins the recorded calls. */
+  begin(): void {
+    this.usedBefore = this.usedNs();
+  }
+
+  /** Adds a call or a batch, with the error if it failed. */
+  add(stamps: Stamps, error?: unknown): void {
+    if (error !== undefined) this.error ??= oneLine(error);
+    this.records.add(stamps, error !== undefined, this.operations);
   }
 
   addFailed(begin: bigint, error: unknown): void {
-    this.error ??= oneLine(error);
     const stamps = new Stamps();
     stamps.begin = begin;
     stamps.end = now();
-    this.records.add(stamps, true, this.operations);
+    this.add(stamps, error);
   }
 
   /** Adds a stream, with the error if it failed. */
@@ -131,9 +139,13 @@ export class Tally {
 
   /** CPU time since the first recorded call. */
   cpuNs(): number {
-    const used = process.cpuUsage(this.cpu);
-    return 1000 * (used.user + used.system);
+    return this.usedNs() - this.usedBefore;
   }
+}
+
+function ownCpuNs(): number {
+  const { user, system } = process.cpuUsage();
+  return 1000 * (user + system);
 }
 
 /** The interface that clients and codecs share. */
@@ -145,6 +157,9 @@ export interface Measurer extends Readonly<ReadyPart> {
   reopen(): Promise<number>;
   /** Makes all calls of the tally. */
   run(tally: Tally): Promise<void>;
+  /** The CPU time so far of the processes that make the calls, if they are not only this one. */
+  cpuNs?(): number;
+  close?(): Promise<void>;
 }
 
 /** The settings of files for records; a path that is absent or empty stands for no file. */
@@ -182,8 +197,8 @@ export async function answer<S extends Recorded>(
   prepare: (settings: S) => Promise<Measurer>,
 ): Promise<void> {
   const files: Files[] = [];
+  const measurers: Measurer[] = [];
   try {
-    const measurers: Measurer[] = [];
     for (const settings of parts) {
       files.push(new Files(settings));
       measurers.push(await prepare(settings));
@@ -197,7 +212,8 @@ export async function answer<S extends Recorded>(
       if ("verify" in ask) {
         conversation.tell({ verified: await measurer.verify() });
       } else {
-        const tally = new Tally(ask.slice, records, messages);
+        const usedNs = () => measurer.cpuNs?.() ?? ownCpuNs();
+        const tally = new Tally(ask.slice, records, messages, usedNs);
         const slice = await measure(measurer, tally);
         const count = records.count;
         file.append(records.take(), messages.take());
@@ -206,6 +222,7 @@ export async function answer<S extends Recorded>(
     }
   } finally {
     files.forEach((file) => file.close());
+    await Promise.all(measurers.map((measurer) => measurer.close?.()));
   }
 }
 

@@ -13,7 +13,7 @@ const CHANNELS = 64;
 /** The maximum number of worker processes of a server. */
 const THREADS = 16;
 
-interface Stack {
+export interface Stack {
   roles: Settings["role"][];
   encodings: string[];
   compressions: string[];
@@ -61,11 +61,11 @@ export const STACKS: Record<string, Stack> = {
   "ts-proto": { ...codec, encodings: ["protobuf", "hybrid"] },
 };
 
-/** Returns the name of the stack for the settings, or refuses if the stack does not support all of them. */
-export function choose(settings: Settings): string {
-  const able = Object.keys(STACKS).filter((name) => STACKS[name]?.roles.includes(settings.role));
+/** Returns which of the stacks the settings name, or refuses if that stack does not support all of them. */
+export function choose(stacks: Record<string, Stack>, settings: Settings): string {
+  const able = Object.keys(stacks).filter((name) => stacks[name]?.roles.includes(settings.role));
   const name = settings.stack || able[0];
-  const stack = name !== undefined && able.includes(name) ? STACKS[name] : undefined;
+  const stack = name !== undefined && able.includes(name) ? stacks[name] : undefined;
   if (name === undefined || stack === undefined) {
     const error = `no stack "${name}" is a ${settings.role} here: use ${able.join(" or ")}`;
     throw new Refused(error, "user");

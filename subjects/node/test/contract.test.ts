@@ -3,7 +3,7 @@ import { test } from "node:test";
 
 import { parseAsk, parseSettings, type Settings } from "../src/contract.js";
 import { Refused } from "../src/refused.js";
-import { choose } from "../src/stacks.js";
+import { choose, STACKS } from "../src/stacks.js";
 
 const SERVER = {
   contract: 1,
@@ -182,11 +182,11 @@ test("a stack that cannot do what is asked refuses it", () => {
     [{ ...STREAMING, stack: "connect-node", protocol: "connect" }, /no streams over connect of the form/],
   ];
   for (const [changed, why] of cases) {
-    const [error, fault] = refused(() => choose(parsed({ ...SERVER, ...changed })));
+    const [error, fault] = refused(() => choose(STACKS, parsed({ ...SERVER, ...changed })));
     assert.match(error, why);
     assert.equal(fault, "user");
   }
-  assert.equal(choose(parsed(SERVER)), "http");
+  assert.equal(choose(STACKS, parsed(SERVER)), "http");
 });
 
 test("lines after the settings ask for a proof or a slice", () => {

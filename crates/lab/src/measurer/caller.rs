@@ -25,6 +25,9 @@ use crate::variant::warmup::Rule;
 /// The minimum time of a codec's batch, ns: far longer than reading the clock takes.
 const BATCH_NS: f64 = 20_000.0;
 
+/// The minimum time of a codec's batch as a multiple of its clock's resolution.
+const BATCH_TICKS: f64 = 50.0;
+
 /// The minimum CPU time of a server per call, ns. The system calls alone take more.
 const SERVER_CALL_NS: u64 = 100;
 
@@ -221,7 +224,8 @@ impl<'s> CallerMeasurer<'s> {
         };
         // A median of 0 is below the clock's resolution.
         self.each_ns = if *median > 0.0 { *median } else { 1.0 };
-        let needed = (BATCH_NS / self.each_ns).ceil() as u32;
+        let batch_ns = BATCH_NS.max(BATCH_TICKS * f64::from(self.caller.clock_ns()));
+        let needed = (batch_ns / self.each_ns).ceil() as u32;
         self.batch = self.batch.map(|batch| batch.max(needed));
     }
 

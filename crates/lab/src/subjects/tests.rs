@@ -151,7 +151,7 @@ fn a_version_that_cannot_be_had_says_why() {
     let mut why = |name: &str| subjects.add_versions([name]).unwrap_err().to_string();
     insta::assert_snapshot!(why("go/net-http@1.26"), @r#""go/net-http@1.26": go/net-http has no "version" in its subject.toml, so only its own version can be used"#);
     insta::assert_snapshot!(why("go/grpc@1.80.0"), @r#""go/grpc@1.80.0": go has no stack "grpc"; did you mean "grpc-go"?"#);
-    insta::assert_snapshot!(why("rust/tonic@1"), @r#"there is no subject "rust"; expected one of csharp, go, jvm, node, python"#);
+    insta::assert_snapshot!(why("rust/tonic@1"), @r#"there is no subject "rust"; expected one of browser, csharp, go, jvm, node, python"#);
     insta::assert_snapshot!(why("reference@1"), @r#""reference@1": it is not SUBJECT/STACK@VERSION"#);
     insta::assert_snapshot!(why("go/grpc-go@"), @r#""go/grpc-go@": "" is not a version; write a number, as in 1.80.0"#);
     insta::assert_snapshot!(why("go/grpc-go@1;rm"), @r#""go/grpc-go@1;rm": "1;rm" is not a version; write a number, as in 1.80.0"#);

@@ -31,6 +31,9 @@ pub(crate) struct Caller {
 const SIZE_FACTOR: f64 = 2.0;
 const SIZE_BYTES: f64 = 16.0;
 
+/// The coarsest clock that a caller may have, ns.
+const MAX_CLOCK_NS: u32 = 1_000_000;
+
 /// What a caller's output is compared with.
 enum Proof {
     /// The expected responses to a client's requests.
@@ -80,6 +83,7 @@ impl Caller {
                 in_flight,
                 connections,
                 cores: allowed.count(),
+                clock_ns: subject.said().clock_ns.unwrap_or(0).min(MAX_CLOCK_NS),
             },
             subject,
             proof,
@@ -93,6 +97,11 @@ impl Caller {
         self.sizes = response_bytes
             .map(|bytes| bytes / SIZE_FACTOR - SIZE_BYTES..=bytes * SIZE_FACTOR + SIZE_BYTES);
         self
+    }
+
+    /// The resolution of its clock, ns; 0 if that is fine.
+    pub(crate) fn clock_ns(&self) -> u32 {
+        self.bounds.clock_ns
     }
 
     /// What a codec does; `None` for a client.

@@ -7,7 +7,7 @@ import {
 } from "@bufbuild/protobuf/wkt";
 
 import { installed, runPlugin } from "./plugin.js";
-import type { GeneratedFile } from "./transpile.js";
+import type { GeneratedFile } from "./messages.js";
 
 const OPTIONS = "import_style=commonjs,binary";
 

@@ -2,10 +2,7 @@
 
 import ts from "typescript";
 
-export interface GeneratedFile {
-  name: string;
-  content: string;
-}
+import type { GeneratedFile } from "./messages.js";
 
 /** Removes the types from each file. They are not checked, because that takes seconds and does not change the code. */
 export function transpile(files: GeneratedFile[]): GeneratedFile[] {

@@ -1,0 +1,19 @@
+/** The stacks and their features, as declared in subject.toml. */
+
+import type { Stack } from "../node/stacks.js";
+
+/** Chromium opens at most so many connections to an origin over HTTP/1.1, and further calls wait. */
+export const IN_FLIGHT = 6;
+
+const plain = { compressions: ["none"], boundsInflation: false };
+const client = { ...plain, roles: ["client" as const], styles: ["future"] };
+const codec: Omit<Stack, "encodings"> = { ...plain, roles: ["codec"] };
+
+export const STACKS: Record<string, Stack> = {
+  fetch: { ...client, encodings: ["json"], protocols: { rest: ["1.1"] } },
+  "connect-web": { ...client, encodings: ["protobuf", "protojson"], protocols: { connect: ["1.1"] } },
+  json: { ...codec, encodings: ["json"] },
+  msgpack: { ...codec, encodings: ["msgpack"] },
+  "protobuf-es": { ...codec, encodings: ["protobuf", "protojson", "hybrid"] },
+  protobufjs: { ...codec, encodings: ["protobuf", "hybrid"] },
+};
