@@ -1,6 +1,6 @@
 /** Headless Chromium, with one page of its own per process. */
 
-import { accessSync, constants, readFileSync, readdirSync } from "node:fs";
+import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
 import process from "node:process";
 
@@ -94,10 +94,9 @@ export class Page {
     return BigInt(Math.round(this.originNs + 1e6 * time));
   }
 
-  /** The numbers of the browser's processes. */
-  processes(): number[] {
-    const pid = this.browser.process()?.pid;
-    return pid === undefined ? [] : processesOf(pid);
+  /** The number of the browser's first process, which starts all others. */
+  get pid(): number {
+    return this.browser.process()?.pid as number;
   }
 
   close(): Promise<void> {
@@ -159,46 +158,4 @@ async function clockOf(session: CDPSession): Promise<number> {
   const begin = metrics.find(({ name }) => name === "NavigationStart")?.value;
   if (begin === undefined) throw new Refused("Chromium does not report NavigationStart", "subject");
   return Math.round(begin * 1e9);
-}
-
-/** A process with its descendants. */
-function processesOf(pid: number): number[] {
-  const parents = new Map<number, number>();
-  for (const name of readdirSync("/proc")) {
-    const each = Number(name);
-    if (Number.isInteger(each)) parents.set(each, parentOf(each));
-  }
-  const found = [pid];
-  for (const one of found) {
-    for (const [each, parent] of parents) if (parent === one) found.push(each);
-  }
-  return found;
-}
-
-function parentOf(pid: number): number {
-  // The name, in parentheses, may contain anything.
-  const stat = read(`/proc/${pid}/stat`);
-  return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]);
-}
-
-/** The CPU time of processes so far. */
-export function cpuNsOf(pids: number[]): number {
-  const threads = pids.flatMap((pid) => {
-    const folder = `/proc/${pid}/task`;
-    try {
-      return readdirSync(folder).map((thread) => `${folder}/${thread}`);
-    } catch {
-      // It has ended.
-      return [];
-    }
-  });
-  return threads.reduce((sum, thread) => sum + Number(read(`${thread}/schedstat`).split(" ")[0]), 0);
-}
-
-function read(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return "";
-  }
 }

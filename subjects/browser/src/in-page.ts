@@ -12,7 +12,8 @@ import type { Json } from "../node/shape.js";
 import { type Measurer, Stamps, type Tally } from "../node/slices.js";
 import { versions as versionsOf } from "../node/versions.js";
 import type { Workload } from "../node/workloads.js";
-import { CLOCK_NS, cpuNsOf, Page } from "./chromium.js";
+import { CLOCK_NS, Page } from "./chromium.js";
+import { CpuClock } from "./processes.js";
 import { BUNDLE, type Offered, type Row, type Slice, type Task } from "./page/task.js";
 
 /** An origin that browsers trust without TLS. Nothing needs to listen there. */
@@ -69,6 +70,7 @@ class InPage implements Measurer {
   readonly versions: Record<string, string>;
   readonly code: string | undefined;
   readonly clockNs = CLOCK_NS;
+  private readonly cpu: CpuClock;
   /** The CPU time when it was last read. */
   private usedNs = 0;
 
@@ -79,6 +81,7 @@ class InPage implements Measurer {
     this.inBatches = seen.task.role === "codec";
     this.versions = { chromium: page.version, ...seen.versions };
     this.code = seen.code;
+    this.cpu = new CpuClock(page.pid);
   }
 
   static async open(origin: string, seen: Seen, { messages }: Workload): Promise<InPage> {
@@ -109,12 +112,12 @@ class InPage implements Measurer {
     const { skip, calls, time_us, batch } = tally.asked;
     const slice = (calls: number): Slice => ({ calls, time: time_us / 1000, operations: batch || 1 });
     // Afterwards, only little time passes between the skipped calls and the recorded ones.
-    const processes = this.page.processes();
+    this.cpu.refresh();
     if (skip > 0) await this.ask("run", slice(skip));
-    this.usedNs = cpuNsOf(processes);
+    this.usedNs = this.cpu.ns();
     tally.begin();
     await this.ask("run", slice(calls));
-    this.usedNs = cpuNsOf(processes);
+    this.usedNs = this.cpu.ns();
     for (const row of await this.ask("rows")) tally.add(this.stampsOf(row), row.error);
   }
 

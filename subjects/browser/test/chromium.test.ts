@@ -10,7 +10,8 @@ import process from "node:process";
 import { after, before, test } from "node:test";
 
 import { now } from "../node/slices.js";
-import { CLOCK_NS, cpuNsOf, Page } from "../src/chromium.js";
+import { CLOCK_NS, Page } from "../src/chromium.js";
+import { CpuClock, processesOf } from "../src/processes.js";
 
 /** How much longer a call may take than its response is delayed, at least: the clock cannot show less. */
 const COARSE_NS = BigInt(CLOCK_NS);
@@ -79,9 +80,11 @@ test("an error in the page is the error's own text", async () => {
 });
 
 test("the CPU time is of all processes", async () => {
-  const before = cpuNsOf(page.processes());
+  const cpu = new CpuClock(page.pid);
+  cpu.refresh();
+  const before = cpu.ns();
   await page.evaluate("(() => { const until = performance.now() + 200; while (performance.now() < until); })()");
-  const used = cpuNsOf(page.processes()) - before;
+  const used = cpu.ns() - before;
   assert.ok(used > 50e6, `a page that is busy for 200 ms used ${used / 1e6} ms`);
 });
 
@@ -100,9 +103,9 @@ async function saidAfter(harm: (page: Page) => unknown): Promise<string> {
 test("a page that crashes is told from a browser that ends", async () => {
   const kill = (pid: number) => process.kill(pid, "SIGKILL");
   const isRenderer = (pid: number) => readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("--type=renderer");
-  const renderers = (page: Page) => page.processes().filter(isRenderer);
+  const renderers = (page: Page) => processesOf(page.pid).filter(isRenderer);
   assert.equal(await saidAfter((page) => renderers(page).forEach(kill)), "the page crashed");
-  assert.equal(await saidAfter((page) => kill(page.processes()[0] as number)), "Chromium ended by itself");
+  assert.equal(await saidAfter((page) => kill(page.pid)), "Chromium ended by itself");
 });
 
 test("nothing is left of a browser that was closed", async () => {
@@ -111,7 +114,7 @@ test("nothing is left of a browser that was closed", async () => {
   process.env.TMPDIR = temporary;
   try {
     const other = await Page.open("http://localhost", "");
-    const pids = other.processes();
+    const pids = processesOf(other.pid);
     assert.ok(pids.length > 1 && pids.every((pid) => existsSync(`/proc/${pid}`)), `${pids}`);
     await other.close();
     assert.deepEqual(readdirSync(temporary), []);
