@@ -11,7 +11,7 @@ export PATH := $(CURDIR)/target/tools/bin:$(PATH)
 # The benchmarks' servers are a separate workspace with its own lock file.
 BENCH_SERVERS := --manifest-path bench/servers/rust/Cargo.toml --target-dir target/bench --locked
 
-# A check starts about 350 JVMs; with only the C1 compiler, each starts faster.
+# A check starts hundreds of JVMs; with only the C1 compiler, each starts faster.
 QUICK_JVM := -XX:TieredStopAtLevel=1
 
 .PHONY: help build test test-quick check doc dist test-dist conformance fmt clippy deps tools fuzz fuzz-long fuzz-replay fuzz-tools bench bench-quickstart bench-report bench-stamps bench-floor bench-aa bench-build bench-peers bench-levels bench-truth bench-link bench-slices bench-sharp bench-campus-twin bench-processes bench-gate

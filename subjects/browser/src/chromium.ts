@@ -24,8 +24,9 @@ const ISOLATED = [
 export const CLOCK_NS = 5_000;
 
 function find(): string {
-  for (const folder of (process.env.PATH ?? "").split(delimiter)) {
-    for (const program of PROGRAMS) {
+  // In the order in which the lab looks for it.
+  for (const program of PROGRAMS) {
+    for (const folder of (process.env.PATH ?? "").split(delimiter)) {
       const path = join(folder, program);
       try {
         accessSync(path, constants.X_OK);
@@ -58,7 +59,7 @@ export class Page {
       // Not puppeteer's own page, which would be told of every request while calls are measured.
       const session = await target.createCDPSession();
       const lost = lossOf(browser, session);
-      await load(session, origin, script);
+      await Promise.race([lost, load(session, origin, script)]);
       const version = (await browser.version()).replace(/^.*\//, "");
       const page = new Page(browser, session, version, await clockOf(session), lost);
       if (!(await page.evaluate("crossOriginIsolated"))) {
@@ -144,7 +145,8 @@ async function load(session: CDPSession, origin: string, script: string): Promis
     session.send("Fetch.fulfillRequest", response).catch(() => undefined);
   });
   const loaded = new Promise((done) => session.once("Page.loadEventFired", done));
-  await session.send("Page.navigate", { url: `${origin}/` });
+  const { errorText } = await session.send("Page.navigate", { url: `${origin}/` });
+  if (errorText) throw new Refused(`Chromium does not load the page: ${errorText}`, "subject");
   await loaded;
   await session.send("Fetch.disable");
   await session.send("Page.disable");

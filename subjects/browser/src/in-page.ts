@@ -8,6 +8,7 @@ import { requestsOf } from "../node/clients/plain.js";
 import type { ClientSettings, CodecSettings } from "../node/contract.js";
 import { Es } from "../node/generated.js";
 import { toSample } from "../node/plain.js";
+import { Refused } from "../node/refused.js";
 import type { Json } from "../node/shape.js";
 import { type Measurer, Stamps, type Tally } from "../node/slices.js";
 import { versions as versionsOf } from "../node/versions.js";
@@ -50,6 +51,7 @@ export async function prepareClient(
 ): Promise<Measurer> {
   const { address, encoding, marks, in_flight: inFlight, deadline_ms: deadlineMs } = settings;
   const common = { role: "client" as const, stack, encoding, inFlight, deadlineMs, marks };
+  if (address.startsWith("unix:")) throw new Refused("a page cannot call a Unix socket", "user");
   const origin = `http://${address}`;
   if (stack === "fetch") {
     const requests = (await requestsOf(settings, workload)).map((each) => toBase64(JSON.stringify(each)));
@@ -88,6 +90,8 @@ class InPage implements Measurer {
     const page = await Page.open(origin, readFileSync(join(messages, BUNDLE), "utf8"));
     const opened = new InPage(page, seen);
     await opened.ask("prepare", seen.task);
+    opened.cpu.refresh();
+    if (opened.cpu.ns() === 0) throw new Refused("the kernel does not report the CPU time of threads", "machine");
     return opened;
   }
 

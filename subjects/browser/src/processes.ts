@@ -51,7 +51,7 @@ export class CpuClock {
 
   constructor(private readonly pid: number) {}
 
-  /** Finds new threads, unless it did so a moment ago. */
+  /** Finds new threads, unless it did so a moment ago. A thread that begins later is found by the next call. */
   refresh(): void {
     if (performance.now() - this.listed < MAX_AGE_MS) return;
     for (const pid of processesOf(this.pid)) {

@@ -3,10 +3,16 @@
 import type { Stack } from "../node/stacks.js";
 
 /** Chromium opens at most so many connections to an origin over HTTP/1.1, and further calls wait. */
-export const IN_FLIGHT = 6;
+const IN_FLIGHT = 6;
 
 const plain = { compressions: ["none"], boundsInflation: false };
-const client = { ...plain, roles: ["client" as const], styles: ["future"] };
+const client = {
+  ...plain,
+  roles: ["client" as const],
+  styles: ["future"],
+  inFlight: IN_FLIGHT,
+  connections: ["reuse"],
+};
 const codec: Omit<Stack, "encodings"> = { ...plain, roles: ["codec"] };
 
 export const STACKS: Record<string, Stack> = {

@@ -24,6 +24,10 @@ export interface Stack {
   styles?: string[];
   /** The forms of streams over gRPC. */
   streams?: string[];
+  /** The number of calls in flight, if that is limited further. */
+  inFlight?: number;
+  /** How connections are used, if not in every way. */
+  connections?: string[];
 }
 
 const json = { encodings: ["json"], compressions: EVERY_LEVEL, protocols: { rest: ["1.1"] } };
@@ -125,8 +129,10 @@ function wants(stack: Stack, settings: Settings): Want[] {
   if (settings.channels > channels) {
     asked.push(["number of channels", String(settings.channels), [`1 to ${channels}`]]);
   }
-  if (settings.in_flight > IN_FLIGHT) {
-    asked.push(["number of calls in flight", String(settings.in_flight), [`1 to ${IN_FLIGHT}`]]);
+  const inFlight = stack.inFlight ?? IN_FLIGHT;
+  if (settings.in_flight > inFlight) {
+    asked.push(["number of calls in flight", String(settings.in_flight), [`1 to ${inFlight}`]]);
   }
+  if (stack.connections !== undefined) asked.push(["use of connections", settings.connection, stack.connections]);
   return asked;
 }

@@ -222,9 +222,19 @@ impl<'s> CallerMeasurer<'s> {
         let Some(median) = times.get(times.len().saturating_sub(1) / 2) else {
             return;
         };
-        // A median of 0 is below the clock's resolution.
-        self.each_ns = if *median > 0.0 { *median } else { 1.0 };
-        let batch_ns = BATCH_NS.max(BATCH_TICKS * f64::from(self.caller.clock_ns()));
+        let clock_ns = f64::from(self.caller.clock_ns());
+        self.each_ns = if clock_ns > 0.0 {
+            // The steps of a coarse clock cancel out in a mean, but not in a median, which may be 0.
+            let took: u64 = records.iter().map(|record| record.end - record.begin).sum();
+            let operations: u64 = records.iter().map(|one| u64::from(one.operations)).sum();
+            (took as f64).max(clock_ns) / operations.max(1) as f64
+        } else if *median > 0.0 {
+            *median
+        } else {
+            // Below the clock's resolution.
+            1.0
+        };
+        let batch_ns = BATCH_NS.max(BATCH_TICKS * clock_ns);
         let needed = (batch_ns / self.each_ns).ceil() as u32;
         self.batch = self.batch.map(|batch| batch.max(needed));
     }

@@ -1,5 +1,7 @@
 //! Checks processes with several parts: one for each way of a stack, or for each stack of a program.
 
+use std::collections::BTreeSet;
+
 use rpcgauge_contract::{Address, SettingsLine, Several};
 use rpcgauge_study::features::Role;
 use rpcgauge_study::subject::Stack;
@@ -18,11 +20,13 @@ const MAX_PARTS: usize = 16;
 
 impl StackCheck<'_> {
     /// Tries ways to make calls: as parts of one process if the subject supports that, which starts fewer
-    /// processes, and each in its own process if that fails.
+    /// processes. Each way gets its own process if that fails, and otherwise one of each form of connection,
+    /// because a process with one part replies in another form.
     pub(super) fn ways(&mut self, ways: &[Way], role: Role) -> Result<(), SubjectsError> {
         let has_parts = self.asked.package.manifest.parts;
         let stack = &self.task.declared;
         // A process is started for one set of messages.
+        let mut forms = BTreeSet::new();
         let (own, built_in): (Vec<&Way>, _) = ways.iter().partition(|way| way.is_own());
         for group in built_in.chunks(MAX_PARTS).chain(own.chunks(MAX_PARTS)) {
             let mut parts: Vec<(&Stack, Way)> =
@@ -32,8 +36,9 @@ impl StackCheck<'_> {
             }
             let together = has_parts.then(|| self.in_one_process(&parts, role));
             for way in group {
+                let is_first = forms.insert(way.form());
                 self.attempt(&way.to_string(), |check| match (&together, role) {
-                    (Some(Ok(())), _) => Ok(()),
+                    (Some(Ok(())), _) if !is_first => Ok(()),
                     (_, Role::Server) => check.responds(way),
                     (_, Role::Client | Role::Codec) => check.calls(way, PLAIN),
                 })?;

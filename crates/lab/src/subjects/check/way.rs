@@ -110,6 +110,12 @@ impl Way {
         [&values[..], &[self.stream_words()], &self.coding.values()].concat()
     }
 
+    /// What it has in common with ways that differ only in their messages and HTTP version.
+    pub(super) fn form(&self) -> String {
+        let (transport, tls) = (self.transport.as_str(), self.tls_word());
+        format!("{transport}{tls}{} {}", self.stream_words(), self.is_own())
+    }
+
     /// Whether its messages are a user's own.
     pub(super) fn is_own(&self) -> bool {
         self.coding.workload == WorkloadKind::Own
