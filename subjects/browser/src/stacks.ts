@@ -2,7 +2,7 @@
 
 import type { Stack } from "../node/stacks.js";
 
-/** Chromium opens at most so many connections to an origin over HTTP/1.1, and further calls wait. */
+/** The maximum number of connections of Chromium to an origin over HTTP/1.1; further calls wait. */
 const IN_FLIGHT = 6;
 
 const plain = { compressions: ["none"], boundsInflation: false };

@@ -49,7 +49,7 @@ test("the page's clock is the host's monotonic clock", async () => {
   }
 });
 
-test("the clock has the resolution that the lab is told", async () => {
+test("the clock has the resolution that the ready line reports", async () => {
   const steps = `(() => {
     const steps = new Set();
     for (let last = performance.now(), until = last + 100; last < until; ) {
@@ -100,7 +100,7 @@ async function saidAfter(harm: (page: Page) => unknown): Promise<string> {
   }
 }
 
-test("a page that crashes is told from a browser that ends", async () => {
+test("a crash of the page and the end of the browser have different errors", async () => {
   const kill = (pid: number) => process.kill(pid, "SIGKILL");
   const isRenderer = (pid: number) => readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("--type=renderer");
   const renderers = (page: Page) => processesOf(page.pid).filter(isRenderer);
