@@ -79,8 +79,6 @@ export class Page {
       awaitPromise: true,
       returnByValue: true,
     });
-    // The later of two failures has nobody to tell.
-    evaluated.catch(() => undefined);
     const { result, exceptionDetails } = await Promise.race([this.lost, evaluated]);
     if (exceptionDetails !== undefined) {
       const { text, exception } = exceptionDetails;

@@ -89,9 +89,14 @@ class InPage implements Measurer {
   static async open(origin: string, seen: Seen, { messages }: Workload): Promise<InPage> {
     const page = await Page.open(origin, readFileSync(join(messages, BUNDLE), "utf8"));
     const opened = new InPage(page, seen);
-    await opened.ask("prepare", seen.task);
-    opened.cpu.refresh();
-    if (opened.cpu.ns() === 0) throw new Refused("the kernel does not report the CPU time of threads", "machine");
+    try {
+      await opened.ask("prepare", seen.task);
+      opened.cpu.refresh();
+      if (opened.cpu.ns() === 0) throw new Refused("the kernel does not report the CPU time of threads", "machine");
+    } catch (error) {
+      await page.close();
+      throw error;
+    }
     return opened;
   }
 

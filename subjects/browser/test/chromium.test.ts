@@ -83,9 +83,13 @@ test("the CPU time is of all processes", async () => {
   const cpu = new CpuClock(page.pid);
   cpu.refresh();
   const before = cpu.ns();
-  await page.evaluate("(() => { const until = performance.now() + 200; while (performance.now() < until); })()");
-  const used = cpu.ns() - before;
-  assert.ok(used > 50e6, `a page that is busy for 200 ms used ${used / 1e6} ms`);
+  let used = 0;
+  // On a busy machine, the page may get little of a core.
+  for (let tries = 0; used < 50e6 && tries < 50; tries += 1) {
+    await page.evaluate("(() => { const until = performance.now() + 200; while (performance.now() < until); })()");
+    used = cpu.ns() - before;
+  }
+  assert.ok(used >= 50e6, `a page that was busy for 10 s used ${used / 1e6} ms`);
 });
 
 /** Opens another page, and returns what is said of an expression that never ends, when this is done to it. */

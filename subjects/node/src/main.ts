@@ -1,26 +1,18 @@
 /** Follows the contract on standard input and output, in the role given by the settings line. */
 
 import cluster from "node:cluster";
-import process from "node:process";
-import { parseArgs } from "node:util";
 
 import {
   type ClientSettings, type CodecSettings, parseSettings, type ServerSettings, type Settings,
 } from "./contract.js";
-import { Conversation } from "./conversation.js";
-import { blamed, EXIT_CODES, Refused } from "./refused.js";
+import type { Conversation } from "./conversation.js";
+import { messagesFolder, run } from "./program.js";
+import { Refused } from "./refused.js";
 import type { Server } from "./servers/server.js";
 import { serveInWorkers, work } from "./servers/workers.js";
 import { answer, type Measurer } from "./slices.js";
 import { choose, STACKS } from "./stacks.js";
 import { find } from "./workloads.js";
-
-/** Returns the folder of the code for the messages. */
-function messagesFolder(): string {
-  const { values } = parseArgs({ options: { messages: { type: "string" } } });
-  if (values.messages === undefined) throw new Refused("--messages is missing", "instrument");
-  return values.messages;
-}
 
 function understand(settings: Settings) {
   return { stack: choose(STACKS, settings), workload: find(settings, messagesFolder()) };
@@ -101,20 +93,8 @@ async function prepareCodec(settings: CodecSettings): Promise<Measurer> {
   return new Codec(await load(stack, settings, workload), settings);
 }
 
-function main(): void {
-  const conversation = new Conversation();
-  const fail = (error: unknown): never => {
-    const refused = blamed(error);
-    conversation.tellRefused(refused);
-    process.exit(EXIT_CODES[refused.fault]);
-  };
-  process.on("uncaughtException", fail);
-  // Exit even if connections are still open.
-  play(conversation).then(() => process.exit(0), fail);
-}
-
 if (cluster.isWorker) {
   work(serve);
 } else {
-  main();
+  run(play);
 }

@@ -1,4 +1,4 @@
-//! The check of one stack in one role: its attempts, each with new processes.
+//! The check of one stack in one role, or of a program with several stacks: its attempts.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
